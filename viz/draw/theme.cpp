@@ -43,14 +43,14 @@ Theme make_dark() {
     theme.text = rgb(0xe8eaed);
     theme.faint_text = rgb(0x9aa3ae);
     theme.accent = kSky;
-    theme.reserved = kOrange;
+    theme.reserved = rgb(0xffcf7a);
     theme.allocated = kBlue;
+    theme.used = rgb(0x14507a);
     theme.active = kPurple;
     theme.requested = kSky;
-    theme.cached = mix(theme.plot, kOrange, 0.22);
-    theme.fragmentation = mix(theme.plot, kVermillion, 0.64);
-    theme.rounding = mix(theme.plot, kYellow, 0.60);
-    theme.free = rgb(0x33373f);
+    theme.cached = kOrange;
+    theme.fragmentation = kYellow;
+    theme.rounding = mix(theme.plot, kYellow, 0.585);
     theme.hole = rgb(0x1b1d22);
     theme.host = kGreen;
     theme.disk = kPurple;
@@ -76,12 +76,12 @@ Theme make_light() {
     theme.accent = rgb(0x005f96);
     theme.reserved = rgb(0xb87900);
     theme.allocated = kBlue;
+    theme.used = rgb(0xbcdcf2);
     theme.active = rgb(0xb4578b);
     theme.requested = kDeepSky;
-    theme.cached = mix(theme.plot, kOrange, 0.22);
-    theme.fragmentation = mix(theme.plot, kVermillion, 0.72);
-    theme.rounding = mix(theme.plot, kDeepYellow, 0.54);
-    theme.free = rgb(0xdde1e6);
+    theme.cached = rgb(0xcc5200);
+    theme.fragmentation = rgb(0x73170d);
+    theme.rounding = mix(theme.plot, kDeepYellow, 0.72);
     theme.hole = rgb(0xeff1f3);
     theme.host = rgb(0x00855f);
     theme.disk = rgb(0xb4578b);
@@ -161,7 +161,7 @@ Colour category(const Theme& theme, std::size_t index) {
 }
 
 Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown) {
-    constexpr std::array<std::size_t, 4> kOthers{2, 6, 5, 7};
+    constexpr std::array<std::size_t, 4> kOthers{7, 2, 3, 5};
     if (run == shown)
         return theme.reserved;
     return category(theme, kOthers[run % kOthers.size()] + run / kOthers.size() % 3 * kHues);

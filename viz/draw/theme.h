@@ -1,6 +1,7 @@
 // Theme: colours by meaning, dark and light. From the palette of Okabe and Ito, which people with
 // the common kinds of colour blindness can tell apart; where a difference matters, shape or pattern
-// says it as well.
+// says it as well. What is wasted is the strongest area of a picture, at least 3 : 1 against the
+// ground and against what is used, which is calm.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,12 @@ struct Theme {
     Colour accent;      // what can be clicked
     Colour reserved;
     Colour allocated;
+    Colour used;    // the area of what is allocated
     Colour active;  // waiting for the device
     Colour requested;
-    Colour cached;         // the gap between reserved and active
+    Colour cached;         // the gap between reserved and active; in a map, what is free
     Colour fragmentation;  // of that gap, what can't be given back
     Colour rounding;       // the gap between requested and allocated
-    Colour free;           // in a map: reserved, holding nothing
     Colour hole;           // in a map: addresses without memory
     Colour host;
     Colour disk;

@@ -212,6 +212,17 @@ void draw_views(ShellParts& parts, const Layout& layout, float scale) {
         draw_pane(parts, parts.main[1], layout.second, scale);
 }
 
+// A view that has the window to itself: no strip above, no side column, a table only if somebody
+// asked for one.
+bool fills_window(const ShellParts& parts) {
+    return parts.main.size() == 1 && all_views()[parts.main.front()].fills;
+}
+
+bool has_table(const ShellParts& parts) {
+    return parts.splits.has_table && parts.table &&
+           (parts.has_chosen_table || !fills_window(parts));
+}
+
 // Where the parts of the window lie. A table that was asked for has the room of the second view
 // where there is none for both.
 Layout lay_out_window(ShellParts& parts, bool has_views, float scale) {
@@ -219,11 +230,11 @@ Layout lay_out_window(ShellParts& parts, bool has_views, float scale) {
     // Side column and tables are about blocks, which runs over tiers don't have: a table that
     // somebody wants says so.
     const bool has_blocks = has_views && parts.run()->history;
+    const bool fills = fills_window(parts);
     Splits splits = parts.splits;
-    splits.has_side = splits.has_side && has_blocks && !views_in(Pane::side).empty();
-    splits.has_table =
-        splits.has_table && parts.table && (has_blocks || (has_views && parts.has_chosen_table));
-    splits.strip_height = has_views && !views_in(Pane::strip).empty() ? kStripHeight : 0;
+    splits.has_side = splits.has_side && has_blocks && !fills && !views_in(Pane::side).empty();
+    splits.has_table = has_table(parts) && (has_blocks || (has_views && parts.has_chosen_table));
+    splits.strip_height = has_views && !fills && !views_in(Pane::strip).empty() ? kStripHeight : 0;
     splits.is_split = parts.main.size() > 1;
     Layout layout = lay_out(size.x, size.y, scale, ImGui::GetFontSize(), splits);
     const auto lacks_table = [&] { return splits.has_table && layout.table.height() <= 0; };
@@ -357,11 +368,11 @@ bool Shell::busy() const {
                 return true;
         }
         for (const std::size_t strip : views_in(Pane::strip)) {
-            if (is_busy(strip))
+            if (!fills_window(parts) && is_busy(strip))
                 return true;
         }
-        if ((parts.splits.has_side && is_busy(parts.side)) ||
-            (parts.splits.has_table && is_busy(parts.table)))
+        if ((parts.splits.has_side && !fills_window(parts) && is_busy(parts.side)) ||
+            (parts.splits.has_table && parts.draws_table && is_busy(parts.table)))
             return true;
     }
     if (parts.search.running())
@@ -411,9 +422,10 @@ ShellState Shell::state() const {
     ShellState state;
     for (const std::size_t view : parts.main)
         state.main.emplace_back(all_views()[view].name);
-    if (parts.table && parts.splits.has_table && parts.draws_table)
+    if (has_table(parts) && parts.draws_table)
         state.table = all_views()[*parts.table].name;
-    if (parts.side && parts.splits.has_side)
+    state.has_strip = !fills_window(parts);
+    if (parts.side && parts.splits.has_side && state.has_strip)
         state.side = all_views()[*parts.side].name;
     constexpr std::array<std::string_view, 4> kPages = {"views", "empty", "loading", "error"};
     state.page = kPages[static_cast<std::size_t>(page_of(parts))];

@@ -57,11 +57,12 @@ struct ShellState {
     std::vector<std::string> main;  // names of the views in the large area, from the top
     std::string table;              // in the table area; empty: folded away
     std::string side;
-    std::string page;     // "views", or instead of them "empty", "loading", "error"
-    std::string popup;    // "keys", "go", "menu" or empty
-    std::string message;  // on the status line
-    std::string live;     // of the shown run: "live", "paused", "ended"; empty: it was recorded
-    std::string found;    // what the search found, as it stands beside its words
+    bool has_strip = true;  // above the views
+    std::string page;       // "views", or instead of them "empty", "loading", "error"
+    std::string popup;      // "keys", "go", "menu" or empty
+    std::string message;    // on the status line
+    std::string live;       // of the shown run: "live", "paused", "ended"; empty: it was recorded
+    std::string found;      // what the search found, as it stands beside its words
     std::size_t runs = 0;
     bool dark = true;
 };

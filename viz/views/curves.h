@@ -30,7 +30,9 @@ class Curves {
     // A legend's entry was clicked.
     virtual void toggle(std::size_t entry) = 0;
 
-    virtual void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) = 0;
+    // What it writes lies beside those of `labels`, and is added to them.
+    virtual void draw(Frame& frame, const TimeArea& area, const ByteScale& scale,
+                      std::vector<Box>& labels) = 0;
 
     // Something is being computed.
     virtual bool busy() const { return false; }

@@ -65,6 +65,8 @@ class HistoryCurves final : public Curves {
             const auto number = static_cast<std::size_t>(series);
             entries.push_back({std::string(to_text(series)), text(values[series]),
                                colour_of(theme, series), look, number, shown_[number]});
+            if (look == CurveLook::area)
+                entries.back().fill = theme.used;
         };
         const auto gap = [&](std::string name, Colour colour, Bytes bytes) {
             entries.push_back({std::move(name), text(bytes), colour, CurveLook::gap, {}, true});
@@ -96,7 +98,8 @@ class HistoryCurves final : public Curves {
         hidden_runs_[run] = !hidden_runs_[run];
     }
 
-    void draw(Frame& frame, const TimeArea& area, const ByteScale& scale) override {
+    void draw(Frame& frame, const TimeArea& area, const ByteScale& scale,
+              std::vector<Box>& labels) override {
         Canvas& canvas = frame.canvas;
         const bool has_ended = columns_.size() < all_ && history_->complete();
         if (has_ended)
@@ -105,7 +108,6 @@ class HistoryCurves final : public Curves {
         for (const Other& other : others_)
             if (is_shown(other))
                 draw_other(frame, scale, other);
-        std::vector<Box> labels;
         draw_bound(canvas, scale, history_->capacity(), "capacity", canvas.theme().problem, labels);
         if (history_->limit() != history_->capacity())
             draw_bound(canvas, scale, history_->limit(), "limit", canvas.theme().warning, labels);

@@ -34,24 +34,30 @@ Colour hue(const Theme& theme, std::size_t index) {
     return category(theme, index + index / 7);
 }
 
+// What is used is calm: free memory between the blocks stands out, not they.
+Colour calm(const Theme& theme, Colour colour) {
+    return mix(theme.plot, colour, theme.dark ? 0.62 : 0.50);
+}
+
 Colour class_colour(const Theme& theme, const BlockClasses& classes, std::size_t index) {
     const BlockClass& one = classes.all()[index];
     if (is_ramp(classes.trait())) {
         const std::size_t count = classes.all().size();
-        return rising(count < 2 ? 0.5
-                                : static_cast<double>(index) / static_cast<double>(count - 1));
+        const double share =
+            count < 2 ? 0.5 : static_cast<double>(index) / static_cast<double>(count - 1);
+        return calm(theme, rising(share));
     }
     if (one.rest)
-        return mix(theme.plot, theme.text, 0.62);
+        return mix(theme.plot, theme.text, 0.42);
     if (one.blank)
-        return mix(theme.plot, theme.text, 0.45);
-    return hue(theme, index);
+        return mix(theme.plot, theme.text, 0.32);
+    return calm(theme, hue(theme, index));
 }
 
 }  // namespace
 
 MapPaint::MapPaint(const Theme& theme, const BlockClasses& classes)
-    : free_(theme.free),
+    : free_(theme.cached),
       hole_(theme.plot),
       stripe_(mix(theme.plot, theme.text, 0.16)),
       dark_(theme.plot) {
@@ -59,7 +65,7 @@ MapPaint::MapPaint(const Theme& theme, const BlockClasses& classes)
     for (std::size_t kind = 0; kind < 256; ++kind) {
         const Colour colour = kind < classes.all().size() && kind < kHiddenKind
                                   ? class_colour(theme, classes, kind)
-                                  : mix(theme.free, theme.text, 0.12);
+                                  : mix(theme.plot, theme.text, 0.22);
         for (std::size_t shade = 0; shade < kShades; ++shade) {
             const Colour shaded = mix(colour, dark_, kDarker[shade]);
             blocks_[kind * kShades + shade] = shaded;

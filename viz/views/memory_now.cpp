@@ -253,8 +253,7 @@ void MemoryNowView::draw_lines(Frame& frame, const Box& box) {
     draw_labels(canvas, box);
     if (now_->gap > 0) {
         const NowBar& bar = now_->bars[now_->gap_bar];
-        outline(canvas, box, now_->gap_bar, bar.gap_at, bar.gap_at + bar.gap,
-                canvas.theme().warning);
+        outline(canvas, box, now_->gap_bar, bar.gap_at, bar.gap_at + bar.gap, canvas.theme().text);
         label_gap(canvas, box, bar);
     }
     for (const BlockIndex block : frame.selection.used)
@@ -323,7 +322,7 @@ void MemoryNowView::label_gap(Canvas& canvas, const Box& box, const NowBar& bar)
     const Box inside{box.left + static_cast<float>(widest->left) + pad, top,
                      box.left + static_cast<float>(widest->right) - pad, top + bar_high_};
     if (canvas.text_width(text) <= inside.width())
-        canvas.text_within(inside, text, canvas.theme().warning);
+        canvas.text_within(inside, text, MapPaint::text_on(canvas.theme().cached));
 }
 
 void MemoryNowView::outline_block(Canvas& canvas, const Box& box, BlockIndex block, Colour colour) {

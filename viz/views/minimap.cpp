@@ -82,7 +82,7 @@ class Minimap final : public View {
             if (part.width() <= 0)
                 return;
             canvas.clip(part);
-            const Colour colour = mix(theme.plot, theme.allocated, share);
+            const Colour colour = mix(theme.plot, theme.used, share);
             draw_level_area(canvas, scale, levels_, colour, mix(theme.plot, colour, 0.6));
             if (!outer_.empty())
                 draw_level_line(canvas, scale, outer_, mix(theme.plot, theme.reserved, share), 1);

@@ -1,5 +1,5 @@
-// Overview: the first thing to read: how much memory each run needed at its peak and of what, who
-// held it, where it was out, and the worst that was found.
+// Overview: the first thing to read: the answer in a sentence, the curve with the answer at the
+// place where it is to be seen, what the peak is made of, who held it, and what to do.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,21 +8,21 @@
 
 #include "core/base/shares.h"
 #include "core/base/text.h"
-#include "viz/draw/table.h"
-#include "viz/model/blocks/peak_summary.h"
+#include "viz/draw/fonts.h"
 #include "viz/views/inspection.h"
-#include "viz/views/overview_writer.h"
-#include "viz/views/timeline_plot.h"
+#include "viz/views/overview_advice.h"
+#include "viz/views/overview_chart.h"
+#include "viz/views/overview_peak.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr float kOverviewPad = 18;  // points
-constexpr float kTwoColumns = 760;  // points of width from which on there are two
-constexpr std::size_t kMostFindings = 6;
-// A peak below this part of the device would be a sliver: bars are then measured by the peak.
-constexpr double kLeastOfCapacity = 0.2;
+constexpr float kOverviewPad = 14;   // points
+constexpr float kTwoColumns = 640;   // points of width from which on there are two
+constexpr double kChartShare = 0.5;  // of the height
+constexpr float kLeastChart = 150;   // points
+constexpr float kMostChart = 560;
 
 // A summary that is made anew as its history grows.
 struct Slot {
@@ -57,163 +57,130 @@ struct Slot {
 class OverviewView final : public View {
   public:
     void draw(Frame& frame) override {
+        if (frame.session.shown(frame.selection.run) == nullptr)
+            return;
         Canvas& canvas = frame.canvas;
         for (std::size_t i = 0; i < frame.session.runs.size(); ++i)
             slots_[i].look(frame.session.runs[i].history, frame.still);
-        const Box inner = frame.area.inset(canvas.px(kOverviewPad));
+        const float pad = canvas.px(kOverviewPad);
         canvas.clip(frame.area);
-        if (inner.width() < canvas.px(kTwoColumns)) {
-            Writer writer{canvas, inner};
-            draw_runs(frame, writer);
-            draw_refusal(frame, writer);
-            draw_findings(frame, writer);
-            draw_holders(frame, writer);
+        Writer page{canvas,
+                    {frame.area.left + pad, frame.area.top + pad / 2, frame.area.right - pad,
+                     frame.area.bottom - pad / 2}};
+        if (const Slot* const slot = shown_slot(frame)) {
+            const PeakAnswer answer = peak_answer(*slot->history, slot->summary);
+            draw_headline(frame, page, *slot->history, answer);
+            draw_chart(frame, page, &answer);
         } else {
-            const float middle = std::round(inner.left + inner.width() * 0.58F);
-            Writer left{canvas, {inner.left, inner.top, middle, inner.bottom}};
-            draw_runs(frame, left);
-            draw_holders(frame, left);
-            const float gap = canvas.px(44);
-            Writer right{canvas, {middle + gap, inner.top, inner.right, inner.bottom}};
-            canvas.vertical(middle + gap / 2, inner.top, inner.bottom, canvas.theme().grid);
-            draw_refusal(frame, right);
-            draw_findings(frame, right);
-            draw_facts(frame, right);
+            draw_chart(frame, page, nullptr);
         }
+        draw_columns(frame, page.box);
         canvas.unclip();
     }
 
     bool busy() const override {
-        return std::any_of(slots_.begin(), slots_.end(),
-                           [](const auto& slot) { return slot.second.job.running(); });
+        return chart_.busy() || std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) {
+                   return slot.second.job.running();
+               });
     }
 
   private:
-    // --- each run's memory --------------------------------------------------------------------
-
-    // What a full bar stands for: the device, or where that would leave slivers, the largest peak.
-    Bytes scale_of(const Session& session) const {
-        Bytes capacity = 0;
-        Bytes most = 0;
-        for (const auto& [index, slot] : slots_) {
-            if (!slot.is_known || index >= session.runs.size() || !slot.history)
-                continue;
-            capacity = std::max(capacity, slot.history->capacity());
-            most = std::max(most, slot.summary.most_reserved);
-        }
-        return share_of(most, capacity) >= kLeastOfCapacity ? std::max(capacity, most) : most;
+    const Slot* shown_slot(const Frame& frame) const {
+        const auto found = slots_.find(frame.selection.run);
+        const bool is_there = found != slots_.end() && found->second.is_known &&
+                              found->second.history && found->second.summary.events > 0;
+        return is_there ? &found->second : nullptr;
     }
 
-    void draw_runs(Frame& frame, Writer& writer) {
-        const std::vector<ViewedRun>& runs = frame.session.runs;
-        writer.heading("Memory at the peak");
-        writer.skip(4);
-        const Bytes scale = scale_of(frame.session);
-        for (std::size_t i = 0; i < runs.size(); ++i) {
-            if (!writer.has_room(is_short(frame.session) ? 4 : 6)) {
-                writer.paragraph(fmt::format("and {} more, see Compare", runs.size() - i),
-                                 frame.canvas.theme().faint_text);
-                return;
-            }
-            draw_run(frame, writer, i, scale);
-            writer.skip(10);
-        }
-    }
-
-    // Many runs: their bars alone, so that all can be compared at a glance.
-    static bool is_short(const Session& session) { return session.runs.size() > 2; }
-
-    void draw_run(Frame& frame, Writer& writer, std::size_t index, Bytes scale) {
-        const ViewedRun& run = frame.session.runs[index];
-        const Theme& theme = frame.canvas.theme();
+    // The answer; a click goes where it is to be seen.
+    static void draw_headline(Frame& frame, Writer& page, const History& history,
+                              const PeakAnswer& answer) {
+        std::string text = answer.headline + ".";
         if (frame.session.runs.size() > 1)
-            draw_name(frame, writer.row(), index);
-        if (run.tiers)
-            return draw_tiers(*run.tiers, writer);
-        const Slot& slot = slots_[index];
-        if (!slot.is_known) {
-            writer.paragraph(run.state.phase == LoadState::Phase::failed
-                                 ? to_text(run.state.error)
-                                 : "is being summed up\u2026",
-                             theme.faint_text);
-            return;
-        }
-        if (slot.summary.events == 0)
-            return writer.paragraph("This run has no events.", theme.faint_text);
-        draw_curves(frame, writer, slot, scale);
+            text = frame.run().label + ": " + text;
+        const Box line{page.box.left, page.box.top, page.box.right,
+                       page.box.top + page.heading_height(text)};
+        if (clicked_line(frame, line, "headline"))
+            go_to_event(frame, history, answer.event);
+        page.headline(text,
+                      answer.is_refusal ? frame.canvas.theme().problem : frame.canvas.theme().text);
+        page.skip(4);
     }
 
-    static void draw_name(Frame& frame, const Box& row, std::size_t index) {
+    void draw_chart(Frame& frame, Writer& page, const PeakAnswer* answer) {
+        const Canvas& canvas = frame.canvas;
+        const float height = std::clamp(page.box.height() * static_cast<float>(kChartShare),
+                                        canvas.px(kLeastChart), canvas.px(kMostChart));
+        if (!frame.run().history || height > page.box.height())
+            return;
+        const Box box{frame.area.left, page.box.top, frame.area.right,
+                      std::round(page.box.top + height)};
+        if (chart_.draw(frame, box, answer))
+            page.box.top = box.bottom + canvas.px(10);
+    }
+
+    void draw_columns(Frame& frame, const Box& box) {
         Canvas& canvas = frame.canvas;
-        const float size = canvas.px(10);
-        const float middle = (row.top + row.bottom) / 2;
-        canvas.fill({row.left, middle - size / 2, row.left + size, middle + size / 2},
-                    run_colour(canvas.theme(), index, frame.selection.run));
-        canvas.text_within({row.left + size + canvas.px(8), row.top, row.right, row.bottom},
-                           frame.session.runs[index].label, canvas.theme().text);
-    }
-
-    void draw_curves(Frame& frame, Writer& writer, const Slot& slot, Bytes scale) {
-        const Theme& theme = frame.canvas.theme();
-        const PeakSummary& summary = slot.summary;
-        const Bytes capacity = slot.history->capacity();
-        const auto figure = [&](Bytes bytes) {
-            return capacity == 0
-                       ? format_bytes(bytes)
-                       : fmt::format("{}, {} of {}", format_bytes(bytes),
-                                     format_brief_share(bytes, capacity), format_bytes(capacity));
-        };
-        const Bytes reserved = summary.at_peak[Series::reserved];
-        const Bytes allocated = summary.at_peak[Series::allocated];
-        const Bytes requested = summary.at_peak[Series::requested];
-        writer.bar("reserved", theme.reserved, share_of(reserved, scale), figure(reserved));
-        writer.bar("allocated", theme.allocated, share_of(allocated, scale), figure(allocated));
-        writer.bar("requested", theme.requested, share_of(requested, scale), figure(requested));
-        if (is_short(frame.session))
+        Writer all{canvas, box};
+        if (box.width() < canvas.px(kTwoColumns)) {
+            draw_what_to_do(frame, all);
+            draw_peaks(frame, all);
+            draw_held(frame, all);
             return;
-        writer.paragraph(gap_text(summary), theme.faint_text);
-        const std::string when =
-            "Peak of what is reserved, at its fullest: " + moment(*slot.history, summary.peak) +
-            ". Show it";
-        draw_link(frame, writer, when, *slot.history, summary.peak);
-    }
-
-    // What lies between the bars.
-    static std::string gap_text(const PeakSummary& summary) {
-        const Bytes reserved = summary.at_peak[Series::reserved];
-        const Bytes allocated = summary.at_peak[Series::allocated];
-        const Bytes requested = summary.at_peak[Series::requested];
-        const Bytes active = summary.at_peak[Series::active];
-        const Bytes free = reserved - std::min(reserved, active);
-        const Bytes fragmented = std::min(summary.fragmentation, free);
-        std::string text = fmt::format(
-            "{} of the reserved memory is free ({}): {} fragmentation between blocks, {} cached in "
-            "whole segments. {} is lost to rounding.",
-            format_bytes(free), format_brief_share(free, reserved), format_bytes(fragmented),
-            format_bytes(free - fragmented), format_bytes(active - std::min(active, requested)));
-        if (active > allocated)
-            text += fmt::format(" {} waits for other streams.", format_bytes(active - allocated));
-        return text;
-    }
-
-    static std::string moment(const History& history, EventIndex event) {
-        if (history.end(AxisUnit::time) <= 1)
-            return "event " + format_count(event);
-        return fmt::format("{}, event {}", format_duration(history.time(event)),
-                           format_count(event));
-    }
-
-    // A line that leads to an event, in the timeline.
-    static void draw_link(Frame& frame, Writer& writer, const std::string& text,
-                          const History& history, EventIndex event) {
-        const Box row = writer.row();
-        const float width = frame.canvas.text_width(text);
-        const Box link{row.left, row.top, std::min(row.left + width, row.right), row.bottom};
-        if (clicked_line(frame, link, fmt::format("link {}", row.top))) {
-            go_to_event(frame, history, event);
-            frame.selection.wanted_view = "timeline";
         }
-        frame.canvas.text_within(row, text, frame.canvas.theme().accent);
+        const float middle = std::round(box.left + box.width() * 0.56F);
+        const float gap = canvas.px(36);
+        Writer left{canvas, {box.left, box.top, middle, box.bottom}};
+        draw_peaks(frame, left);
+        draw_held(frame, left);
+        Writer right{canvas, {middle + gap, box.top, box.right, box.bottom}};
+        canvas.vertical(middle + gap / 2, box.top, box.bottom, canvas.theme().grid);
+        draw_what_to_do(frame, right);
+        draw_run_facts(frame, right);
+    }
+
+    // --- the left column ----------------------------------------------------------------------
+
+    void draw_peaks(Frame& frame, Writer& writer) {
+        const std::vector<ViewedRun>& runs = frame.session.runs;
+        std::vector<PeakBar> bars;
+        std::size_t shown = runs.size();
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            if (runs[i].tiers) {
+                writer.heading(runs.size() > 1 ? runs[i].label : "At the peak");
+                draw_tiers(*runs[i].tiers, writer);
+                writer.skip(10);
+                continue;
+            }
+            if (i == frame.selection.run)
+                shown = bars.size();
+            bars.push_back(bar_of(frame, i));
+        }
+        if (bars.empty())
+            return;
+        draw_peak_bars(frame, writer, bars, shown);
+        writer.skip(8);
+    }
+
+    PeakBar bar_of(const Frame& frame, std::size_t index) {
+        const ViewedRun& run = frame.session.runs[index];
+        PeakBar bar;
+        if (frame.session.runs.size() > 1)
+            bar.name = run.label;
+        bar.colour = run_colour(frame.canvas.theme(), index, frame.selection.run);
+        bar.state = run.state.phase == LoadState::Phase::failed ? to_text(run.state.error)
+                                                                : "is being summed up\u2026";
+        const Slot& slot = slots_[index];
+        if (slot.is_known && slot.history) {
+            bar.summary = &slot.summary;
+            bar.capacity = slot.history->capacity();
+        }
+        return bar;
+    }
+
+    void draw_held(Frame& frame, Writer& writer) {
+        if (const Slot* const slot = shown_slot(frame))
+            draw_holders(frame, writer, *slot->history, slot->summary);
     }
 
     // --- runs over tiers ----------------------------------------------------------------------
@@ -248,190 +215,19 @@ class OverviewView final : public View {
                              theme.problem);
     }
 
-    // --- who held it --------------------------------------------------------------------------
-
-    const Slot* shown_slot(const Frame& frame) const {
-        const auto found = slots_.find(frame.selection.run);
-        return found != slots_.end() && found->second.is_known && found->second.history
-                   ? &found->second
-                   : nullptr;
-    }
-
-    void draw_holders(Frame& frame, Writer& writer) {
-        const Slot* const slot = shown_slot(frame);
-        if (slot == nullptr || slot->summary.holders.empty() || !writer.has_room(7))
-            return;
-        writer.skip(8);
-        writer.heading("Who held it");
-        if (frame.session.runs.size() > 1)
-            writer.paragraph("in " + frame.session.runs[frame.selection.run].label,
-                             frame.canvas.theme().faint_text);
-        if (slot->summary.holders_are_sizes)
-            writer.paragraph("Tags and call stacks were not recorded: these are sizes of blocks.",
-                             frame.canvas.theme().faint_text);
-        writer.skip(2);
-        const Bytes all = slot->summary.at_peak[Series::allocated];
-        for (const PeakHolder& holder : slot->summary.holders) {
-            if (!writer.has_room(2))
-                return;
-            draw_holder(frame, writer.row(), holder, all);
-        }
-        if (slot->summary.other_names > 0)
-            draw_holder(frame, writer.row(),
-                        {fmt::format("{} other {}", format_count(slot->summary.other_names),
-                                     slot->summary.holders_are_sizes ? "sizes" : "places"),
-                         slot->summary.others.bytes, slot->summary.others.blocks},
-                        all);
-    }
-
-    // A share bar behind, the name over it, the figures at the right.
-    static void draw_holder(Frame& frame, const Box& row, const PeakHolder& holder, Bytes all) {
-        Canvas& canvas = frame.canvas;
-        const Theme& theme = canvas.theme();
-        const float right = row.right - canvas.px(Writer::kFigureWidth);
-        const Box bar{row.left, row.top + 1, right, row.bottom - 2};
-        canvas.fill(bar, mix(theme.ground, theme.text, 0.05));
-        const auto part = static_cast<float>(std::clamp(share_of(holder.bytes, all), 0.0, 1.0));
-        canvas.fill({bar.left, bar.top, bar.left + std::round(bar.width() * part), bar.bottom},
-                    mix(theme.ground, theme.allocated, 0.55));
-        canvas.text_within({bar.left + canvas.px(8), bar.top, bar.right - canvas.px(8), bar.bottom},
-                           holder.name, theme.text);
-        canvas.text_within({right + canvas.px(12), row.top, row.right, row.bottom},
-                           fmt::format("{}, {}, {}", format_bytes(holder.bytes),
-                                       format_brief_share(holder.bytes, all),
-                                       format_counted(holder.blocks, "block")),
-                           theme.text);
-    }
-
-    // --- the right column ---------------------------------------------------------------------
-
-    void draw_refusal(Frame& frame, Writer& writer) {
-        const Slot* const slot = shown_slot(frame);
-        if (slot == nullptr || !slot->summary.refused || !writer.has_room(6))
-            return;
-        const Theme& theme = frame.canvas.theme();
-        const RefusedRequest& refused = *slot->summary.refused;
-        const float top = writer.box.top;
-        const float indent = frame.canvas.px(14);
-        writer.box.left += indent;
-        writer.heading(refused.was_recorded ? "Out of memory, when it was recorded"
-                                            : "Out of memory");
-        writer.paragraph(
-            fmt::format("{} requested; {} free of {} reserved, the largest piece {}.",
-                        format_bytes(refused.requested), format_bytes(refused.free),
-                        format_bytes(refused.held), format_bytes(refused.largest_free)),
-            theme.text);
-        if (refused.free >= refused.requested && refused.largest_free < refused.requested)
-            writer.paragraph("There was enough, but in pieces too small: fragmentation.",
-                             theme.problem);
-        if (refused.count > 1)
-            writer.paragraph(fmt::format("It happened {} times.", format_count(refused.count)),
-                             theme.faint_text);
-        draw_link(frame, writer, "First " + moment(*slot->history, refused.event) + ". Show it",
-                  *slot->history, refused.event);
-        writer.box.left -= indent;
-        frame.canvas.fill(
-            {writer.box.left, top, writer.box.left + frame.canvas.px(4), writer.box.top},
-            refused.was_recorded ? theme.warning : theme.problem);
-        writer.skip(16);
-    }
-
-    void draw_findings(Frame& frame, Writer& writer) const {
-        const Theme& theme = frame.canvas.theme();
-        const ViewedRun* const run = frame.session.shown(frame.selection.run);
-        if (run == nullptr)
-            return;
-        const std::vector<Finding>& findings = run->findings;
-        const LoadState& state = run->findings_state;
-        if (!writer.has_room(3) || (findings.empty() && state.phase == LoadState::Phase::waiting))
-            return;
-        writer.heading("Findings");
-        writer.skip(2);
-        if (findings.empty())
-            writer.paragraph(state.phase == LoadState::Phase::ready
-                                 ? "Nothing stands out: never out of memory, little fragmentation."
-                                 : state.activity + "\u2026",
-                             theme.faint_text);
-        const std::size_t count = std::min(findings.size(), kMostFindings);
-        for (std::size_t i = 0; i < count && writer.has_room(2); ++i)
-            draw_finding(frame, writer, findings[i], i);
-        if (findings.size() > count)
-            writer.paragraph(
-                fmt::format("and {} more, in the table Findings", findings.size() - count),
-                theme.faint_text);
-        writer.skip(16);
-    }
-
-    static void draw_finding(Frame& frame, Writer& writer, const Finding& finding,
-                             std::size_t index) {
-        Canvas& canvas = frame.canvas;
-        const Theme& theme = canvas.theme();
-        const Colour colour = finding.weight == Finding::Weight::problem   ? theme.problem
-                              : finding.weight == Finding::Weight::warning ? theme.warning
-                                                                           : theme.faint_text;
-        const float indent = canvas.px(14);
-        const auto lines =
-            wrapped(canvas, finding.title, std::max(writer.box.width() - indent, 1.0F));
-        const Box all{writer.box.left, writer.box.top, writer.box.right,
-                      writer.box.top + writer.line() * static_cast<float>(lines.size())};
-        if (clicked_line(frame, all, fmt::format("finding {}", index))) {
-            const auto history = shown_history(frame);
-            if (history && finding.event != kNever)
-                go_to_event(frame, *history, finding.event);
-            frame.selection.finding = index;
-            frame.selection.wanted_view = "findings";
-        }
-        const float size = canvas.px(6);
-        const float middle = writer.box.top + writer.line() / 2;
-        canvas.fill({writer.box.left, middle - size / 2, writer.box.left + size, middle + size / 2},
-                    colour);
-        for (const std::string& line : lines) {
-            Box row = writer.row();
-            row.left += indent;
-            canvas.text_within(row, line, theme.text);
-        }
-    }
-
-    static void draw_facts(Frame& frame, Writer& writer) {
-        const ViewedRun* const run = frame.session.shown(frame.selection.run);
-        if (run == nullptr || !writer.has_room(4))
-            return;
-        const Theme& theme = frame.canvas.theme();
-        writer.heading("This run");
-        writer.skip(2);
-        writer.fact("trace", run->trace_name);
-        writer.fact("policy", run->run ? run->run->scenario.policy : run->policy);
-        if (run->history) {
-            const HistoryCounts counts = run->history->counts();
-            writer.fact("events", format_count(counts.events));
-            writer.fact("blocks", format_count(counts.blocks));
-            if (run->history->end(AxisUnit::time) > 1)
-                writer.fact("length", format_duration(run->history->end(AxisUnit::time)));
-        }
-        if (run->run)
-            writer.fact("device", run->run->device_name);
-        if (run->tiers) {
-            const TierStalls& stalls = run->tiers->stalls;
-            writer.fact("machine", run->tiers->machine_name);
-            writer.fact("kernels", format_count(run->tiers->kernels));
-            writer.fact("length", format_duration(run->tiers->makespan));
-            writer.fact("stalls",
-                        fmt::format("{} for data on its way, {} for room, {} for reservations",
-                                    format_duration(stalls.fetch), format_duration(stalls.room),
-                                    format_duration(stalls.reservation)));
-        }
-        for (const std::string& warning : run->warnings)
-            writer.paragraph("note: " + warning, theme.faint_text);
-    }
-
+    OverviewChart chart_;
     std::map<std::size_t, Slot> slots_;  // by index of the run
 };
 
 }  // namespace
 
 ViewInfo overview_view() {
-    return {"overview", "Overview", "How much memory at the peak, who held it, and what was found.",
-            Pane::main, make_view<OverviewView>};
+    return {"overview",
+            "Overview",
+            "The answer on the curve: the peak, what of it was waste, who held it, what to do.",
+            Pane::main,
+            make_view<OverviewView>,
+            true};
 }
 
 }  // namespace tidemark::viz

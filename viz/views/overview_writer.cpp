@@ -21,9 +21,37 @@ Box Writer::row() {
     return taken;
 }
 
+namespace {
+
+float heading_line(const Canvas& canvas) {
+    return std::ceil(canvas.line_height() * 1.35F);
+}
+
+}  // namespace
+
+float Writer::heading_height(std::string_view text) const {
+    ImGui::PushFont(current_fonts().heading);
+    const auto lines = static_cast<float>(wrapped(canvas, text, box.width()).size());
+    const float height = heading_line(canvas) * lines;
+    ImGui::PopFont();
+    return height;
+}
+
+void Writer::headline(std::string_view text, Colour colour) {
+    if (heading_height(text) > box.height())
+        return;
+    ImGui::PushFont(current_fonts().heading);
+    const float height = heading_line(canvas);
+    for (const std::string& line : wrapped(canvas, text, box.width())) {
+        canvas.text_within({box.left, box.top, box.right, box.top + height}, line, colour);
+        box.top += height;
+    }
+    ImGui::PopFont();
+}
+
 void Writer::heading(std::string_view text) {
     ImGui::PushFont(current_fonts().heading);
-    const float height = std::ceil(canvas.line_height() * 1.35F);
+    const float height = heading_line(canvas);
     canvas.text_within({box.left, box.top, box.right, box.top + height}, text, canvas.theme().text);
     ImGui::PopFont();
     box.top += height;

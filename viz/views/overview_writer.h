@@ -27,6 +27,11 @@ struct Writer {
 
     void heading(std::string_view text);
 
+    // A heading of as many lines as it needs; whole or not at all.
+    void headline(std::string_view text, Colour colour);
+
+    float heading_height(std::string_view text) const;
+
     // Whole or not at all: half a sentence may say the opposite.
     void paragraph(std::string_view text, Colour colour);
 

@@ -72,7 +72,8 @@ class TierCurves final : public Curves {
 
     void toggle(std::size_t entry) override { shown_[entry] = !shown_[entry]; }
 
-    void draw(Frame& frame, const TimeArea& /*area*/, const ByteScale& scale) override {
+    void draw(Frame& frame, const TimeArea& /*area*/, const ByteScale& scale,
+              std::vector<Box>& labels) override {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
         for (const TierLook& tier : kTiers) {
@@ -85,7 +86,6 @@ class TierCurves final : public Curves {
             else
                 draw_level_line(canvas, scale, columns, colour, std::round(canvas.px(2)));
         }
-        std::vector<Box> labels;
         draw_bound(canvas, scale, capacity(), "GPU capacity", theme.problem, labels);
     }
 

@@ -78,7 +78,8 @@ class TimelineView final : public View {
         draw_byte_axis(canvas, scale);
         area.draw_grid();
         canvas.clip(boxes.plot);
-        curves.draw(frame, area, scale);
+        std::vector<Box> labels;
+        curves.draw(frame, area, scale, labels);
         canvas.unclip();
         HoverCard card;
         if (mouse && boxes.plot.contains(*mouse))

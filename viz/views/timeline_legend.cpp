@@ -49,6 +49,9 @@ void TimelineLegend::draw_sign(Canvas& canvas, const Box& box, const LegendEntry
             const float inset = entry.look == CurveLook::area ? 0 : canvas.px(3);
             canvas.fill({box.left + inset, middle - half, box.right - inset, middle + half},
                         colour);
+            if (entry.fill && entry.on)
+                canvas.fill({box.left, middle - half + thick, box.right, middle + half},
+                            *entry.fill);
             if (entry.look == CurveLook::gap)  // some are as dark as the ground
                 canvas.outline({box.left + inset, middle - half, box.right - inset, middle + half},
                                canvas.theme().border);

@@ -22,6 +22,7 @@ struct LegendEntry {
     CurveLook look = CurveLook::line;
     std::optional<std::size_t> toggles;  // what a click means to the owner; none: nothing
     bool on = true;
+    std::optional<Colour> fill = {};  // of an area: below its edge, which has the colour
 };
 
 class TimelineLegend {

@@ -26,6 +26,16 @@ void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLa
                        low == nullptr ? scale.box.bottom : scale.y(columns[i].*low), colour);
 }
 
+// What is allocated, as a thin line over its calm area.
+void draw_edge(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLayers> columns,
+               Colour colour) {
+    BandPainter painter(canvas, scale.box.left);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const float top = scale.y(columns[i].allocated);
+        painter.column(i, top, std::min(top + 1, scale.box.bottom), colour);
+    }
+}
+
 // The line of what is reserved.
 void draw_line(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
                Colour colour, float thick) {
@@ -126,11 +136,11 @@ void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesC
         layer(theme.active, &ColumnLayers::swing, &ColumnLayers::waiting);
     if (is_shown(Series::allocated)) {
         // Between what it always and what it sometimes was in a column.
-        layer(mix(theme.plot, theme.allocated, 0.72), &ColumnLayers::allocated,
-              &ColumnLayers::swing);
-        layer(theme.allocated, nullptr, &ColumnLayers::allocated);
+        layer(mix(theme.plot, theme.used, 0.72), &ColumnLayers::allocated, &ColumnLayers::swing);
+        layer(theme.used, nullptr, &ColumnLayers::allocated);
         if (is_shown(Series::requested))
             layer(theme.rounding, &ColumnLayers::requested, &ColumnLayers::allocated);
+        draw_edge(canvas, scale, layers, theme.allocated);
     }
     if (is_shown(Series::requested))
         draw_dots(canvas, scale, columns, Series::requested, std::round(canvas.px(2)));

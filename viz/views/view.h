@@ -54,6 +54,7 @@ struct ViewInfo {
     std::string_view summary;  // one sentence, for --help and the key sheet
     Pane pane = Pane::main;
     std::unique_ptr<View> (*make)() = nullptr;
+    bool fills = false;  // a main view that, alone, has the window to itself
 };
 
 template <class Drawn>

@@ -80,10 +80,25 @@ TEST_CASE("the gaps between the curves look different to everybody") {
         for (const Colour other : {theme.cached, theme.rounding, theme.active, theme.allocated,
                                    theme.problem, theme.plot})
             CHECK(apart(theme.fragmentation, other, sight) > 11);
+        CHECK(apart(theme.fragmentation, theme.used, sight) > 25);
+        CHECK(apart(theme.cached, theme.used, sight) > 25);
+        CHECK(apart(theme.rounding, theme.used, sight) > 11);
         CHECK(apart(theme.cached, theme.rounding, sight) > 8);
         CHECK(apart(theme.cached, theme.plot, sight) > 6);
         CHECK(apart(theme.rounding, theme.allocated, sight) > 15);
     }
+}
+
+TEST_CASE("what is wasted stands out from every ground and from what is used") {
+    const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
+    CAPTURE(theme.dark);
+    for (const Colour waste : {theme.cached, theme.fragmentation})
+        for (const Colour other : {theme.ground, theme.panel, theme.plot, theme.used})
+            CHECK(contrast(waste, other) >= 3);
+    // What is used is calmer than any of it, but there.
+    for (const Colour waste : {theme.cached, theme.fragmentation})
+        CHECK(contrast(theme.used, theme.plot) < contrast(waste, theme.plot) / 2);
+    CHECK(contrast(theme.used, theme.plot) > 1.4);
 }
 
 TEST_CASE("text can be read on every ground, in both themes") {

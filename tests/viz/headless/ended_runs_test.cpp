@@ -53,11 +53,12 @@ std::set<Colour> colours_in(const Bitmap& bitmap, const Box& box) {
 }
 
 // Of the first main view, where its curves are; a tenth of the time is at its very left.
-Box plot_of(const Bitmap& bitmap) {
+Box plot_of(const Bitmap& bitmap, bool has_window_alone = false) {
     const auto width = static_cast<float>(bitmap.width);
     const auto height = static_cast<float>(bitmap.height);
     Splits splits;
-    splits.strip_height = 54;
+    splits.strip_height = has_window_alone ? 0 : 54;
+    splits.has_side = splits.has_table = !has_window_alone;
     const Layout layout = lay_out(width, height, 1, 13, splits);
     return plot_box(Canvas(nullptr, dark_theme(), 1), layout.first);
 }
@@ -70,7 +71,7 @@ TEST_CASE("a run's curves end where it does", "[viz][ended]") {
     for (const char* view : {"timeline", "compare"}) {
         INFO(view);
         const Bitmap bitmap = opened.still(view, 0);
-        const Box plot = plot_of(bitmap);
+        const Box plot = plot_of(bitmap, std::string_view(view) == "compare");
         const float end = plot.left + plot.width() / 10;
         const auto before = colours_in(bitmap, {plot.left, plot.top + 60, end, plot.bottom});
         CHECK(before.contains(theme.allocated));

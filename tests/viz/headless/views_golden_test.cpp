@@ -20,14 +20,26 @@ struct ViewScene {
     std::vector<std::string> policies = {};
     bool dark = true;
     std::vector<std::string> gpu_memory = {};  // over tiers
+    std::uint32_t width = 1200;
+    std::uint32_t height = 750;
 };
 
 const std::array kScenes = {
     ViewScene{"overview", "gpt2_var.pickle.xz", {"overview"}, "", {"torch", "vpmm"}},
+    ViewScene{"answer", "gpt2_var.pickle.xz", {"overview"}, "", {}, false, {}, 900, 600},
     ViewScene{"timeline", "gpt2_var.pickle.xz", {"timeline"}, "peak"},
     ViewScene{"address-map", "multistream.pickle.xz", {"address-map"}, "peak", {}, false},
     ViewScene{"memory-now", "gpt2_var.pickle.xz", {"memory-now"}, "peak"},
     ViewScene{"compare", "gpt2_var.pickle.xz", {"compare"}, "", {"torch", "vpmm"}},
+    ViewScene{"compare-many",
+              "gpt2_var.pickle.xz",
+              {"compare"},
+              "",
+              {"torch", "buddy", "best-fit", "vpmm", "bump"},
+              false,
+              {},
+              900,
+              600},
     ViewScene{"no-stacks", "generate:training", {"stacks"}, "peak"},
     ViewScene{"events", "graphs.pickle.xz", {"timeline", "events"}, "peak", {}, false},
     ViewScene{"blocks", "generate:training", {"address-map", "blocks"}, "peak"},
@@ -58,7 +70,7 @@ Bitmap drawn(const ViewScene& scene) {
         REQUIRE(run.state.phase == LoadState::Phase::ready);
     }
     StillOptions options;
-    options.screen = {1200, 750, 1, FontChoice::built_in};
+    options.screen = {scene.width, scene.height, 1, FontChoice::built_in};
     options.dark = scene.dark;
     options.views = scene.views;
     options.location = scene.location;

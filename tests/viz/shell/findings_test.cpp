@@ -75,13 +75,16 @@ TEST_CASE("a finding that is clicked in the overview is the one that the table t
     Screen screen(opened.session);
     REQUIRE(screen.shell.show("overview"));
     screen.frames(3);
-    const Box all = screen.layout().first;
-    const float right = all.left + all.width() * 0.62F;
-    for (float y = all.top; y < all.bottom; y += 4) {
-        screen.click(right, y);
-        if (screen.shell.state().table == "findings" &&
-            screen.shell.selection().cursor == opened.at(5))
-            break;
+    const auto is_shown = [&] {
+        return screen.shell.state().table == "findings" &&
+               screen.shell.selection().cursor == opened.at(5);
+    };
+    // The first finding that is clicked brings the table, and the others lie higher then.
+    for (int pass = 0; pass < 2 && !is_shown(); ++pass) {
+        const Box all = screen.layout().first;
+        const float right = all.left + all.width() * 0.62F;
+        for (float y = all.top; y < all.bottom && !is_shown(); y += 4)
+            screen.click(right, y);
     }
     CHECK(screen.shell.selection().cursor == opened.at(5));
     CHECK(screen.shell.selection().finding == 1);

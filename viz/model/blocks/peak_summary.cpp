@@ -21,11 +21,35 @@ namespace {
 struct Sum {
     Bytes bytes = 0;
     std::uint64_t blocks = 0;
+    Bytes largest_size = 0;
+    BlockIndex largest = kNoBlock;
+    Filter filter;
 };
 
 void add(Sum& sum, const Sum& more) {
+    if (more.largest_size > sum.largest_size) {
+        sum.largest_size = more.largest_size;
+        sum.largest = more.largest;
+    }
     sum.bytes += more.bytes;
     sum.blocks += more.blocks;
+}
+
+// What finds the blocks of a site: its tag, else the function that allocates.
+Filter filter_of(const History& history, SiteNames& names, const Site& site) {
+    Filter filter;
+    filter.text = history.strings()[site.tag];
+    if (!filter.text.empty())
+        return filter;
+    const std::string& where = names.call_site(site.stack);
+    filter.text = where.substr(where.rfind(' ') + 1);
+    return filter;
+}
+
+// Those of all sizes that `one` and `other` are of.
+void widen(Filter& one, Bytes size, bool is_first) {
+    one.least = is_first ? size : std::min(one.least, size);
+    one.most = is_first ? size : std::max(one.most, size);
 }
 
 // Sites of the same name are one holder; where nobody has a name, blocks of about the same size.
@@ -38,8 +62,9 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
         const Block block = history.block(index);
         if (block.freed != kNever && block.freed <= summary.peak)
             return;  // waits for a device: no longer allocated
-        add(by_site[block.site], {block.size, 1});
-        add(by_size[block.size], {block.size, 1});
+        const Sum one{block.size, 1, block.size, index, {}};
+        add(by_site[block.site], one);
+        add(by_size[block.size], one);
     });
     if (cancelled.load())
         return;
@@ -50,13 +75,19 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
     std::map<std::string, Sum> by_name;
     SiteNames names(history);
     if (summary.holders_are_sizes)
-        for (const auto& [size, sum] : by_size)
-            add(by_name[fmt::format("blocks of {}", format_bytes(size))], sum);
+        for (const auto& [size, sum] : by_size) {
+            Sum& all = by_name[fmt::format("blocks of {}", format_bytes(size))];
+            widen(all.filter, size, all.blocks == 0);
+            add(all, sum);
+        }
     else
-        for (const auto& [site, sum] : by_site)
-            add(by_name[names.name(history.site(site))], sum);
+        for (const auto& [site, sum] : by_site) {
+            Sum& all = by_name[names.name(history.site(site))];
+            all.filter = filter_of(history, names, history.site(site));
+            add(all, sum);
+        }
     for (const auto& [name, sum] : by_name)
-        summary.holders.push_back({name, sum.bytes, sum.blocks});
+        summary.holders.push_back({name, sum.bytes, sum.blocks, sum.largest, sum.filter});
     std::ranges::stable_sort(summary.holders, std::greater(), &PeakHolder::bytes);
     for (std::size_t i = kMostHolders; i < summary.holders.size(); ++i) {
         summary.others.bytes += summary.holders[i].bytes;
@@ -67,9 +98,9 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
 }
 
 // A refusal in this run goes before those of the recording.
-std::optional<RefusedRequest> find_refused(const History& history) {
-    std::optional<RefusedRequest> recorded;
-    std::optional<RefusedRequest> refused;
+std::optional<UnfitRequest> find_refused(const History& history) {
+    std::optional<UnfitRequest> recorded;
+    std::optional<UnfitRequest> refused;
     const std::size_t marks = history.counts().marks;
     for (std::size_t i = 0; i < marks; ++i) {
         const Mark mark = history.mark(i);
@@ -88,6 +119,29 @@ std::optional<RefusedRequest> find_refused(const History& history) {
     return refused ? refused : recorded;
 }
 
+// What there was to serve the request from.
+void add_space(const History& history, UnfitRequest& request, const Cancelled& cancelled) {
+    const EventIndex before = request.event == 0 ? 0 : request.event - 1;
+    const FreeSpace space = free_space(memory_spans(history, before, cancelled));
+    request.held = space.held;
+    request.free = space.free;
+    request.largest_free = space.largest;
+}
+
+std::optional<UnfitRequest> find_grown_for(const History& history, const Cancelled& cancelled) {
+    const EventIndex event = history.peak_event(Series::reserved);
+    const BlockIndex index = history.block_at(event);
+    if (event == 0 || index == kNoBlock || history.block(index).born != event)
+        return {};
+    UnfitRequest request;
+    request.event = event;
+    request.requested = history.block(index).size;
+    add_space(history, request, cancelled);
+    const bool is_unfit =
+        request.free >= request.requested && request.largest_free < request.requested;
+    return is_unfit ? std::optional(request) : std::nullopt;
+}
+
 }  // namespace
 
 PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
@@ -101,13 +155,10 @@ PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
     summary.fragmentation = fragmentation_at(history, summary.peak, cancelled);
     add_holders(history, summary, cancelled);
     summary.refused = find_refused(history);
-    if (summary.refused && !cancelled.load()) {
-        const EventIndex before = summary.refused->event == 0 ? 0 : summary.refused->event - 1;
-        const FreeSpace space = free_space(memory_spans(history, before, cancelled));
-        summary.refused->held = space.held;
-        summary.refused->free = space.free;
-        summary.refused->largest_free = space.largest;
-    }
+    if (summary.refused && !cancelled.load())
+        add_space(history, *summary.refused, cancelled);
+    if (!cancelled.load())
+        summary.grown_for = find_grown_for(history, cancelled);
     return summary;
 }
 

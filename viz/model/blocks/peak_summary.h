@@ -12,6 +12,7 @@
 
 #include "replay/timeline/history.h"
 #include "viz/model/session/job.h"
+#include "viz/model/session/session.h"
 
 namespace tidemark::viz {
 
@@ -20,10 +21,13 @@ struct PeakHolder {
     std::string name;
     Bytes bytes = 0;
     std::uint64_t blocks = 0;
+    BlockIndex largest = kNoBlock;  // of its blocks, the first of equals
+    Filter filter;                  // what finds them; hides nothing if no filter can
 };
 
-// The first request that was refused.
-struct RefusedRequest {
+// A request that didn't fit into what was reserved: the first that was refused, or the one that
+// reserved memory grew to its peak for.
+struct UnfitRequest {
     EventIndex event = 0;
     bool was_recorded = false;  // when it was recorded, but not in this run
     Bytes requested = 0;
@@ -43,7 +47,8 @@ struct PeakSummary {
     bool holders_are_sizes = false;   // no tag or stack was recorded: who is of one size
     PeakHolder others;                // the rest of them as one
     std::uint64_t other_names = 0;    // so many are in it
-    std::optional<RefusedRequest> refused;
+    std::optional<UnfitRequest> refused;
+    std::optional<UnfitRequest> grown_for;  // if as much lay free, but in smaller pieces
 };
 
 constexpr std::size_t kMostHolders = 10;

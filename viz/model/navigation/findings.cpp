@@ -23,7 +23,8 @@ Finding::Weight weight_of(findings::Severity severity) {
 }
 
 // A remark of several lines is a title and what is below it: the list has one line for each.
-std::vector<Finding> in_text(const std::vector<findings::Finding>& list) {
+std::vector<Finding> in_text(const std::vector<findings::Finding>& list,
+                             const std::string& suggested = {}) {
     std::vector<Finding> rows;
     for (const findings::Finding& each : list) {
         FindingText text = finding_text(each);
@@ -33,7 +34,8 @@ std::vector<Finding> in_text(const std::vector<findings::Finding>& list) {
             text = {"About the figures", std::move(text.title)};
         const EventIndex event = each.event < kNever ? static_cast<EventIndex>(each.event) : kNever;
         rows.push_back({weight_of(each.severity), std::move(text.title), std::move(text.detail),
-                        event, each.block});
+                        event, each.block,
+                        each.kind == findings::Kind::setting ? suggested : std::string()});
     }
     return rows;
 }
@@ -48,8 +50,8 @@ std::vector<Finding> findings_of(const History& history, const std::string& poli
                                  const TraceInfo& info, const Advice& advice,
                                  const Cancelled& cancelled) {
     const findings::FoundRun run{{}, policy, &history, nullptr};
-    return in_text(
-        findings::find({.info = &info, .advice = &advice, .runs = {&run, 1}}, cancelled));
+    return in_text(findings::find({.info = &info, .advice = &advice, .runs = {&run, 1}}, cancelled),
+                   advice.search.best.policy.text());
 }
 
 Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,

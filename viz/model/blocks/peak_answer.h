@@ -1,0 +1,31 @@
+// PeakAnswer: what a run's memory comes to in a sentence, and the place in its curves where that is
+// to be seen: where memory was out, else the peak.
+//
+// Pure; O(1).
+#pragma once
+
+#include <string>
+
+#include "viz/model/blocks/peak_summary.h"
+
+namespace tidemark::viz {
+
+struct PeakAnswer {
+    std::string headline;  // the whole of it: "8.30 GiB at the peak. 2.08 GiB lay free, ..."
+    std::string label;     // for the place: "2.08 GiB lay free, 643 MiB did not fit"
+    std::string detail;    // below it: "the largest piece: 574 MiB"
+    EventIndex event = 0;  // where it happened
+    Bytes from = 0;        // what the label is about, in the curves: free memory, up to what was
+    Bytes to = 0;          // reserved
+    bool is_refusal = false;
+    bool is_waste = false;  // it lay free and was of no use
+};
+
+// Of a history with events, and its summary.
+PeakAnswer peak_answer(const History& history, const PeakSummary& summary);
+
+// What lies between reserved and requested memory at the peak, in words: "2.08 GiB (25 %) free:
+// 1.74 GiB cached in whole segments, 346 MiB fragmentation between blocks; ...".
+std::string peak_parts_text(const PeakSummary& summary);
+
+}  // namespace tidemark::viz

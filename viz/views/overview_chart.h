@@ -1,0 +1,28 @@
+// OverviewChart: the curves of a run over the time axis, and the answer at the place where it is to
+// be seen: a bracket about the memory that lay free, with what it means.
+#pragma once
+
+#include <memory>
+
+#include "viz/model/blocks/peak_answer.h"
+#include "viz/views/curves.h"
+
+namespace tidemark::viz {
+
+class OverviewChart {
+  public:
+    OverviewChart();
+
+    // Draws into `box`, its axes included; `answer` may be null: it isn't known yet. False if the
+    // run has nothing to draw.
+    bool draw(Frame& frame, const Box& box, const PeakAnswer* answer);
+
+    bool busy() const { return curves_->busy(); }
+
+  private:
+    void draw_legend(Frame& frame, Box& plot);
+
+    std::unique_ptr<Curves> curves_;
+};
+
+}  // namespace tidemark::viz
