@@ -74,7 +74,7 @@ class Peaks final : public Metric {
                   external_fragmentation(static_cast<double>(fullest_.usage.active),
                                          static_cast<double>(fullest_.usage.reserved))),
             ratio("internal_fragmentation_at_peak",
-                  "share of active memory that was not requested, at the peak of allocated",
+                  "share of active memory that was not requested, at the allocated peak",
                   internal_fragmentation(static_cast<double>(allocated_.requested),
                                          static_cast<double>(allocated_.usage.active))),
             count("peak_reserved_event", "index of the event that reached peak reserved",

@@ -7,6 +7,7 @@
 
 #include "replay/cli_support/front.h"
 #include "replay/cli_support/terminal.h"
+#include "viz/headless/animation.h"
 #include "viz/headless/png.h"
 #include "viz/headless/still.h"
 #include "viz/live/attach.h"
@@ -42,6 +43,22 @@ Result<void> check_loaded(const Session& session) {
     return {};
 }
 
+// One run alone stands beside the setting that its findings suggest, if there is one.
+Result<void> add_suggested(Loader& loader, Session& session) {
+    if (session.runs.size() != 1)
+        return {};
+    const std::vector<Finding>& findings = session.runs.front().findings;
+    const auto found =
+        std::ranges::find_if(findings, [](const Finding& each) { return !each.policy.empty(); });
+    if (found == findings.end()) {
+        print_error("no finding suggests another setting: name one with --policy");
+        return {};
+    }
+    TM_TRY(loader.replay(0, found->policy));
+    load(loader, session);
+    return check_loaded(session);
+}
+
 }  // namespace
 
 Result<ExitCode> write_image_file(const ViewCommand& command) {
@@ -55,6 +72,8 @@ Result<ExitCode> write_image_file(const ViewCommand& command) {
     load(loader, session);
     living.wait();
     TM_TRY(check_loaded(session));
+    if (std::ranges::find(command.views, "side-by-side") != command.views.end())
+        TM_TRY(add_suggested(loader, session));
     StillOptions options;
     options.screen.width = command.width;
     options.screen.height = command.height;
@@ -64,8 +83,12 @@ Result<ExitCode> write_image_file(const ViewCommand& command) {
     options.views = command.views;
     options.location = command.location;
     options.find = command.find;
-    TM_ASSIGN(const Bitmap bitmap, draw_still(session, options));
-    TM_TRY(write_png(bitmap, command.png));
+    if (!command.png.empty()) {
+        TM_ASSIGN(const Bitmap bitmap, draw_still(session, options));
+        TM_TRY(write_png(bitmap, command.png));
+    }
+    if (!command.animate.empty())
+        TM_TRY(write_animation(session, {.still = options}, command.animate));
     return ExitCode::yes;
 }
 

@@ -23,7 +23,7 @@ Result<ExitCode> run(std::span<char* const> arguments) {
     const auto& command = std::get<ViewCommand>(read);
     if (command.bench)
         return run_bench(command);
-    if (!command.png.empty())
+    if (!command.png.empty() || !command.animate.empty())
         return write_image_file(command);
     return run_window(command);
 }

@@ -13,7 +13,7 @@
 #include "replay/cli_support/front.h"
 #include "replay/cli_support/memory_options.h"
 #include "replay/cli_support/trace_files.h"
-#include "viz/headless/still.h"
+#include "viz/headless/animation.h"
 #include "viz/model/navigation/filter_query.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/views/view.h"
@@ -71,6 +71,9 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
+    arguments.file({"--animate", "FILE.webp",
+                    "write what is seen while the cursor moves over it, and end; needs no display"},
+                   command.animate);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
     arguments.real(
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
@@ -96,6 +99,8 @@ Examples:
   tidemark-view run.tmk -p torch -p buddy            the same under two policies, side by side
   tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
   tidemark-view run.tmk --goto peak --view address-map --png peak.png
+  tidemark-view snapshot.pickle --view side-by-side --animate gap.webp
+                                                     beside the setting that a finding suggests
   tidemark-view --attach trainer                     follow a living program
   tidemark-view generate:training                    an example of our own
 
@@ -171,8 +176,12 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
     }
     if (const auto filter = parse_filter(command.find); !filter)
         return fail(filter.error().code, filter.error().what, "--find", filter.error().hint);
-    if (!command.png.empty() && command.load.files.empty() && command.attach.empty())
-        return fail(ErrorCode::bad_option, "a picture of nothing", "--png",
+    if (!command.animate.empty())
+        TM_TRY(check_animation_path(command.animate));
+    const bool writes = !command.png.empty() || !command.animate.empty();
+    if (writes && command.load.files.empty() && command.attach.empty())
+        return fail(ErrorCode::bad_option, "a picture of nothing",
+                    command.png.empty() ? "--animate" : "--png",
                     "say which trace: tidemark-view FILE --png OUT.png");
     if (!command.attach.empty() && (!command.load.policies.empty() || command.load.tiers.wanted()))
         return fail(ErrorCode::bad_option, "a living program cannot be replayed", "--attach",

@@ -23,8 +23,9 @@ struct ViewCommand {
     bool dark = true;
     std::uint32_t width = 1600;
     std::uint32_t height = 900;
-    float scale = 0;  // of all lengths; 0 = the monitor's
-    std::string png;  // a picture instead of a window; empty: a window
+    float scale = 0;      // of all lengths; 0 = the monitor's
+    std::string png;      // a picture instead of a window; empty: a window
+    std::string animate;  // an animation instead of one
 
     // For our own tests and measurements; not in --help.
     std::string state_to;       // the shell's state after every frame that changed it, as lines

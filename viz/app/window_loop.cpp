@@ -108,6 +108,9 @@ class WindowProgram {
         };
         host.cancel_loading = [this] { loader_.cancel(); };
         host.advise = [this](std::size_t run) { loader_.advise(run); };
+        host.replay = [this](std::size_t run, const std::string& policy) {
+            return loader_.replay(run, policy);
+        };
         host.save_image = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
         host.align = [this] {

@@ -185,11 +185,34 @@ void next_run(ShellParts& parts) {
     parts.say("Blocks and tables are of " + parts.run()->label + ".");
 }
 
+// Of a living program its view; else the cursor, from the window's start again once it has come to
+// its end.
 void toggle_pause(ShellParts& parts) {
     const ViewedRun* const run = parts.run();
-    if (run == nullptr || !run->live || !parts.host.pause)
-        return parts.say("Only the view of a living program can be paused.");
-    parts.host.pause(!run->live->paused);
+    if (run == nullptr)
+        return;
+    if (run->live && parts.host.pause)
+        return parts.host.pause(!run->live->paused);
+    Selection& selection = parts.selection;
+    const Window& window = parts.camera.window();
+    selection.plays = !selection.plays;
+    const bool is_outside = !selection.cursor || *selection.cursor < window.begin ||
+                            *selection.cursor >= window.end - 1;
+    if (selection.plays && is_outside)
+        selection.cursor = window.begin;
+}
+
+void replay_suggested(ShellParts& parts) {
+    const ViewedRun* const run = parts.run();
+    if (run == nullptr)
+        return;
+    const auto found = std::ranges::find_if(
+        run->findings, [](const Finding& each) { return !each.policy.empty(); });
+    if (found == run->findings.end())
+        return parts.say(run->advised_with.empty()
+                             ? "No finding of this run suggests another setting."
+                             : "What needs less was searched for in " + run->advised_with + ".");
+    parts.selection.wanted_policy = found->policy;
 }
 
 void toggle_alignment(ShellParts& parts) {
@@ -292,6 +315,7 @@ constexpr std::array kHandlers = {
     Handler{Action::axis, switch_axis},
     Handler{Action::colours, next_colours},
     Handler{Action::theme, [](ShellParts& parts) { parts.dark = !parts.dark; }},
+    Handler{Action::replay_suggested, replay_suggested},
     Handler{Action::pause, toggle_pause},
     Handler{Action::align, toggle_alignment},
     Handler{Action::copy, copy},

@@ -86,9 +86,11 @@ constexpr std::array kActions = {
     action(Action::theme, show, "Dark or light", "", plain('t')),
     action(Action::clear, show, "Clear", "search, measure, selection, one at a time",
            plain(Key::escape)),
+    action(Action::replay_suggested, show, "Replay what is suggested",
+           "the setting of the first finding that has one, side by side", plain('u')),
 
-    action(Action::pause, window, "Pause", "a living program's view; it goes on by itself",
-           plain(Key::space)),
+    action(Action::pause, window, "Play or pause",
+           "the cursor over the window; a living program's view", plain(Key::space)),
     action(Action::align, window, "By the clock or from the start",
            "how living programs stand side by side", shift(key('x'))),
     action(Action::copy, window, "Copy as text", "what is under the mouse, else selected",

@@ -47,6 +47,7 @@ enum class Action : std::uint8_t {
     axis,
     colours,
     theme,
+    replay_suggested,
     pause,
     align,
     copy,

@@ -19,6 +19,7 @@ constexpr double kRest = 0.35;      // seconds without movement that end one
 constexpr double kHeldZoom = 3;     // times closer for a second of W
 constexpr double kHeldPan = 0.9;    // windows for a second of A or D
 constexpr float kStripHeight = 54;  // points
+constexpr double kPlaySeconds = 8;  // that playing takes from one edge of the window to the other
 constexpr double kFrameSeconds = 1.0 / 60;
 
 bool contains(const std::vector<Key>& keys, Key wanted) {
@@ -182,6 +183,35 @@ void settle(ShellParts& parts) {
     }
 }
 
+// The shown run's trace under another policy, beside it.
+void replay_beside(ShellParts& parts, Shell& shell, const std::string& policy) {
+    if (!parts.host.replay)
+        return parts.say("Nothing can be replayed from here.");
+    const std::size_t run = parts.selection.run;
+    const auto made = parts.host.replay(run, policy);
+    if (!made)
+        return parts.say(to_text(made.error()));
+    parts.selection.compared_first = run;
+    parts.selection.compared_second = *made;
+    if (const auto shown = shell.show("side-by-side"); !shown)
+        return parts.say(to_text(shown.error()));
+    parts.say("Replaying under " + policy);
+}
+
+// The cursor moves over the window in some seconds, and stays at its end.
+void play(ShellParts& parts, double seconds) {
+    Selection& selection = parts.selection;
+    if (!selection.plays || parts.still)
+        return;
+    const Window& window = parts.camera.window();
+    const Position last = window.end - 1;
+    const auto step =
+        static_cast<Position>(static_cast<double>(window.length()) * seconds / kPlaySeconds);
+    selection.cursor =
+        std::min(selection.cursor.value_or(window.begin) + std::max<Position>(step, 1), last);
+    selection.plays = *selection.cursor < last;
+}
+
 void take_requests(ShellParts& parts, Shell& shell) {
     Selection& selection = parts.selection;
     if (!selection.wanted_view.empty()) {
@@ -191,6 +221,8 @@ void take_requests(ShellParts& parts, Shell& shell) {
     }
     if (std::exchange(selection.wants_advice, false) && parts.host.advise)
         parts.host.advise(selection.run);
+    if (const std::string policy = std::exchange(selection.wanted_policy, {}); !policy.empty())
+        replay_beside(parts, shell, policy);
     if (!std::exchange(selection.pointed, false))
         selection.hover.reset();
 }
@@ -313,6 +345,7 @@ void Shell::draw(const ShellInput& input) {
     update_search(parts);
     take_keys(parts, input);
     move_by_held(parts, input, seconds);
+    play(parts, seconds);
     draw_root(parts, input.scale);
     draw_popups(parts, input.scale);
     take_requests(parts, *this);
@@ -379,8 +412,9 @@ bool Shell::busy() const {
         return true;
     if (parts.still)
         return false;
-    return !parts.held.empty() || !parts.is_settled || parts.now < parts.message_until ||
-           parts.find.has_focus || parts.popup == Popup::prompt || parts.pending;
+    return parts.selection.plays || !parts.held.empty() || !parts.is_settled ||
+           parts.now < parts.message_until || parts.find.has_focus ||
+           parts.popup == Popup::prompt || parts.pending;
 }
 
 bool Shell::look_for_programs() {

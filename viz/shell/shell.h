@@ -44,7 +44,9 @@ struct ShellHost {
     std::function<void(const std::string& path)> open = {};
     std::function<void()> cancel_loading = {};
     std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
-    std::function<void()> save_image = {};             // of the next frame
+    // Replays the run's trace under a policy; gives the run that it becomes.
+    std::function<Result<std::size_t>(std::size_t run, const std::string& policy)> replay = {};
+    std::function<void()> save_image = {};  // of the next frame
     std::function<void(bool paused)> pause = {};
     std::function<bool()> align = {};  // the other way: by the clock, which it answers, or not
     std::function<std::vector<AttachableProgram>()> programs = {};

@@ -1,25 +1,17 @@
 // The address map: addresses upwards, time to the right. Each block is where it was as long as it
 // was there; what is between them is fragmentation.
+#include "viz/views/address_map.h"
+
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/draw/time_area.h"
 #include "viz/model/blocks/block_details.h"
-#include "viz/model/blocks/site_names.h"
-#include "viz/model/memory/map_tiles.h"
 #include "viz/model/session/moment.h"
-#include "viz/views/hover_card.h"
 #include "viz/views/inspection.h"
-#include "viz/views/map_paint.h"
-#include "viz/views/row_margin.h"
-#include "viz/views/view.h"
 
 namespace tidemark::viz {
 namespace {
@@ -30,39 +22,21 @@ constexpr float kLabelWide = 64;  // points from which on it says what it is
 constexpr float kPickReach = 4;   // pixels
 constexpr double kAddressMapWheelStep = 1.25;  // as over the time axis
 
-class AddressMap : public View {
-  public:
-    void draw(Frame& frame) override;
+// Why the colours are others than was asked for; empty if they aren't.
+std::string_view missing_trait(ColourBy wanted, BlockTrait shown) {
+    if (wanted == ColourBy::tag && shown != BlockTrait::tag)
+        return "No tags were recorded:";
+    if (wanted == ColourBy::stack && shown != BlockTrait::stack)
+        return "No stacks were recorded:";
+    return {};
+}
 
-    bool busy() const override { return tiles_.busy(); }
+}  // namespace
 
-  private:
-    void lay_out(Frame& frame);
-    void take_wheel(Frame& frame);
-    void drag_addresses(Frame& frame);
-    void draw_head(Frame& frame);
-    void draw_map(Frame& frame, const TimeArea& area);
-    void paint_bitmap(const Theme& theme);
-    void draw_blocks(Frame& frame, const TimeArea& area);
-    void draw_block_label(Canvas& canvas, const Box& box, const MapBlock& shown);
-    void outline_block(Frame& frame, const TimeArea& area, BlockIndex block, Colour colour);
-    void hover(Frame& frame, const TimeArea& area);
-    HoverCard card(EventIndex event, Bytes offset, BlockIndex block);
-    void zoom_to(Frame& frame, BlockIndex block);
-    void reveal(Frame& frame, BlockIndex block);
-
-    MapTiles tiles_;
-    Bitmap bitmap_;
-    std::uint64_t painted_ = 0;
-    const Theme* painted_theme_ = nullptr;
-    std::shared_ptr<const History> history_;
-    std::unique_ptr<SiteNames> names_;
-    std::unique_ptr<MapPaint> paint_;
-    Box head_;
-    Box plot_;
-    OffsetScale scale_;
-    BlockTrait trait_ = BlockTrait::tag;
-};
+Bytes AddressMap::length() const {
+    const MapGround* const ground = tiles_.ground();
+    return ground == nullptr ? 0 : ground->layout.length();
+}
 
 void AddressMap::draw(Frame& frame) {
     if (follow_shown(frame, history_, names_) == Shown::nothing) {
@@ -95,10 +69,16 @@ void AddressMap::lay_out(Frame& frame) {
     const Canvas& canvas = frame.canvas;
     const float line = canvas.line_height() + 2 * canvas.px(kAddressMapHeadPad);
     plot_ = plot_box(canvas, frame.area);
-    head_ = {plot_.left, frame.area.top, plot_.right, frame.area.top + 2 * line};
+    const float head = looks.has_head ? 2 * line : 0;
+    head_ = {plot_.left, frame.area.top, plot_.right, frame.area.top + head};
     plot_.top = std::round(head_.bottom);
     plot_.bottom = std::max(plot_.top + 1, frame.area.bottom - TimeArea::axis_height(canvas));
     plot_.bottom = std::round(plot_.bottom);
+    if (looks.length > 0 && length() > 0) {
+        const double share = share_of(std::min(length(), looks.length), looks.length);
+        const float high = plot_.height() * static_cast<float>(share);
+        plot_.top = std::round(plot_.bottom - std::max(high, 1.0F));
+    }
 }
 
 // Over the labels the wheel zooms the addresses, and with Ctrl over the map as well.
@@ -130,16 +110,9 @@ void AddressMap::drag_addresses(Frame& frame) {
             static_cast<double>(io.MouseDelta.y / std::max(plot_.height(), 1.0F)));
 }
 
-// Why the colours are others than was asked for; empty if they aren't.
-std::string_view missing_trait(ColourBy wanted, BlockTrait shown) {
-    if (wanted == ColourBy::tag && shown != BlockTrait::tag)
-        return "No tags were recorded:";
-    if (wanted == ColourBy::stack && shown != BlockTrait::stack)
-        return "No stacks were recorded:";
-    return {};
-}
-
 void AddressMap::draw_head(Frame& frame) {
+    if (!looks.has_head)
+        return;
     Canvas& canvas = frame.canvas;
     const float pad = canvas.px(kAddressMapHeadPad);
     const float line = canvas.line_height() + 2 * pad;
@@ -197,6 +170,7 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
         outline_block(frame, area, block, theme.selection);
     if (frame.selection.block)
         outline_block(frame, area, *frame.selection.block, theme.selection);
+    cover_future(canvas, area);
     canvas.unclip();
     canvas.outline({plot_.left - 1, plot_.top - 1, plot_.right + 1, plot_.bottom + 1},
                    theme.border);
@@ -210,6 +184,14 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
         outline_block(frame, area, *frame.selection.hot_block, theme.text);
         canvas.unclip();
     }
+}
+
+// What comes after the moment up to which the map is shown.
+void AddressMap::cover_future(Canvas& canvas, const TimeArea& area) const {
+    if (!looks.until)
+        return;
+    const float x = std::clamp(std::round(area.to_x(*looks.until)), plot_.left, plot_.right);
+    canvas.fill({x, plot_.top, plot_.right, plot_.bottom}, canvas.theme().plot);
 }
 
 void AddressMap::paint_bitmap(const Theme& theme) {
@@ -411,8 +393,6 @@ void AddressMap::reveal(Frame& frame, BlockIndex index) {
     frame.camera.show_addresses({(begin + end) / 2 - half, (begin + end) / 2 + half});
     frame.camera.amend();
 }
-
-}  // namespace
 
 ViewInfo address_map_view() {
     return {"address-map", "Address map",

@@ -380,7 +380,7 @@ FindingText wording(const findings::Finding& finding) {
         case Kind::in_use:
             return in_use(finding);
         case Kind::holders:
-            return {"What holds the memory at the peak of allocated", parts_text(finding)};
+            return {"What holds the memory at the allocated peak", parts_text(finding)};
         case Kind::remark:
         default:
             return {printable(finding.message)};

@@ -63,6 +63,8 @@ TEST_CASE("wrong words end with what is wrong, where, and what would be right") 
     refused({kStreams, "--find", ">1x"}, "--find", ">=1MiB");
     refused({kStreams, "--memory", "much"}, "--memory", "");
     refused({"--png", "out.png"}, "--png", "FILE");
+    refused({"--animate", "out.webp"}, "--animate", "FILE");
+    refused({kStreams, "--animate", "out.mp4"}, "--animate", "OUT.webp");
     refused({"--attach", "1", "--policy", "torch"}, "--attach", "recording");
 }
 

@@ -357,6 +357,7 @@ struct Loader::Shared {
     std::shared_ptr<Box> box = std::make_shared<Box>();
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
     std::map<std::size_t, std::shared_ptr<FileWork>> advised;  // by the first run of each file
+    std::map<std::size_t, LoadRequest> sources;  // of each run: its file alone, as it was asked for
     TaskPool tasks{"tm-load", std::min(hardware_threads(), 8U), lower_thread_priority};
 };
 
@@ -374,6 +375,10 @@ void Loader::add(LoadRequest request) {
             request, request.files[file], first, shared_->box, shared_->tasks, shared_->cancelled);
         if (request.advises)
             shared_->advised[first] = work;
+        for (std::size_t run = first; run < first + choices; ++run) {
+            LoadRequest& source = shared_->sources[run] = request;
+            source.files = {request.files[file]};
+        }
         work->start();
     }
     for (ViewedRun& run : planned_runs(request))
@@ -386,6 +391,31 @@ void Loader::advise(std::size_t run) {
         return;
     session_.runs[run].unadvised_events = 0;
     work->second->start_advice(shared_->cancelled);
+}
+
+Result<std::size_t> Loader::replay(std::size_t run, const std::string& policy) {
+    TM_TRY(check_policy(policy));
+    const auto source = shared_->sources.find(run);
+    const std::string label = session_.runs[run].label;
+    if (source == shared_->sources.end() || source->second.tiers.wanted())
+        return fail(ErrorCode::bad_option, "is not a trace replayed under a policy", label);
+    LoadRequest request = source->second;
+    if (request.files.front() == "-")
+        return fail(ErrorCode::bad_option, "standard input can't be read again", label,
+                    "save the trace to a file");
+    for (const auto& [other, made] : shared_->sources)
+        if (made.files == request.files && session_.runs[other].policy == policy)
+            return other;
+    request.policies = {policy};
+    request.most_advised_events = 0;
+    const std::size_t index = session_.runs.size();
+    const std::string trace = session_.runs[run].trace_name;
+    add(std::move(request));
+    ViewedRun& added = session_.runs[index];
+    added.trace_name = trace;
+    added.label = trace == label ? policy : fmt::format("{}, {}", trace, policy);
+    added.advised_with = label;
+    return index;
 }
 
 bool Loader::poll() {

@@ -63,6 +63,11 @@ class Loader {
     // run: see ViewedRun::unadvised_events.
     void advise(std::size_t run);
 
+    // Replays the run's trace under another policy, as a run of its own, unless that is there
+    // already: gives its index either way. Errors: bad_option (no such policy; a run that has none;
+    // a trace that can't be read again).
+    Result<std::size_t> replay(std::size_t run, const std::string& policy);
+
     // Brings what has come into the session; true if there was anything. O(runs).
     bool poll();
 

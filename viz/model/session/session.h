@@ -123,6 +123,7 @@ struct Selection {
     std::size_t finding = 0;          // of the run's, told in full
     std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
+    bool plays = false;               // the cursor moves on by itself
     std::string wanted_policy;        // the shown run's trace is to be replayed under it: likewise
     std::vector<Position> marks;      // the user's own, rising
     std::optional<std::size_t> compared_first;   // the runs picked as A and B; none: see

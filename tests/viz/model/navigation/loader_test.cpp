@@ -52,6 +52,26 @@ struct Loaded {
 
 }  // namespace
 
+TEST_CASE("a run's trace is replayed under another policy, once", "[viz][loader]") {
+    Loaded loaded(request_of({sample("graphs.pickle.xz")}));
+    const auto made = loaded.loader.replay(0, "best-fit");
+    REQUIRE(made);
+    CHECK(*made == 1);
+    loaded.loader.wait();
+    CHECK(loaded.run(1).state.phase == LoadState::Phase::ready);
+    CHECK(loaded.run(1).label == "best-fit");
+    CHECK(loaded.run(1).trace_name == loaded.run(0).trace_name);
+    CHECK(loaded.run(1).run->trace_hash == loaded.run(0).run->trace_hash);
+    CHECK(loaded.loader.replay(0, "best-fit") == 1U);  // it is there already
+    CHECK(loaded.session.runs.size() == 2);
+    CHECK(loaded.loader.replay(0, "bets-fit").error().code == ErrorCode::bad_option);
+    CHECK(loaded.session.runs.size() == 2);
+    LoadRequest tiers = request_of({sample("graphs.pickle.xz")});
+    tiers.tiers.gpu_memory = {"60%"};
+    Loaded tiered(std::move(tiers));
+    CHECK(tiered.loader.replay(0, "best-fit").error().code == ErrorCode::bad_option);
+}
+
 TEST_CASE("labels say in what runs differ, and no more", "[viz][loader]") {
     CHECK(labels(request_of({"/a/run.tmk"})) == Labels{"run.tmk"});
     CHECK(labels(request_of({"/a/run.tmk"}, {"torch", "buddy"})) == Labels{"torch", "buddy"});

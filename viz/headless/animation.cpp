@@ -1,0 +1,49 @@
+// Moving the cursor from frame to frame.
+#include "viz/headless/animation.h"
+
+#include <fmt/format.h>
+
+#include "viz/headless/still_screen.h"
+#include "viz/headless/webp.h"
+
+namespace tidemark::viz {
+
+Result<void> draw_animation(Session& session, const AnimationOptions& options,
+                            const std::function<Result<void>(const Bitmap&, int)>& take) {
+    TM_ASSIGN(const auto screen, StillScreen::open(session, options.still));
+    screen->settle();
+    const Window window = screen->shell().camera().window();
+    Selection& selection = screen->shell().selection();
+    selection.plays = true;
+    for (std::uint32_t i = 1; i <= options.frames; ++i) {
+        const double share = static_cast<double>(i) / options.frames;
+        const auto passed = static_cast<Position>(static_cast<double>(window.length() - 1) * share);
+        selection.cursor = window.begin + passed;
+        screen->settle();
+        const bool is_last = i == options.frames;
+        TM_TRY(take(screen->frame(),
+                    is_last ? options.last_milliseconds : options.frame_milliseconds));
+    }
+    return {};
+}
+
+Result<void> write_animation(Session& session, const AnimationOptions& options,
+                             const std::string& path) {
+    TM_TRY(check_animation_path(path));
+    const OffscreenOptions& screen = options.still.screen;
+    TM_ASSIGN(const auto file, AnimatedWebp::create(screen.width, screen.height));
+    TM_TRY(draw_animation(session, options, [&file](const Bitmap& bitmap, int milliseconds) {
+        return file->add(bitmap, milliseconds);
+    }));
+    return file->write(path);
+}
+
+Result<void> check_animation_path(const std::string& path) {
+    if (path.ends_with(".webp"))
+        return {};
+    return fail(ErrorCode::bad_option, fmt::format("'{}' is no name of a WebP", path), "--animate",
+                "name it OUT.webp, which browsers play; `ffmpeg -i OUT.webp OUT.mp4` or the like "
+                "makes others of it");
+}
+
+}  // namespace tidemark::viz

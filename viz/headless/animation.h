@@ -1,0 +1,29 @@
+// Animation: a view while the cursor moves over the window, as pictures in a file: each frame is
+// what a still would show, so that the same session gives the same frames on every machine.
+#pragma once
+
+#include <functional>
+
+#include "viz/headless/still.h"
+
+namespace tidemark::viz {
+
+struct AnimationOptions {
+    StillOptions still;
+    std::uint32_t frames = 60;    // the last one is at the window's end
+    int frame_milliseconds = 80;  // of each
+    int last_milliseconds = 2500;
+};
+
+// Calls `take` with each frame, and how long it stays. Errors: those of draw_still and of `take`.
+Result<void> draw_animation(Session& session, const AnimationOptions& options,
+                            const std::function<Result<void>(const Bitmap&, int)>& take);
+
+// As an animated WebP. Errors: those above and of AnimatedWebp.
+Result<void> write_animation(Session& session, const AnimationOptions& options,
+                             const std::string& path);
+
+// Errors (bad_option): a name that doesn't end in ".webp", with what makes others of it.
+Result<void> check_animation_path(const std::string& path);
+
+}  // namespace tidemark::viz
