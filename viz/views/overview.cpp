@@ -72,6 +72,8 @@ class OverviewView final : public View {
             draw_headline(frame, page, *slot->history, answer);
             draw_chart(frame, page, &answer);
         } else {
+            if (frame.run().tiers)
+                page.headline(tier_headline(*frame.run().tiers), canvas.theme().text);
             draw_chart(frame, page, nullptr);
         }
         draw_columns(frame, page.box);
@@ -111,7 +113,7 @@ class OverviewView final : public View {
         const Canvas& canvas = frame.canvas;
         const float height = std::clamp(page.box.height() * static_cast<float>(kChartShare),
                                         canvas.px(kLeastChart), canvas.px(kMostChart));
-        if (!frame.run().history || height > page.box.height())
+        if (height > page.box.height())
             return;
         const Box box{frame.area.left, page.box.top, frame.area.right,
                       std::round(page.box.top + height)};
@@ -185,6 +187,13 @@ class OverviewView final : public View {
 
     // --- runs over tiers ----------------------------------------------------------------------
 
+    static std::string tier_headline(const TierRun& run) {
+        return fmt::format(
+            "{} long, {:.2f} times what it takes with unlimited GPU memory; stalls of "
+            "{} altogether.",
+            format_duration(run.makespan), run.slowdown(), format_duration(run.stalls.total()));
+    }
+
     static void draw_tiers(const TierRun& run, Writer& writer) {
         const Theme& theme = writer.canvas.theme();
         for (const TierSpacePeak& space : run.spaces) {
@@ -196,12 +205,6 @@ class OverviewView final : public View {
                                    format_brief_share(space.peak, space.capacity),
                                    format_bytes(space.capacity)));
         }
-        writer.paragraph(
-            fmt::format("{} long, {:.2f} times what it takes with unlimited GPU memory; "
-                        "stalls of {} altogether.",
-                        format_duration(run.makespan), run.slowdown(),
-                        format_duration(run.stalls.total())),
-            theme.faint_text);
         writer.paragraph(
             fmt::format("{} moved out of GPU memory, {} into it; {:.1f} % of the bytes "
                         "used were there in time.",

@@ -2,6 +2,7 @@
 #include "viz/views/overview_advice.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,11 @@ void draw_title(Frame& frame, Writer& writer, const Finding& finding, std::size_
         row.left += indent;
         canvas.text_within(row, line, canvas.theme().text);
     }
+}
+
+// "Out of memory" of "Out of memory: 574 MiB requested": of several such the first is enough here.
+std::string_view topic_of(const Finding& finding) {
+    return std::string_view(finding.title).substr(0, finding.title.find(':'));
 }
 
 // What tells what to do best: a setting that was tried, else the most urgent one.
@@ -100,9 +106,16 @@ void draw_what_to_do(Frame& frame, Writer& writer) {
     draw_title(frame, writer, findings[first], first);
     draw_detail(frame, writer, findings[first]);
     writer.skip(4);
+    std::vector<std::string_view> topics{topic_of(findings[first])};
+    const auto is_another = [&topics](const Finding& finding) {
+        return std::ranges::none_of(topics, [&finding](std::string_view topic) {
+            return finding.title.starts_with(topic);
+        });
+    };
     std::size_t shown = 1;
     for (std::size_t i = 0; i < findings.size() && shown < kMostFindings && writer.has_room(1); ++i)
-        if (i != first) {
+        if (is_another(findings[i])) {
+            topics.push_back(topic_of(findings[i]));
             draw_title(frame, writer, findings[i], i);
             ++shown;
         }

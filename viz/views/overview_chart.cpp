@@ -158,7 +158,7 @@ void draw_answer(Frame& frame, const TimeArea& area, const ByteScale& scale,
 
 }  // namespace
 
-OverviewChart::OverviewChart() : curves_(history_curves()) {}
+OverviewChart::OverviewChart() : history_curves_(history_curves()), tier_curves_(tier_curves()) {}
 
 bool OverviewChart::draw(Frame& frame, const Box& box, const PeakAnswer* answer) {
     Canvas& canvas = frame.canvas;
@@ -166,17 +166,22 @@ bool OverviewChart::draw(Frame& frame, const Box& box, const PeakAnswer* answer)
     Box plot = plot_box(canvas, box);
     plot.bottom = std::floor(box.bottom - TimeArea::axis_height(canvas));
     const auto columns = static_cast<std::size_t>(std::max(std::floor(plot.width()), 1.0F));
-    if (plot.height() < canvas.px(40) || !curves_->look(frame, {frame.run(), nullptr}, columns))
+    const ViewedRun& run = frame.run();
+    const TrackInput input{run, tiers_.look(run, frame.still)};
+    if (run.tiers && frame.camera.unit() == AxisUnit::events)
+        return false;  // such a replay has times only
+    Curves& curves = run.tiers ? *tier_curves_ : *history_curves_;
+    if (plot.height() < canvas.px(40) || !curves.look(frame, input, columns))
         return false;
-    draw_legend(frame, plot);
+    draw_legend(frame, curves, plot);
     const TimeArea area(frame, plot, "overview");
     canvas.fill(plot, theme.plot);
-    const ByteScale scale{plot, top_of(*curves_)};
+    const ByteScale scale{plot, top_of(curves)};
     draw_byte_axis(canvas, scale);
     area.draw_grid();
     canvas.clip(plot);
     std::vector<Box> labels;
-    curves_->draw(frame, area, scale, labels);
+    curves.draw(frame, area, scale, labels);
     if (answer != nullptr)
         draw_answer(frame, area, scale, *answer, labels);
     canvas.unclip();
@@ -185,7 +190,7 @@ bool OverviewChart::draw(Frame& frame, const Box& box, const PeakAnswer* answer)
     HoverCard card;
     if (!frame.still && area.hovered()) {
         const ImVec2 mouse = ImGui::GetIO().MousePos;
-        curves_->describe(frame, area, area.to_position(mouse.x), card);
+        curves.describe(frame, area, area.to_position(mouse.x), card);
         card.draw(canvas, mouse);
         frame.selection.described = card.text();
     }
@@ -193,14 +198,14 @@ bool OverviewChart::draw(Frame& frame, const Box& box, const PeakAnswer* answer)
 }
 
 // Where it leaves the plot most of the height.
-void OverviewChart::draw_legend(Frame& frame, Box& plot) {
+void OverviewChart::draw_legend(Frame& frame, Curves& curves, Box& plot) {
     const Canvas& canvas = frame.canvas;
-    const TimelineLegend legend(canvas, curves_->legend(frame), plot.width());
+    const TimelineLegend legend(canvas, curves.legend(frame), plot.width());
     if (legend.height() > plot.height() * kLegendShare)
         return;
     if (const auto clicked =
             legend.draw(frame, {plot.left, plot.top, plot.right, plot.top + legend.height()}))
-        curves_->toggle(*clicked);
+        curves.toggle(*clicked);
     plot.top = std::round(plot.top + legend.height() + canvas.px(2));
 }
 

@@ -6,6 +6,7 @@
 
 #include "viz/model/blocks/peak_answer.h"
 #include "viz/views/curves.h"
+#include "viz/views/tier_follower.h"
 
 namespace tidemark::viz {
 
@@ -17,12 +18,14 @@ class OverviewChart {
     // run has nothing to draw.
     bool draw(Frame& frame, const Box& box, const PeakAnswer* answer);
 
-    bool busy() const { return curves_->busy(); }
+    bool busy() const { return tiers_.busy() || history_curves_->busy(); }
 
   private:
-    void draw_legend(Frame& frame, Box& plot);
+    static void draw_legend(Frame& frame, Curves& curves, Box& plot);
 
-    std::unique_ptr<Curves> curves_;
+    std::unique_ptr<Curves> history_curves_;
+    std::unique_ptr<Curves> tier_curves_;
+    TierFollower tiers_;
 };
 
 }  // namespace tidemark::viz

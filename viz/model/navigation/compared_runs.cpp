@@ -15,11 +15,14 @@ namespace {
 
 // What a better run has less of, the weightiest first.
 std::pair<std::uint64_t, Bytes> cost_of(const ViewedRun& run) {
-    const std::vector<Measurement> figures = history_figures(*run.history);
-    const auto whole = [&](std::string_view name) {
-        return std::ranges::find(figures, name, &Measurement::name)->whole;
-    };
-    return {whole("out_of_memory"), whole("peak_reserved_bytes")};
+    const EventIndex peak = run.history->peak_event(Series::reserved);
+    const Bytes reserved = run.history->values(peak)[Series::reserved];
+    if (run.run)
+        return {run.run->measurement("out_of_memory").whole, reserved};
+    std::uint64_t refused = 0;
+    for (std::size_t i = 0; i < run.history->counts().marks; ++i)
+        refused += run.history->mark(i).kind == MarkKind::out_of_memory ? 1U : 0U;
+    return {refused, reserved};
 }
 
 bool is_comparable(const ViewedRun& run) {
