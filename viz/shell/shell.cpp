@@ -112,7 +112,8 @@ void update_extent(ShellParts& parts) {
     parts.camera.set_extent(unit, extent_of(parts.session, unit));
 }
 
-// The first views for what has come: a timeline over an address map where there are addresses.
+// The first views for what has come: of a recording the answer; of a living program, which has none
+// yet, a timeline over an address map; over tiers, where there are no addresses, a timeline.
 void choose_views(ShellParts& parts) {
     if (!parts.table) {
         const std::vector<std::size_t> tables = views_in(Pane::table);
@@ -123,10 +124,12 @@ void choose_views(ShellParts& parts) {
     if (parts.has_chosen_main || run == nullptr)
         return;
     parts.main.clear();
-    for (const std::string_view name : {"timeline", "address-map"}) {
-        if (name == "address-map" && !run->history)
-            continue;
-        if (const auto view = find_view(name))
+    const bool has_answer = run->history && !run->live;
+    for (const std::string_view name : {"overview", "timeline", "address-map"}) {
+        const bool is_wanted = name == "overview"   ? has_answer
+                               : name == "timeline" ? !has_answer
+                                                    : run->history && !has_answer;
+        if (const auto view = find_view(name); view && is_wanted)
             parts.main.push_back(*view);
     }
     const std::vector<std::size_t> views = views_in(Pane::main);

@@ -36,7 +36,7 @@ OffscreenOptions options(float scale) {
 
 }  // namespace
 
-Screen::Screen(Session& session, ShellHost host, float scale)
+Screen::Screen(Session& session, ShellHost host, float scale, FirstViews first)
     : shell(session, std::move(host)), offscreen_(options(scale)), scale_(scale) {
     ImGuiIO& io = offscreen_.io();
     io.MousePos = {-1, -1};
@@ -44,6 +44,9 @@ Screen::Screen(Session& session, ShellHost host, float scale)
     io.SetClipboardTextFn = [](void* self, const char* text) {
         static_cast<Screen*>(self)->clipboard = text;
     };
+    const bool has_history = !session.runs.empty() && session.runs.front().history;
+    if (first == FirstViews::both && has_history)
+        REQUIRE(shell.show("timeline+address-map"));
     frames(3);
 }
 

@@ -13,10 +13,15 @@
 
 namespace tidemark::viz {
 
+// What is seen first: a timeline over an address map, where there is a history, or what the shell
+// chooses.
+enum class FirstViews : std::uint8_t { both, of_the_shell };
+
 class Screen {
   public:
     // 1600 x 900 points; `scale` times as many pixels, which all positions count.
-    explicit Screen(Session& session, ShellHost host = {}, float scale = 1);
+    explicit Screen(Session& session, ShellHost host = {}, float scale = 1,
+                    FirstViews first = FirstViews::both);
 
     Shell shell;
 

@@ -115,6 +115,17 @@ TEST_CASE("loading can be cancelled; an error stands where the views would", "[v
     CHECK(screen.shell.state().page == "loading");
 }
 
+TEST_CASE("of a recording the overview is seen first, of a living program what it does",
+          "[viz][shell]") {
+    Hills recorded;
+    Screen screen(recorded.session, {}, 1, FirstViews::of_the_shell);
+    CHECK(screen.shell.state().main == std::vector<std::string>{"overview"});
+    Hills living;
+    living.session.runs[0].live.emplace();
+    Screen other(living.session, {}, 1, FirstViews::of_the_shell);
+    CHECK(other.shell.state().main == std::vector<std::string>{"timeline", "address-map"});
+}
+
 TEST_CASE("a history is shown as a timeline over an address map", "[viz][shell]") {
     ScreenOf<Hills> screen;
     CHECK(screen.shell.state().page == "views");
