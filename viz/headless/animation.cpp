@@ -42,8 +42,8 @@ Result<void> check_animation_path(const std::string& path) {
     if (path.ends_with(".webp"))
         return {};
     return fail(ErrorCode::bad_option, fmt::format("'{}' is no name of a WebP", path), "--animate",
-                "name it OUT.webp, which browsers play; `ffmpeg -i OUT.webp OUT.mp4` or the like "
-                "makes others of it");
+                "name it OUT.webp, which browsers play; ImageMagick makes others of it: convert "
+                "OUT.webp OUT.gif");
 }
 
 }  // namespace tidemark::viz

@@ -100,7 +100,7 @@ TEST_CASE("other formats are refused with what makes them", "[viz][animation]") 
     const Result<void> refused = write_animation(opened.session, small(3), "gap.gif");
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::bad_option);
-    CHECK(refused.error().hint.find("ffmpeg") != std::string::npos);
+    CHECK(refused.error().hint.find("ImageMagick") != std::string::npos);
 }
 
 }  // namespace tidemark::viz
