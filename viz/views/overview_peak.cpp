@@ -38,11 +38,13 @@ std::array<BarPiece, 5> pieces_of(const PeakSummary& summary) {
     const SeriesValues& at = summary.at_peak;
     const Bytes active = std::min(at[Series::active], at[Series::reserved]);
     const Bytes allocated = std::min(at[Series::allocated], active);
-    const Bytes requested = std::min(at[Series::requested], allocated);
+    // "requested" is of all that is active: where some of it waits, no part of the bar is that.
+    const bool some_waits = active > allocated;
+    const Bytes used = some_waits ? allocated : std::min(at[Series::requested], allocated);
     const Bytes free = less(at[Series::reserved], active);
     const Bytes fragmented = std::min(summary.fragmentation, free);
-    return {{{"requested", &Theme::used, requested},
-             {"rounding", &Theme::rounding, allocated - requested},
+    return {{{some_waits ? "allocated" : "requested", &Theme::used, used},
+             {"rounding", &Theme::rounding, allocated - used},
              {"waiting", &Theme::active, active - allocated},
              {"fragmentation", &Theme::fragmentation, fragmented},
              {"cached", &Theme::cached, free - fragmented}}};
