@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <optional>
 #include <unordered_map>
@@ -15,7 +14,6 @@ namespace {
 constexpr std::size_t kTraceSummaryKinds = 256;
 constexpr std::uint64_t kLongestExecutions = std::uint64_t{1}
                                              << 61U;  // ns: that a recording may say
-constexpr std::size_t kBins = 65;                     // zeros, then one for each power of two
 
 // What is remembered of a live allocation.
 struct LiveBlock {
@@ -28,43 +26,13 @@ struct LiveBlock {
     bool let_go = false;  // retired: counted among the lifetimes already
 };
 
-// Damaged sizes may sum to more than there are numbers.
-Bytes plus(Bytes sum, Bytes more) {
-    return more > ~Bytes{0} - sum ? ~Bytes{0} : sum + more;
-}
-
-class Bins {
-  public:
-    void add(std::uint64_t value, Bytes bytes) {
-        HistogramBin& bin = bins_[static_cast<std::size_t>(std::bit_width(value))];
-        ++bin.count;
-        bin.bytes = plus(bin.bytes, bytes);
-    }
-
-    Histogram take() {
-        std::size_t begin = 0;
-        std::size_t end = kBins;
-        while (begin < end && bins_[begin].count == 0)
-            ++begin;
-        while (end > begin && bins_[end - 1].count == 0)
-            --end;
-        for (std::size_t i = 1; i < kBins; ++i)
-            bins_[i].low = std::uint64_t{1} << (i - 1);
-        return {bins_.begin() + static_cast<std::ptrdiff_t>(begin),
-                bins_.begin() + static_cast<std::ptrdiff_t>(end)};
-    }
-
-  private:
-    std::array<HistogramBin, kBins> bins_{};
-};
-
 // A level, and its highest.
 struct Level {
     std::uint64_t now = 0;
     Peak peak;
 
     void raise(std::uint64_t by, std::uint64_t event, Nanoseconds time) {
-        now = plus(now, by);
+        now = capped_sum(now, by);
         if (now > peak.value)
             peak = {now, event, time};
     }
@@ -143,9 +111,9 @@ class Summary {
     Level requested_;
     Level count_;
     Level reserved_;
-    Bins sizes_;
-    Bins lifetime_events_;
-    Bins lifetime_times_;
+    HistogramBins sizes_;
+    HistogramBins lifetime_events_;
+    HistogramBins lifetime_times_;
     std::unordered_map<std::uint32_t, std::uint64_t> ranges_;  // name's index -> begins
     std::uint64_t program_events_ = 0;
 };
@@ -181,7 +149,7 @@ void Summary::allocate(const TraceEvent& event) {
     if (event.slot < live_.size() && live_[event.slot].live)
         finish(event);  // a trace that reuses a live slot
     ++result_.allocations;
-    result_.allocated = plus(result_.allocated, event.size);
+    result_.allocated = capped_sum(result_.allocated, event.size);
     sizes_.add(event.size, event.size);
     result_.preamble_live += (event.flags & kPreamble) != 0 ? 1U : 0U;
     ++result_.devices[device(event.device)].allocations;
@@ -190,7 +158,7 @@ void Summary::allocate(const TraceEvent& event) {
     if (to_integer(event.stream) < streams_.size()) {
         StreamSummary& stream = streams_[to_integer(event.stream)];
         ++stream.allocations;
-        stream.allocated = plus(stream.allocated, event.size);
+        stream.allocated = capped_sum(stream.allocated, event.size);
     }
     if (event.slot >= live_.size())
         return;
@@ -318,7 +286,8 @@ TraceSummary Summary::take() {
     }
     for (const LiveBlock& live : live_) {
         result_.never_freed += live.live ? 1U : 0U;
-        result_.never_freed_bytes = plus(result_.never_freed_bytes, live.live ? live.size : 0);
+        result_.never_freed_bytes =
+            capped_sum(result_.never_freed_bytes, live.live ? live.size : 0);
     }
     result_.out_of_memory = kinds_[static_cast<std::size_t>(EventKind::out_of_memory)];
     result_.requested = requested_.peak;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/analysis/trace/histogram.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -47,16 +48,6 @@ struct DeviceSummary {
     Peak requested;          // bytes requested and not finished
     Peak recorded_reserved;  // held by the recorded system, by its segments and maps
 };
-
-// Values from `low` to 2 * low - 1; the first bin of a histogram may be low == 0, zeros alone.
-struct HistogramBin {
-    std::uint64_t low = 0;
-    std::uint64_t count = 0;
-    Bytes bytes = 0;  // of the allocations counted
-};
-
-// From the first that is not empty to the last, none left out between.
-using Histogram = std::vector<HistogramBin>;
 
 // Range names by how often they began.
 struct RangeCount {
