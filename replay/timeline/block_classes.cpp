@@ -73,22 +73,39 @@ std::string site_name(const History& history, BlockTrait trait, const Site& site
                       const StackNames& stack_name) {
     if (trait == BlockTrait::tag)
         return std::string(history.strings()[site.tag]);
-    if (trait == BlockTrait::stack)
+    if (trait == BlockTrait::stack || trait == BlockTrait::module)
         return stack_name ? stack_name(site.stack) : innermost(history, site.stack);
-    return fmt::format("stream {}", to_integer(site.stream));
+    if (trait == BlockTrait::stream)
+        return fmt::format("stream {}", to_integer(site.stream));
+    return pool_title(history, site.pool);
 }
 
 std::uint32_t site_value(BlockTrait trait, const Site& site) {
-    if (trait == BlockTrait::tag)
-        return site.tag;
-    return trait == BlockTrait::stack ? site.stack : to_integer(site.stream);
+    switch (trait) {
+        case BlockTrait::tag:
+            return site.tag;
+        case BlockTrait::stream:
+            return to_integer(site.stream);
+        case BlockTrait::pool:
+            return to_integer(site.pool);
+        default:
+            return site.stack;
+    }
 }
 
 }  // namespace
 
 std::string_view to_text(BlockTrait trait) {
-    constexpr std::string_view kNames[] = {"tag", "stream", "stack", "size", "life"};
+    constexpr std::string_view kNames[] = {"tag",  "stream", "stack",  "size",
+                                           "life", "pool",   "module", "annotation"};
     return kNames[static_cast<std::size_t>(trait)];
+}
+
+std::string pool_title(const History& history, PoolId pool) {
+    const std::uint32_t number = to_integer(pool);
+    const std::vector<std::string>& names = history.pools();
+    const std::string name = number < names.size() ? names[number] : std::string();
+    return fmt::format("pool {}{}{}", number, name.empty() ? "" : ": ", name);
 }
 
 std::size_t BlockClasses::bins() const {
@@ -106,7 +123,9 @@ std::size_t BlockClasses::bin(const Block& block) const {
 std::uint8_t BlockClasses::of(const Block& block) const {
     if (trait_ == BlockTrait::size || trait_ == BlockTrait::life)
         return of_bin_[bin(block)];
-    return block.site < of_site_.size() ? of_site_[block.site] : rest_;
+    const std::uint32_t at =
+        trait_ == BlockTrait::annotation ? annotations_.name_at(block.born) : block.site;
+    return at < of_site_.size() ? of_site_[at] : rest_;
 }
 
 BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::size_t most,
@@ -115,8 +134,14 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
     result.trait_ = trait;
     most = std::clamp<std::size_t>(most, 2, 64);
     const HistoryCounts counts = history.counts();
-    const bool by_site = trait != BlockTrait::size && trait != BlockTrait::life;
-    Weights weights(by_site ? counts.sites : result.bins(), 0.0);
+    const bool by_bin = trait == BlockTrait::size || trait == BlockTrait::life;
+    const bool by_annotation = trait == BlockTrait::annotation;
+    if (by_annotation)
+        result.annotations_ = InnermostAnnotations(history);
+    Weights weights(by_bin          ? result.bins()
+                    : by_annotation ? history.strings().size()
+                                    : counts.sites,
+                    0.0);
     double all = 0;
     const std::size_t step = counts.blocks / kSample + 1;
     for (std::size_t i = 0; i < counts.blocks; i += step) {
@@ -126,14 +151,18 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
         const std::size_t end = std::min<std::size_t>(block.reused, counts.events);
         const double life = static_cast<double>(end > block.born ? end - block.born : 0) + 0.01;
         const double weight = life * (static_cast<double>(block.size) + 0.01);
-        const std::size_t at = by_site ? block.site : result.bin(block);
+        const std::size_t at = by_bin          ? result.bin(block)
+                               : by_annotation ? result.annotations_.name_at(block.born)
+                                               : block.site;
         if (at < weights.size())
             weights[at] += weight;
         all += weight;
     }
     for (double& weight : weights)
         weight /= std::max(all, 1e-300);
-    if (by_site)
+    if (by_annotation)
+        result.name_annotations(history, weights, most);
+    else if (!by_bin)
         result.name_sites(history, weights, most, stack_name);
     else if (trait == BlockTrait::size)
         result.name_sizes(weights, std::min(most, kMostSizes));
@@ -144,24 +173,53 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
 
 void BlockClasses::name_sites(const History& history, const Weights& of_site, std::size_t most,
                               const StackNames& stack_name) {
-    struct Group {
-        double weight = 0;
-        std::uint32_t value = 0;
-        std::vector<std::size_t> sites;
-    };
-
     std::map<std::uint32_t, std::string> names;  // each asked for once
-    std::map<std::string, Group> groups;
-    for (std::size_t i = 0; i < of_site.size(); ++i) {
-        const Site& site = history.site(static_cast<std::uint32_t>(i));
+    name_groups(of_site, most, [&](std::uint32_t index) {
+        const Site& site = history.site(index);
         const std::uint32_t value = site_value(trait_, site);
         auto name = names.find(value);
         if (name == names.end())
             name = names.emplace(value, site_name(history, trait_, site, stack_name)).first;
-        Group& group = groups[name->second];
-        group.weight += of_site[i];
-        group.value = value;
-        group.sites.push_back(i);
+        return Named{value, name->second};
+    });
+}
+
+// Of all strings those that are an annotation's name.
+void BlockClasses::name_annotations(const History& history, const Weights& of_name,
+                                    std::size_t most) {
+    std::vector<std::uint32_t> names{0};
+    const std::size_t count = history.counts().annotations;
+    for (std::size_t i = 0; i < count; ++i)
+        names.push_back(history.annotation(i).name);
+    std::ranges::sort(names);
+    names.erase(std::ranges::unique(names).begin(), names.end());
+    Weights weights;
+    for (const std::uint32_t name : names)
+        weights.push_back(name < of_name.size() ? of_name[name] : 0);
+    name_groups(weights, most, [&](std::uint32_t index) {
+        return Named{names[index], std::string(history.strings()[names[index]])};
+    });
+    std::vector<std::uint8_t> of_all(history.strings().size(), rest_);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        of_all[names[i]] = of_site_[i];
+    of_site_ = std::move(of_all);
+}
+
+void BlockClasses::name_groups(const Weights& weights, std::size_t most,
+                               const std::function<Named(std::uint32_t)>& name) {
+    struct Group {
+        double weight = 0;
+        std::uint32_t value = 0;
+        std::vector<std::size_t> members;
+    };
+
+    std::map<std::string, Group> groups;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const Named named = name(static_cast<std::uint32_t>(i));
+        Group& group = groups[named.name];
+        group.weight += weights[i];
+        group.value = named.value;
+        group.members.push_back(i);
     }
     std::vector<std::pair<const std::string, Group>*> order;
     for (auto& entry : groups)
@@ -170,7 +228,7 @@ void BlockClasses::name_sites(const History& history, const Weights& of_site, st
         return a->second.weight > b->second.weight;
     });
     const std::size_t own = order.size() <= most ? order.size() : most - 1;
-    of_site_.resize(of_site.size());
+    of_site_.resize(weights.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         const Group& group = order[i]->second;
         if (i < own) {
@@ -183,8 +241,8 @@ void BlockClasses::name_sites(const History& history, const Weights& of_site, st
             classes_.push_back({fmt::format("{} others", order.size() - own), 0, true, false, 0});
         }
         classes_[std::min(i, own)].weight += i < own ? 0 : group.weight;
-        for (const std::size_t site : group.sites)
-            of_site_[site] = static_cast<std::uint8_t>(std::min(i, own));
+        for (const std::size_t member : group.members)
+            of_site_[member] = static_cast<std::uint8_t>(std::min(i, own));
     }
     if (classes_.empty())
         classes_.push_back({fmt::format("no {}", to_text(trait_)), 0, false, true, 0});
@@ -236,6 +294,8 @@ void BlockClasses::name_size(const Weights& of_bin, std::size_t from, std::size_
         }
     }
     one.end = edge_text(bin_begin(last + 1));
+    one.least = from == 0 ? 0 : bin_begin(from);
+    one.most = until >= of_bin.size() ? ~Bytes{0} : bin_begin(until) - 1;
     one.name = from == 0 ? "below " + one.end : range_text(edge_text(bin_begin(first)), one.end);
     classes_.push_back(std::move(one));
 }
