@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/blocks/site_names.h"
+#include "viz/model/blocks/owners.h"
 #include "viz/model/navigation/filter_query.h"
 
 namespace tidemark::viz {
@@ -44,6 +44,27 @@ std::string stream_text(const std::optional<StreamId>& stream) {
 std::string search_text(const Filter& filter) {
     return filter.text.empty() ? std::string()
                                : fmt::format("with \"{}\"  x", one_line(filter.text, 24));
+}
+
+// The chip of whose blocks alone are shown; a click on it ends that.
+std::string owner_text(const Filter& filter) {
+    if (!filter.owner)
+        return {};
+    const std::string_view kind = owner_choice(filter.owner->trait).title;
+    return filter.owner->name.empty()
+               ? fmt::format("no {}  x", kind)
+               : fmt::format("{}: {}  x", kind, one_line(filter.owner->name, 24));
+}
+
+// A chip with its text that ends what it says; nothing for an empty one. True: it was clicked.
+template <class HasRoom, class Put>
+bool draw_ending_chip(const Canvas& canvas, const std::string& text, const char* id,
+                      const HasRoom& has_room, const Put& put) {
+    const float width = canvas.text_width(text) + 2 * ImGui::GetStyle().FramePadding.x;
+    if (text.empty() || !has_room(width))
+        return false;
+    put(width);
+    return ImGui::Button((text + id).c_str());
 }
 
 // "1 MiB and more", "below 1 MiB", "all sizes".
@@ -108,12 +129,11 @@ Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& his
         ImGui::SetCursorScreenPos({next, box.top + gap / 2});
         next += width + gap;
     };
-    if (const std::string text = search_text(frame.selection.filter);
-        !text.empty() && has_room(canvas.text_width(text) + gap)) {
-        put(canvas.text_width(text) + 2 * ImGui::GetStyle().FramePadding.x);
-        if (ImGui::Button((text + "##search").c_str()))
-            frame.selection.filter.text.clear();
-    }
+    Filter& filter = frame.selection.filter;
+    if (draw_ending_chip(canvas, search_text(filter), "##search", has_room, put))
+        filter.text.clear();
+    if (draw_ending_chip(canvas, owner_text(filter), "##owner", has_room, put))
+        filter.owner.reset();
     if (has_room(chip)) {
         put(chip);
         draw_sizes(frame, chip);

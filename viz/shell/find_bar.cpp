@@ -19,6 +19,7 @@ constexpr const char* kHelp =
     "a tag, function or file: any part of its name\n"
     ">=1MiB, <64KiB, =512: the sizes of blocks\n"
     "stream=7, pool=2: where they were allocated\n"
+    "tag=x, site=x, module=x, annotation=x: called exactly so\n"
     "All that is said must be true of a block.";
 
 // What is typed becomes the filter of all views; what is no filter yet changes nothing.

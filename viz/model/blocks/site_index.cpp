@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "viz/model/blocks/site_names.h"
+
 namespace tidemark::viz {
 namespace {
 
@@ -19,19 +21,15 @@ bool contains_text(std::string_view text, std::string_view part) {
 }
 
 SiteIndex::SiteIndex(const History& history, const Filter& filter, const Cancelled& cancelled)
-    : history_(history), stream_(filter.stream), pool_(filter.pool), all_(filter.text.empty()) {
-    if (!all_) {
-        const StringTable& strings = history.strings();
-        strings_.resize(strings.size());
-        for (std::uint32_t i = 1; i < strings.size() && !cancelled; ++i)
-            strings_[i] = contains_text(strings[i], filter.text);
-        const StackTable& stacks = history.stacks();
-        stacks_.resize(stacks.size());
-        for (std::uint32_t i = 1; i < stacks.size() && !cancelled; ++i)
-            stacks_[i] = std::any_of(stacks[i].begin(), stacks[i].end(), [this](const Frame& at) {
-                return means_string(at.name) || means_string(at.file);
-            });
-    }
+    : history_(history),
+      stream_(filter.stream),
+      pool_(filter.pool),
+      all_(filter.text.empty()),
+      owner_(filter.owner) {
+    if (!all_)
+        mark_text(filter, cancelled);
+    if (owner_)
+        mark_owned(cancelled);
     const auto count = static_cast<std::uint32_t>(history.counts().sites);
     std::vector<bool> sites(count);
     for (std::uint32_t i = 0; i < count && !cancelled; ++i)
@@ -39,9 +37,40 @@ SiteIndex::SiteIndex(const History& history, const Filter& filter, const Cancell
     sites_ = std::move(sites);
 }
 
+void SiteIndex::mark_text(const Filter& filter, const Cancelled& cancelled) {
+    const StringTable& strings = history_.strings();
+    strings_.resize(strings.size());
+    for (std::uint32_t i = 1; i < strings.size() && !cancelled; ++i)
+        strings_[i] = contains_text(strings[i], filter.text);
+    const StackTable& stacks = history_.stacks();
+    stacks_.resize(stacks.size());
+    for (std::uint32_t i = 1; i < stacks.size() && !cancelled; ++i)
+        stacks_[i] = std::any_of(stacks[i].begin(), stacks[i].end(), [this](const Frame& at) {
+            return means_string(at.name) || means_string(at.file);
+        });
+}
+
+void SiteIndex::mark_owned(const Cancelled& cancelled) {
+    if (owner_->trait != BlockTrait::stack && owner_->trait != BlockTrait::module)
+        return;
+    SiteNames names(history_);
+    owned_stacks_.resize(history_.stacks().size());
+    for (std::uint32_t i = 0; i < owned_stacks_.size() && !cancelled; ++i)
+        owned_stacks_[i] = (owner_->trait == BlockTrait::stack ? names.call_site(i)
+                                                               : names.module(i)) == owner_->name;
+}
+
+bool SiteIndex::is_owned(const Site& site) const {
+    if (!owner_ || owner_->trait == BlockTrait::annotation)
+        return true;
+    if (owner_->trait == BlockTrait::tag)
+        return history_.strings()[site.tag] == owner_->name;
+    return site.stack < owned_stacks_.size() && owned_stacks_[site.stack];
+}
+
 bool SiteIndex::matches(std::uint32_t index) const {
     const Site& site = history_.site(index);
-    if ((stream_ && site.stream != *stream_) || (pool_ && site.pool != *pool_))
+    if ((stream_ && site.stream != *stream_) || (pool_ && site.pool != *pool_) || !is_owned(site))
         return false;
     return all_ || (site.stack < stacks_.size() && stacks_[site.stack]) || means_string(site.tag);
 }
@@ -54,9 +83,24 @@ std::size_t SiteIndex::count() const {
     return static_cast<std::size_t>(std::count(sites_.begin(), sites_.end(), true));
 }
 
+BlockFilter::BlockFilter(const History& history, const Filter& filter, const Cancelled& cancelled)
+    : filter_(filter), sites_(history, filter, cancelled) {
+    if (!filter.owner || filter.owner->trait != BlockTrait::annotation)
+        return;
+    annotations_.emplace(history);
+    if (filter.owner->name.empty())
+        annotation_ = 0;
+    const std::size_t count = history.counts().annotations;
+    for (std::size_t i = 0; i < count && annotation_ == kNoName; ++i) {
+        const std::uint32_t name = history.annotation(i).name;
+        if (history.strings()[name] == filter.owner->name)
+            annotation_ = name;
+    }
+}
+
 bool hides_something(const Filter& filter) {
-    return !filter.text.empty() || filter.least > 0 || filter.most != ~Bytes{0} ||
-           filter.stream.has_value() || filter.pool.has_value();
+    return !filter.text.empty() || filter.owner.has_value() || filter.least > 0 ||
+           filter.most != ~Bytes{0} || filter.stream.has_value() || filter.pool.has_value();
 }
 
 }  // namespace tidemark::viz

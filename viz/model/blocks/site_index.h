@@ -1,6 +1,6 @@
-// SiteIndex: which sites a text means: those with it in their tag, or in a function or file of any
-// frame of their stack, without case. Strings are looked at once each, then stacks, then sites, so
-// that a search through 10^8 blocks is a look at a bit for each.
+// SiteIndex: which sites a filter means: those with a text in their tag, or in a function or file
+// of any frame of their stack, without case; those of one owner. Strings are looked at once each,
+// then stacks, then sites, so that a search through 10^8 blocks is a look at a bit for each.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tidemark::viz {
 // `part` is in `text`, letters of the Latin alphabet compared without case. O(product) at worst.
 bool contains_text(std::string_view text, std::string_view part);
 
-// Which sites a filter's text, stream and pool let through. Immutable, thread-safe.
+// Which sites a filter's text, owner, stream and pool let through. Immutable, thread-safe.
 class SiteIndex {
   public:
     // O(bytes of strings + frames + sites); cancelled: some are missing.
@@ -30,6 +30,9 @@ class SiteIndex {
 
   private:
     bool matches(std::uint32_t site) const;  // decides, by strings and stacks
+    bool is_owned(const Site& site) const;
+    void mark_text(const Filter& filter, const Cancelled& cancelled);
+    void mark_owned(const Cancelled& cancelled);
 
     bool means_string(std::uint32_t string) const {
         return string < strings_.size() && strings_[string];
@@ -39,25 +42,32 @@ class SiteIndex {
     std::optional<StreamId> stream_;
     std::optional<PoolId> pool_;
     bool all_ = true;  // no text was given
+    std::optional<OwnerName> owner_;
     std::vector<bool> strings_;
     std::vector<bool> stacks_;
+    std::vector<bool> owned_stacks_;
     std::vector<bool> sites_;
 };
 
-// What a filter says about blocks: size and site. What was freed when is the lists' business.
+// What a filter says about blocks: size, site and annotation. What was freed when is the lists'
+// business.
 class BlockFilter {
   public:
-    BlockFilter(const History& history, const Filter& filter, const Cancelled& cancelled)
-        : filter_(filter), sites_(history, filter, cancelled) {}
+    BlockFilter(const History& history, const Filter& filter, const Cancelled& cancelled);
 
     bool lets_through(const Block& block) const {
         return block.size >= filter_.least && block.size <= filter_.most &&
-               sites_.contains(block.site);
+               sites_.contains(block.site) &&
+               (!annotations_ || annotations_->name_at(block.born) == annotation_);
     }
 
   private:
+    static constexpr std::uint32_t kNoName = ~std::uint32_t{0};
+
     Filter filter_;
     SiteIndex sites_;
+    std::optional<InnermostAnnotations> annotations_;  // if it is about one
+    std::uint32_t annotation_ = kNoName;
 };
 
 // Whether the filter hides anything at all.

@@ -26,6 +26,14 @@ const std::string& SiteNames::call_site(std::uint32_t stack) {
     return found->second;
 }
 
+std::string SiteNames::module(std::uint32_t stack) {
+    const std::string& site = call_site(stack);
+    if (const std::size_t file = site.find(".py:"); file != std::string::npos)
+        return site.substr(0, file + 3);
+    const std::size_t colons = site.rfind("::", site.find_first_of("<("));
+    return colons == std::string::npos ? std::string() : site.substr(0, colons);
+}
+
 std::string SiteNames::tag(const Site& site) const {
     const StringTable& strings = history_.strings();
     return site.tag < strings.size() ? one_line(strings[site.tag]) : std::string();

@@ -28,6 +28,10 @@ class SiteNames {
     // Where in the program a stack is from: "models/resnet.py:155 forward"; "" if not recorded.
     const std::string& call_site(std::uint32_t stack);
 
+    // The part of the program that the call site is in: a Python file, "models/resnet.py", or what
+    // a C++ name is within, "aten"; "" if it says none. O(length).
+    std::string module(std::uint32_t stack);
+
     // The tag, or "".
     std::string tag(const Site& site) const;
 

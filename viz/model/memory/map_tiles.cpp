@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viz/model/blocks/owners.h"
 #include "viz/model/blocks/site_index.h"
-#include "viz/model/blocks/site_names.h"
 #include "viz/model/session/moment.h"
 
 namespace tidemark::viz {
@@ -159,9 +159,7 @@ BlockTrait shown_trait(const History& history, ColourBy colour_by) {
 }
 
 BlockClasses classes_of(const History& history, BlockTrait trait, const Cancelled& cancelled) {
-    SiteNames names(history);
-    const auto name = [&names](std::uint32_t stack) { return names.call_site(stack); };
-    return BlockClasses::of(history, trait, kClasses, name, &cancelled);
+    return classes_of(history, trait, kClasses, cancelled);
 }
 
 std::shared_ptr<const MapGround> make_ground(const std::shared_ptr<const History>& history,

@@ -2,12 +2,14 @@
 #include "viz/model/navigation/filter_query.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/model/blocks/owners.h"
 
 namespace tidemark::viz {
 namespace {
@@ -15,6 +17,10 @@ namespace {
 constexpr Bytes kMost = ~Bytes{0};
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kSigns[] = {">=", "<=", ">", "<", "="};  // the longer ones first
+
+// Of what owners can be told apart by, what is typed by name; the others are numbers and sizes.
+constexpr std::array kNamedOwners{BlockTrait::tag, BlockTrait::stack, BlockTrait::module,
+                                  BlockTrait::annotation};
 
 bool is_digit(char letter) {
     return letter >= '0' && letter <= '9';
@@ -38,6 +44,53 @@ std::optional<std::uint32_t> number_of(std::string_view word, std::string_view n
     if (!number || *number > ~std::uint32_t{0})
         return std::nullopt;
     return static_cast<std::uint32_t>(*number);
+}
+
+// Takes a name off the front: up to a blank, or between quotes. An end of quotes may be missing.
+std::string take_name(std::string_view& query) {
+    std::string name;
+    if (!query.starts_with('"')) {
+        name = query.substr(0, query.find_first_of(kBlanks));
+        query.remove_prefix(name.size());
+        return name;
+    }
+    query.remove_prefix(1);
+    while (!query.empty() && !query.starts_with('"')) {
+        if (query.front() == '\\' && query.size() > 1)
+            query.remove_prefix(1);
+        name += query.front();
+        query.remove_prefix(1);
+    }
+    query.remove_prefix(std::min<std::size_t>(query.size(), 1));
+    return name;
+}
+
+// Takes "tag=weights" and the like off the front, if it is there.
+bool take_owner(std::string_view& query, Filter& filter) {
+    for (const BlockTrait trait : kNamedOwners) {
+        const std::string_view word = owner_choice(trait).word;
+        if (!query.starts_with(word) || !query.substr(word.size()).starts_with('='))
+            continue;
+        query.remove_prefix(word.size() + 1);
+        filter.owner = OwnerName{trait, take_name(query)};
+        return true;
+    }
+    return false;
+}
+
+// The word that take_owner reads as `owner`.
+std::string owner_word(const OwnerName& owner) {
+    std::string text = fmt::format("{}=", owner_choice(owner.trait).word);
+    if (!owner.name.empty() && !owner.name.starts_with('"') &&
+        owner.name.find_first_of(kBlanks) == std::string::npos)
+        return text + owner.name;
+    text += '"';
+    for (const char letter : owner.name) {
+        if (letter == '"' || letter == '\\')
+            text += '\\';
+        text += letter;
+    }
+    return text + '"';
 }
 
 Result<void> take_size(std::string_view word, std::string_view sign, Filter& filter) {
@@ -83,6 +136,8 @@ Result<Filter> parse_filter(std::string_view query) {
         query.remove_prefix(std::min(query.find_first_not_of(kBlanks), query.size()));
         if (query.empty())
             break;
+        if (take_owner(query, filter))
+            continue;
         const std::string_view word = query.substr(0, query.find_first_of(kBlanks));
         query.remove_prefix(word.size());
         if (const std::string_view sign = sign_of(word); !sign.empty())
@@ -101,6 +156,8 @@ Result<Filter> parse_filter(std::string_view query) {
 
 std::string to_text(const Filter& filter) {
     std::string text = filter.text;
+    if (filter.owner)
+        add_word(text, owner_word(*filter.owner));
     if (filter.stream)
         add_word(text, fmt::format("stream={}", to_integer(*filter.stream)));
     if (filter.pool)

@@ -120,6 +120,10 @@ ViewLocation location_of(const Camera& camera, const Selection& selection, std::
     location.window = camera.window();
     if (selection.cursor)
         location.cursor = AxisPosition{camera.unit(), *selection.cursor};
+    if (selection.measure)
+        location.measure = {AxisPosition{camera.unit(), selection.measure->begin},
+                            AxisPosition{camera.unit(), selection.measure->end}};
+    location.owners = selection.owners;
     location.view = view;
     location.run = selection.run;
     location.block = selection.block;
@@ -151,6 +155,13 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
         TM_TRY(check_extent(camera, *at));
         put_cursor(camera, selection, *at);
     }
+    if (location.measure) {
+        TM_ASSIGN(const Position begin, on_axis((*location.measure)[0], history, camera));
+        TM_ASSIGN(const Position end, on_axis((*location.measure)[1], history, camera));
+        selection.measure = Window{begin, std::max(end, begin + 1)};
+    }
+    if (location.owners)
+        selection.owners = location.owners;
     if (location.block || location.address)
         TM_TRY(select_block(location, history, camera, selection));
     camera.settle(selection.user_state());

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/model/blocks/owners.h"
 
 namespace tidemark::viz {
 namespace {
@@ -27,8 +28,9 @@ constexpr std::array<Unit, 6> kTimeUnits{{
     {"h", 3'600'000'000'000},
 }};
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
-constexpr std::array<std::string_view, 10> kKeys{"t",   "event",  "peak", "oom", "start",
-                                                 "end", "cursor", "view", "run", "block"};
+constexpr std::array<std::string_view, 12> kKeys{"t",      "event", "peak",   "oom",
+                                                 "start",  "end",   "cursor", "measure",
+                                                 "owners", "view",  "run",    "block"};
 
 constexpr std::array<std::pair<std::string_view, ViewLocation::Landmark>, 4> kLandmarks{{
     {"peak", ViewLocation::Landmark::peak},
@@ -132,6 +134,36 @@ Result<void> read_cursor(ViewLocation& location, std::string_view value) {
     return {};
 }
 
+Result<void> read_measure(ViewLocation& location, std::string_view value) {
+    const std::size_t dots = value.find("..");
+    if (dots == std::string_view::npos)
+        return location_error(fmt::format("'{}' is no stretch", value),
+                              "as in measure=1.2s..1.4s or measure=#100..#200");
+    const AxisUnit unit = value.starts_with('#') ? AxisUnit::events : AxisUnit::time;
+    const std::string_view first = value.substr(0, dots);
+    const std::string_view last = value.substr(dots + 2);
+    const auto begin = parse_position(unit, first);
+    const auto end = parse_position(unit, last);
+    if (!begin || !end)
+        return location_error(position_error(unit, begin ? last : first));
+    if (*end <= *begin)
+        return location_error(fmt::format("'{}' ends before it begins", value));
+    location.measure = {AxisPosition{unit, *begin}, AxisPosition{unit, *end}};
+    return {};
+}
+
+Result<void> read_owners(ViewLocation& location, std::string_view value) {
+    if (const OwnerChoice* const choice = owner_choice(value)) {
+        location.owners = choice->trait;
+        return {};
+    }
+    std::vector<std::string_view> names;
+    for (const OwnerChoice& choice : kOwnerChoices)
+        names.push_back(choice.word);
+    return location_error(fmt::format("owners can't be told apart by '{}'", value),
+                          fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
 template <class Number>
 std::optional<Number> whole_number(std::string_view text, int base = 10) {
     Number value = 0;
@@ -174,6 +206,10 @@ Result<void> read_word(ViewLocation& location, std::string_view name, std::strin
         return read_cursor(location, value);
     if (name == "block")
         return read_block(location, value);
+    if (name == "measure")
+        return read_measure(location, value);
+    if (name == "owners")
+        return read_owners(location, value);
     if (name == "view") {
         location.view = value;
         return {};
@@ -300,6 +336,15 @@ std::string to_text(const ViewLocation& location) {
         items.push_back(
             fmt::format("cursor={}{}", location.cursor->unit == AxisUnit::time ? "" : "#",
                         position_word(location.cursor->unit, location.cursor->position)));
+    if (location.measure) {
+        const auto& [begin, end] = *location.measure;
+        const std::string_view sign = begin.unit == AxisUnit::time ? "" : "#";
+        items.push_back(fmt::format("measure={}{}..{}{}", sign,
+                                    position_word(begin.unit, begin.position), sign,
+                                    position_word(end.unit, end.position)));
+    }
+    if (location.owners)
+        items.push_back(fmt::format("owners={}", owner_choice(*location.owners).word));
     if (!location.view.empty())
         items.push_back("view=" + location.view);
     if (location.run)

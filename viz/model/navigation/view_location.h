@@ -8,11 +8,14 @@
 //   peak, oom       the peak of reserved, where most of it is in use; the first refused request
 //   start, end      the run's
 //   cursor=1.25s    where the cursor is; cursor=#123 at an event
-//   view=timeline   a view to bring up; "timeline+address-map" two
-//   run=0           the run whose blocks are shown
-//   block=#81       a block by its number; block=0x7f.. what lies there at the cursor
+//   measure=1.2s..1.4s    the stretch between the two cursors; measure=#100..#200 of events
+//   owners=module   what owners are told apart by: tag, site, module, annotation, stream, pool,
+//   size view=timeline   a view to bring up; "timeline+address-map" two run=0           the run
+//   whose blocks are shown block=#81       a block by its number; block=0x7f.. what lies there at
+//   the cursor
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +43,8 @@ struct ViewLocation {
     std::optional<Window> window;
     std::optional<AxisPosition> moment;  // in the middle, with the cursor on it
     std::optional<AxisPosition> cursor;
+    std::optional<std::array<AxisPosition, 2>> measure;  // rising; both of one axis
+    std::optional<BlockTrait> owners;
     std::string view;
     std::optional<std::size_t> run;
     std::optional<BlockIndex> block;

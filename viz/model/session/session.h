@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "replay/scenario/scenario.h"
 #include "replay/tiers/tier_run.h"
+#include "replay/timeline/block_classes.h"
 #include "replay/timeline/history.h"
 #include "viz/model/session/camera.h"
 
@@ -92,9 +93,19 @@ struct Session {
     }
 };
 
+// Blocks of one tag, call site (trait stack), module or annotation, called exactly so; of none if
+// the name is empty.
+struct OwnerName {
+    BlockTrait trait = BlockTrait::tag;
+    std::string name;
+
+    friend bool operator==(const OwnerName&, const OwnerName&) = default;
+};
+
 // Which blocks and events tables and maps show. Empty = all.
 struct Filter {
     std::string text;  // in the tag or any frame of the stack, without case
+    std::optional<OwnerName> owner = {};
     Bytes least = 0;
     Bytes most = ~Bytes{0};
     std::optional<StreamId> stream;
@@ -116,6 +127,7 @@ struct Selection {
     std::vector<BlockIndex> used;         // by the launch that was clicked, of `run`
     std::optional<BlockIndex> reveal;     // if selected: maps bring it into sight, and reset it
     std::optional<Window> measure;        // between two cursors: shift-drag
+    std::optional<BlockTrait> owners;     // what tells owners apart; none: what tells anything
     Filter filter;
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer

@@ -103,6 +103,11 @@ TEST_CASE("a filter in words means the same filter", "[viz][search]") {
               filter.text =
                   *rc::gen::element<std::string>("", "conv", "conv 2d", "<lambda>", "a=b");
               if (*rc::gen::arbitrary<bool>())
+                  filter.owner = OwnerName{
+                      *rc::gen::element(BlockTrait::tag, BlockTrait::stack, BlockTrait::module,
+                                        BlockTrait::annotation),
+                      *rc::gen::element<std::string>("", "w", "step 3", "a \"b\\", "\"", "=1")};
+              if (*rc::gen::arbitrary<bool>())
                   filter.stream = StreamId{*rc::gen::inRange<std::uint32_t>(0, 9)};
               if (*rc::gen::arbitrary<bool>())
                   filter.pool = PoolId{*rc::gen::inRange<std::uint32_t>(0, 9)};

@@ -150,6 +150,15 @@ TEST_CASE("a location that is printed reads back as itself", "[viz][location]") 
               }
               if (*rc::gen::arbitrary<bool>())
                   location.cursor = AxisPosition{unit(), position()};
+              if (*rc::gen::arbitrary<bool>()) {
+                  const AxisUnit axis = unit();
+                  const Position begin = position();
+                  location.measure = {AxisPosition{axis, begin},
+                                      AxisPosition{axis, begin + 1 + position()}};
+              }
+              if (*rc::gen::arbitrary<bool>())
+                  location.owners = *rc::gen::element(BlockTrait::tag, BlockTrait::stack,
+                                                      BlockTrait::pool, BlockTrait::size);
               if (*rc::gen::arbitrary<bool>())
                   location.view = "timeline+address-map";
               if (*rc::gen::arbitrary<bool>())
@@ -206,6 +215,10 @@ TEST_CASE("what is no location is told with what would be", "[viz][location]") {
         {"block=7f", "is no block"},
         {"block=#4294967295", "is no block"},
         {"block=0x10000000000000000", "is no block"},
+        {"measure=1s", "is no stretch"},
+        {"measure=2s..1s", "ends before it begins"},
+        {"measure=#2..1s", "is no event"},
+        {"owners=life", "there are tag, site, module"},
     };
     for (const Case& each : cases) {
         const Result<ViewLocation> location = parse_location(each.text);
