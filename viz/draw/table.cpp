@@ -34,6 +34,19 @@ void draw_arrow(Canvas& canvas, float x, float y, bool down, Colour colour) {
     canvas.triangle({x - half, y - tip / 2}, {x + half, y - tip / 2}, {x, y + tip / 2}, colour);
 }
 
+// What is not nothing has a pixel at least.
+void draw_bars(Canvas& canvas, const Box& cell, const std::vector<CellBar>& bars) {
+    const float gap = canvas.px(kTableRowPad);
+    for (const CellBar& bar : bars) {
+        if (bar.to <= bar.from)
+            continue;
+        const float left = cell.left + std::round(cell.width() * static_cast<float>(bar.from));
+        const float right = cell.left + std::round(cell.width() * static_cast<float>(bar.to));
+        canvas.fill({left, cell.top + gap, std::max(right, left + 1), cell.bottom - gap},
+                    bar.colour);
+    }
+}
+
 // Of a word that is too long for a line, what fits: up to the end of a folder, if there is one. At
 // least a letter.
 std::size_t fitting_letters(const Canvas& canvas, std::string_view word, float width) {
@@ -124,8 +137,9 @@ void VirtualTable::measure(const Canvas& canvas, const TableContent& content) {
         scale_ = canvas.px(1);
         widths_.assign(content.columns.size(), 0);
         for (std::size_t i = 0; i < widths_.size(); ++i)
-            widths_[i] = canvas.text_width(content.columns[i].title) +
-                         (content.columns[i].sorts ? canvas.px(14) : 0);
+            widths_[i] = std::max(canvas.text_width(content.columns[i].title) +
+                                      (content.columns[i].sorts ? canvas.px(14) : 0),
+                                  canvas.px(content.columns[i].points));
     }
     cells_.clear();
     const std::uint64_t end = std::min(content.rows, first_ + seen_ + 1);
@@ -236,9 +250,12 @@ void VirtualTable::draw_rows(Frame& frame, const Box& box, const TableContent& c
         for (std::size_t column = 0; column < spans.size(); ++column) {
             const Box cell{spans[column].left + pad, line.top,
                            std::min(spans[column].right - pad, box.right), line.bottom};
-            if (cell.width() > 0)
-                canvas.text_within(cell, cells_[i][column], look.text.value_or(theme.text),
-                                   content.columns[column].align);
+            if (cell.width() <= 0)
+                continue;
+            if (content.bars)
+                draw_bars(canvas, cell, content.bars(row, column));
+            canvas.text_within(cell, cells_[i][column], look.text.value_or(theme.text),
+                               content.columns[column].align);
         }
     }
     canvas.unclip();

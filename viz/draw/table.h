@@ -26,6 +26,14 @@ struct VirtualColumn {
     bool stretches = false;  // takes what is left, cutting texts off
     bool droppable = false;  // may be left out where there is no room
     bool hidden = false;     // there is nothing to show in it
+    float points = 0;        // at least so wide
+};
+
+// A part of a cell's width behind its text, from one share of it to another.
+struct CellBar {
+    double from = 0;
+    double to = 0;
+    Colour colour = 0;
 };
 
 // How a row looks beside its text.
@@ -44,6 +52,8 @@ struct TableContent {
     bool descending = true;
     std::function<std::string(std::uint64_t row, std::size_t column)> text;
     std::function<RowLook(std::uint64_t row)> look = {};  // may be empty
+    std::function<std::vector<CellBar>(std::uint64_t row, std::size_t column)> bars =
+        {};                  // likewise
     std::string_view empty;  // what stands there instead of no rows, and what to do about it
 };
 

@@ -15,14 +15,19 @@ namespace {
 
 constexpr double kTimeAreaWheelStep = 1.25;  // what one notch makes longer or shorter
 constexpr double kFineWheelStep = 1.05;
-constexpr double kWheelPan = 0.1;   // of the window, for a notch with Shift or to the side
-constexpr float kClickReach = 4;    // points that a click may move
-constexpr float kLabelApart = 110;  // points between labels of the axis
-constexpr float kTallEnough = 48;   // points of height from which on a stretch is labelled
-constexpr float kTickHeight = 4;    // points
-constexpr float kAxisPad = 3;       // points above and below the axis' labels
-constexpr float kLeftMargin = 72;   // points for the labels of vertical axes
-constexpr float kRightMargin = 12;  // points
+constexpr double kWheelPan = 0.1;            // of the window, for a notch with Shift or to the side
+constexpr float kClickReach = 4;             // points that a click may move
+constexpr float kLabelApart = 110;           // points between labels of the axis
+constexpr float kTallEnough = 48;            // points of height from which on a stretch is labelled
+constexpr float kTickHeight = 4;             // points
+constexpr std::uint32_t kMeasuredVeil = 38;  // of 255
+constexpr float kAxisPad = 3;                // points above and below the axis' labels
+constexpr float kLeftMargin = 72;            // points for the labels of vertical axes
+constexpr float kRightMargin = 12;           // points
+
+Colour with_alpha(Colour colour, std::uint32_t alpha) {
+    return (colour & 0x00ffffffU) | alpha << 24U;
+}
 
 // What the mouse does with an area that it holds. The second press of a double click may move it
 // like any other, but isn't a click: the view may be another one when the button goes up.
@@ -60,9 +65,8 @@ std::string measure_text(const Frame& frame, const Window& stretch) {
         return text;
     const History& history = *run->history;
     if (unit == AxisUnit::time) {
-        const EventIndex events =
-            history.event_from(unit, stretch.end) - history.event_from(unit, stretch.begin);
-        text += ", " + format_counted(events, "event");
+        const EventSpan span = *measured_span(history, unit, stretch);
+        text += ", " + format_counted(span.end() - span.begin(), "event");
     }
     const auto allocated = [&](Position at) {
         const auto event = event_at(history, unit, at);
@@ -281,7 +285,8 @@ void TimeArea::draw_mark(float x) const {
     canvas.triangle({x, box_.top}, {x + size, box_.top + size / 2}, {x, box_.top + size}, colour);
 }
 
-// A bracket along the top with its length in words.
+// A veil over it, so that what lies below is still seen, and a bracket along the top with its
+// length in words.
 void TimeArea::draw_measure(const Window& stretch) const {
     Canvas& canvas = frame_.canvas;
     const Colour colour = canvas.theme().selection;
@@ -289,6 +294,8 @@ void TimeArea::draw_measure(const Window& stretch) const {
     const float right = std::max(to_x(stretch.end), left + 1);
     if (right < box_.left || left > box_.right)
         return;
+    canvas.fill({std::max(left, box_.left), box_.top, std::min(right, box_.right), box_.bottom},
+                with_alpha(colour, kMeasuredVeil));
     canvas.vertical(left, box_.top, box_.bottom, colour);
     canvas.vertical(right - 1, box_.top, box_.bottom, colour);
     canvas.fill({left, box_.top, right, box_.top + canvas.px(3)}, colour);

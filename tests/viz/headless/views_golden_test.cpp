@@ -55,6 +55,11 @@ const std::array kScenes = {
     ViewScene{"leaks", "graphs.pickle.xz", {"timeline", "leaks"}},
     ViewScene{"findings", "gpt2_var.pickle.xz", {"timeline", "findings"}, "peak", {}, false},
     ViewScene{"launches", "generate:training", {"timeline"}, "event=20000..20060"},
+    ViewScene{"owners", "resnet-frames.pickle.xz", {"owners"}, "peak", {}, false},
+    ViewScene{
+        "owners-annotation", "gpt2_var.pickle.xz", {"owners"}, "t=1.15s..1.8s;owners=annotation"},
+    ViewScene{"diff", "resnet-frames.pickle.xz", {"timeline+diff"}, "measure=0.75s..0.83s"},
+    ViewScene{"range", "gpt2_var.pickle.xz", {"timeline", "range"}, "measure=1.2s..1.5s"},
     ViewScene{"tiers", "generate:training", {"timeline"}, "", {}, true, {"60%"}},
 };
 

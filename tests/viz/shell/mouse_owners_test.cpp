@@ -1,0 +1,65 @@
+// What the mouse does in the views of owners.
+#include <cmath>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/viz/shell/sample_session.h"
+#include "viz/model/blocks/site_index.h"
+
+using namespace tidemark;
+using namespace tidemark::viz;
+
+TEST_CASE("a click on an owner's area shows its blocks alone, another one shows all",
+          "[viz][shell][mouse]") {
+    ScreenOf<SampleSession> screen;
+    REQUIRE(screen.shell.show("owners"));
+    screen.frames(3);
+    const Selection& selection = screen.shell.selection();
+    const Box all = screen.layout().first;
+    const Box plot{all.left + 100, all.top + 70, all.right - 40, all.bottom - 40};
+    const auto over = [&](std::string_view name) {
+        return [&, name] { return has(selection.described, name); };
+    };
+    std::optional<ImVec2> at;
+    REQUIRE(screen.until([&] {
+        at = screen.sweep(plot, 12, over("weights"));
+        return at.has_value();
+    }));
+    REQUIRE(screen.until(over("in\t1 block")));
+    CHECK(has(selection.described, "weights\t4.00 MiB"));
+    CHECK(has(selection.described, "matmul"));
+    screen.frames(20);
+    screen.click(*at);
+    CHECK(selection.filter.owner == OwnerName{BlockTrait::tag, "weights"});
+
+    // It lies on the ground now, and what is hidden above it.
+    REQUIRE(screen.until([&] {
+        at = screen.sweep(plot, 12, over("a click shows all owners again"));
+        return at.has_value();
+    }));
+    screen.frames(20);
+    screen.click(*at);
+    CHECK_FALSE(hides_something(selection.filter));
+}
+
+TEST_CASE("a click on a row of what changed shows its owner's blocks alone",
+          "[viz][shell][mouse]") {
+    ScreenOf<SampleSession> screen;
+    REQUIRE(screen.shell.go("measure=#5..#40;view=diff"));
+    screen.frames(3);
+    const Selection& selection = screen.shell.selection();
+    const Box all = screen.layout().first;
+    const Box rows{all.left + 60, all.top + 70, all.left + 61, all.bottom - 20};
+    std::optional<ImVec2> at;
+    REQUIRE(screen.until([&] {
+        at = screen.sweep(rows, 6, [&] { return has(selection.described, "owner\tcame"); });
+        return at.has_value();
+    }));
+    screen.click(*at);
+    REQUIRE(selection.filter.owner);
+    CHECK(selection.filter.owner->trait == BlockTrait::tag);
+    screen.press({"Esc"});
+    CHECK_FALSE(hides_something(selection.filter));
+    CHECK(selection.measure);
+}
