@@ -68,6 +68,37 @@ std::size_t fitting_letters(const Canvas& canvas, std::string_view word, float w
 
 }  // namespace
 
+std::string csv_of(const TableContent& content, std::uint64_t most_rows) {
+    std::string text;
+    const auto add_cell = [&text](std::string_view cell, bool first) {
+        if (!first)
+            text += ',';
+        const bool quoted = cell.find_first_of(",\"\r\n") != std::string_view::npos;
+        if (!quoted) {
+            text += cell;
+            return;
+        }
+        text += '"';
+        for (const char letter : cell)
+            text += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+        text += '"';
+    };
+    const auto add_row = [&](auto&& cell_of) {
+        bool first = true;
+        for (std::size_t column = 0; column < content.columns.size(); ++column) {
+            if (content.columns[column].hidden)
+                continue;
+            add_cell(cell_of(column), first);
+            first = false;
+        }
+        text += "\r\n";
+    };
+    add_row([&](std::size_t column) { return content.columns[column].title; });
+    for (std::uint64_t row = 0; row < std::min(content.rows, most_rows); ++row)
+        add_row([&](std::size_t column) { return content.text(row, column); });
+    return text;
+}
+
 TableTouch VirtualTable::draw(Frame& frame, const Box& box, const char* id,
                               const TableContent& content) {
     TableTouch touch;
@@ -78,6 +109,12 @@ TableTouch VirtualTable::draw(Frame& frame, const Box& box, const char* id,
     const Box head{box.left, box.top, box.right, box.top + height};
     Box body{box.left, head.bottom, box.right, box.bottom};
     canvas.fill(box, canvas.theme().panel);
+    if (frame.selection.wants_table && box.contains(ImGui::GetIO().MousePos) &&
+        ImGui::IsWindowHovered()) {
+        frame.selection.wants_table = false;
+        frame.selection.table = csv_of(content, kMostCsvRows);
+        frame.selection.table_rows = content.rows;
+    }
     seen_ =
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::floor(body.height() / height)));
     if (content.rows > seen_)

@@ -57,6 +57,11 @@ struct TableContent {
     std::string_view empty;  // what stands there instead of no rows, and what to do about it
 };
 
+// The table as comma-separated values (RFC 4180): its titles, then at most so many rows. O(rows).
+std::string csv_of(const TableContent& content, std::uint64_t most_rows);
+
+constexpr std::uint64_t kMostCsvRows = 200'000;
+
 // What the mouse did to it.
 struct TableTouch {
     std::optional<std::uint64_t> hovered;
@@ -67,7 +72,8 @@ struct TableTouch {
 
 class VirtualTable {
   public:
-    // Draws into `box`. `id` tells tables of one window apart. Cost: the rows on the screen.
+    // Draws into `box`. `id` tells tables of one window apart. Cost: the rows on the screen. If the
+    // selection wants a table and the mouse is over this one, it gets kMostCsvRows of it at most.
     TableTouch draw(Frame& frame, const Box& box, const char* id, const TableContent& content);
 
     // Scrolls as little as is needed for the row to be seen, at the next draw.

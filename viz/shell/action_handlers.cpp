@@ -1,6 +1,7 @@
 // What actions do.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -127,6 +128,12 @@ void copy(ShellParts& parts) {
         return parts.say("Nothing to copy: point at something, or select it.");
     ImGui::SetClipboardText(text.c_str());
     parts.say("Copied as text.");
+}
+
+// The views of this frame are yet to be drawn: the table under the mouse gives itself.
+void ask_for_table(ShellParts& parts) {
+    parts.selection.table.clear();
+    parts.selection.wants_table = true;
 }
 
 void copy_location(ShellParts& parts) {
@@ -319,6 +326,7 @@ constexpr std::array kHandlers = {
     Handler{Action::pause, toggle_pause},
     Handler{Action::align, toggle_alignment},
     Handler{Action::copy, copy},
+    Handler{Action::copy_table, ask_for_table},
     Handler{Action::copy_location, copy_location},
     Handler{Action::save_image, [](ShellParts& parts) { call(parts.host.save_image); }},
     Handler{Action::key_sheet, toggle_key_sheet},
@@ -392,6 +400,21 @@ void attach(ShellParts& parts, const AttachableProgram& program) {
     parts.selection.cursor.reset();
     parts.selection.measure.reset();
     parts.camera.fit();
+}
+
+void take_table(ShellParts& parts) {
+    Selection& selection = parts.selection;
+    if (std::exchange(selection.wants_table, false))
+        parts.say("Nothing to copy: point at a table.");
+    if (selection.table.empty())
+        return;
+    ImGui::SetClipboardText(selection.table.c_str());
+    selection.table.clear();
+    const std::uint64_t rows = selection.table_rows;
+    parts.say(rows > kMostCsvRows
+                  ? fmt::format("Copied the first {} of {} as CSV.", format_count(kMostCsvRows),
+                                format_counted(rows, "row"))
+                  : fmt::format("Copied {} as CSV.", format_counted(rows, "row")));
 }
 
 void submit_prompt(ShellParts& parts) {

@@ -95,6 +95,7 @@ constexpr std::array kActions = {
            "how living programs stand side by side", shift(key('x'))),
     action(Action::copy, window, "Copy as text", "what is under the mouse, else selected",
            ctrl('c')),
+    action(Action::copy_table, window, "Copy the table", "under the mouse, as CSV", ctrl('e')),
     action(Action::copy_location, window, "Copy this place", "for --goto and the prompt",
            plain('y'), KeyPress{key('c'), true, true, false}),
     action(Action::save_image, window, "Save a picture", "PNG of this window", ctrl('s')),

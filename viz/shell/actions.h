@@ -51,6 +51,7 @@ enum class Action : std::uint8_t {
     pause,
     align,
     copy,
+    copy_table,
     copy_location,
     save_image,
     key_sheet,

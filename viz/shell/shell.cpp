@@ -226,6 +226,7 @@ void take_requests(ShellParts& parts, Shell& shell) {
         parts.host.advise(selection.run);
     if (const std::string policy = std::exchange(selection.wanted_policy, {}); !policy.empty())
         replay_beside(parts, shell, policy);
+    take_table(parts);
     if (!std::exchange(selection.pointed, false))
         selection.hover.reset();
 }

@@ -113,6 +113,9 @@ std::vector<std::size_t> views_in(Pane location);
 
 void perform(ShellParts& parts, const RequestedAction& requested);
 
+// What a table gave of itself goes to the clipboard, after the views were drawn.
+void take_table(ShellParts& parts);
+
 // Reads the prompt's line and goes there; what is wrong stays beside it.
 void submit_prompt(ShellParts& parts);
 

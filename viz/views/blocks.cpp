@@ -1,4 +1,5 @@
 // Blocks: what lives at the cursor, or between the two cursors, as a table.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -16,12 +17,25 @@
 namespace tidemark::viz {
 namespace {
 
-enum Column : std::size_t { kSize, kRequested, kAge, kAddress, kStream, kTag, kSite, kCount };
+enum Column : std::size_t {
+    kSize,
+    kRequested,
+    kAge,
+    kLived,
+    kFreed,
+    kAddress,
+    kStream,
+    kTag,
+    kSite,
+    kCount,
+};
 
 constexpr std::array<VirtualColumn, kCount> kBlocksColumns{{
-    {"size", Align::right, true},
+    {"size", Align::right, true, false, false, false, 90},
     {"requested", Align::right, true, false, true},
     {"age", Align::right, true, false, true},
+    {"lived", Align::right, true, false, true},
+    {"freed at", Align::right, true, false, true},
     {"address", Align::right, true, false, true},
     {"stream", Align::right, true, false, true},
     {"tag", Align::left, false, false, true},
@@ -29,7 +43,8 @@ constexpr std::array<VirtualColumn, kCount> kBlocksColumns{{
 }};
 
 constexpr std::array<BlockOrder, kCount> kOrders{
-    BlockOrder::size,   BlockOrder::requested, BlockOrder::age, BlockOrder::address,
+    BlockOrder::size,   BlockOrder::requested, BlockOrder::age,
+    BlockOrder::lived,  BlockOrder::freed,     BlockOrder::address,
     BlockOrder::stream, BlockOrder::site,      BlockOrder::site};
 
 class BlocksView final : public View {
@@ -94,6 +109,14 @@ class BlocksView final : public View {
         content.text = [&, until](std::uint64_t row, std::size_t column) {
             return cell(rows.rows[row], column, until);
         };
+        content.bars = [&](std::uint64_t row, std::size_t column) -> std::vector<CellBar> {
+            if (column != kSize)
+                return {};
+            const Theme& theme = frame.canvas.theme();
+            const double share = static_cast<double>(history_->block(rows.rows[row]).size) /
+                                 static_cast<double>(std::max<Bytes>(rows.largest, 1));
+            return {{0, share, mix(theme.panel, theme.allocated, 0.5)}};
+        };
         content.look = [&](std::uint64_t row) {
             const BlockIndex block = rows.rows[row];
             RowLook look;
@@ -126,6 +149,10 @@ class BlocksView final : public View {
                 return format_bytes(block.requested);
             case kAge:
                 return age_text(*history_, block.born, until);
+            case kLived:
+                return block.freed == kNever ? "" : age_text(*history_, block.born, block.freed);
+            case kFreed:
+                return block.freed == kNever ? "" : event_time_text(*history_, block.freed);
             case kAddress:
                 return fmt::format("{:#x}", to_integer(block.address));
             case kStream:

@@ -17,11 +17,6 @@ bool has_times(const History& history) {
     return history.end(AxisUnit::time) > 1;
 }
 
-std::string location_text(const History& history, EventIndex event) {
-    return has_times(history) ? format_duration(history.time(event))
-                              : "event " + format_count(event);
-}
-
 }  // namespace
 
 std::shared_ptr<const History> shown_history(const Frame& frame) {
@@ -69,7 +64,7 @@ std::string cursor_text(const History& history, const Frame& frame) {
     const std::string_view where = instant->at_peak     ? "at the peak"
                                    : instant->has_ended ? "at the run's end"
                                                         : "at the cursor";
-    return fmt::format("{}, {}", where, location_text(history, instant->event));
+    return fmt::format("{}, {}", where, event_time_text(history, instant->event));
 }
 
 void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block) {
@@ -100,6 +95,11 @@ void show_life(Frame& frame, const History& history, BlockIndex block) {
         std::max(history.position(unit, std::min(about.reused, last)), begin + Camera::kShortest);
     const Position room = (end - begin) / 8 + 1;
     frame.camera.show({begin - room, end + room});
+}
+
+std::string event_time_text(const History& history, EventIndex event) {
+    return has_times(history) ? format_duration(history.time(event))
+                              : "event " + format_count(event);
 }
 
 std::string age_text(const History& history, EventIndex born, EventIndex event) {

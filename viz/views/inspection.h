@@ -40,6 +40,9 @@ void go_to_event(Frame& frame, const History& history, EventIndex event);
 // Selects the block, and shows its life with some room on both sides.
 void show_life(Frame& frame, const History& history, BlockIndex block);
 
+// When an event was: "1.20 s", in a run without times "event 4,211".
+std::string event_time_text(const History& history, EventIndex event);
+
 // How long a block had lived by `event`: "1.20 s", in a run without times "4,211 events".
 std::string age_text(const History& history, EventIndex born, EventIndex event);
 

@@ -1,5 +1,6 @@
-// Stacks: bytes by call stack as an icicle, the outermost frame on top, and the places that hold
-// most beside it. A click looks closer, a click on the path above goes back.
+// Stacks: bytes by call stack as an icicle, the outermost frame on top, or the innermost; beside it
+// the sites that hold most, and the stack of one of them. A click on a bar looks closer, a click on
+// the path above goes back; a click on a site or a frame filters all views by it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,9 +13,12 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
+#include "viz/model/blocks/owners.h"
 #include "viz/model/blocks/stack_totals.h"
 #include "viz/model/session/async_query.h"
 #include "viz/views/inspection.h"
+#include "viz/views/map_paint.h"
+#include "viz/views/stack_lines.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -25,9 +29,18 @@ enum class Choice : std::uint8_t { cursor, peak, allocated, growth };
 constexpr std::array<std::string_view, 4> kChoices{"at the cursor", "at the peak", "allocated",
                                                    "growth"};
 
+constexpr float kRulesWidth = 150;          // points
+constexpr float kStackFrom = 300;           // points of height from which on a stack is shown
+constexpr float kSitesShare = 0.55F;        // of the height, above the stack
+constexpr std::size_t kLongestRules = 256;  // letters
+
+constexpr const char* kRulesHelp =
+    "frames that are left out: torch, python (its own library), c++,\n"
+    "and any part of a file's path, with blanks between them";
+
 constexpr std::array<VirtualColumn, 4> kStacksColumns{{
     {"bytes", Align::right},
-    {"share", Align::right, false, false, true},
+    {"share", Align::right, false, false, true, false, 80},
     {"blocks", Align::right, false, false, true},
     {"allocated at", Align::left, false, true},
 }};
@@ -38,8 +51,10 @@ class StacksView final : public View {
         const Shown shown = follow_shown(frame, history_, names_);
         if (shown == Shown::nothing)
             return draw_no_history(frame);
-        if (shown == Shown::another)
+        if (shown == Shown::another) {
             top_.reset();
+            stack_.reset();
+        }
         frame.canvas.fill(frame.area, frame.canvas.theme().panel);
         const Box below = draw_choices(frame, frame.area);
         ask(frame);
@@ -63,7 +78,39 @@ class StacksView final : public View {
         const ImVec2 at{box.left + canvas.px(6), box.top + canvas.px(3)};
         choice_ = static_cast<Choice>(
             choose(frame, at, "totals", kChoices, static_cast<std::size_t>(choice_), right));
-        return draw_filter_bar(frame, box, right + canvas.px(8), *history_, total(frame));
+        right = draw_look(frame, right + canvas.px(8), at.y);
+        return draw_filter_bar(frame, box, right, *history_, total(frame));
+    }
+
+    // Chips for what is folded and which way the tree stands, and the rules of folding, which can
+    // be written over. Returns where they end.
+    float draw_look(Frame& frame, float x, float y) {
+        Canvas& canvas = frame.canvas;
+        StackLook& look = frame.selection.stacks;
+        if (draw_chip(frame, x, y, "inverted", look.inverted))
+            look.inverted = !look.inverted;
+        if (draw_chip(frame, x, y, "fold", look.folds))
+            look.folds = !look.folds;
+        if (!look.folds || frame.still)
+            return x + canvas.px(4);
+        const float width = canvas.px(kRulesWidth);
+        if (!edits_rules_)
+            rules_.fill('\0');
+        if (!edits_rules_)
+            look.folded.copy(rules_.data(), rules_.size() - 1);
+        ImGui::SetCursorScreenPos({x, y});
+        ImGui::SetNextItemWidth(width);
+        if (ImGui::InputText("##rules", rules_.data(), rules_.size()))
+            look.folded = rules_.data();
+        edits_rules_ = ImGui::IsItemActive();
+        if (ImGui::IsItemHovered() && !edits_rules_)
+            ImGui::SetTooltip("%s", kRulesHelp);
+        return x + width + canvas.px(4);
+    }
+
+    std::string folded(const Frame& frame) const {
+        const StackLook& look = frame.selection.stacks;
+        return look.folds ? look.folded : std::string();
     }
 
     std::string total(const Frame& frame) const {
@@ -84,6 +131,8 @@ class StacksView final : public View {
     std::optional<TotalsQuestion> question_of(const Frame& frame) const {
         TotalsQuestion question;
         question.filter = frame.selection.filter;
+        question.folded = folded(frame);
+        question.inverted = frame.selection.stacks.inverted;
         if (history_->counts().events == 0)
             return std::nullopt;
         if (choice_ == Choice::allocated || choice_ == Choice::growth) {
@@ -134,7 +183,8 @@ class StacksView final : public View {
         if (node == 0)
             return "all stacks";
         const tidemark::Frame& at = totals.nodes[node].frame;
-        return at.name == 0 && at.file == 0 ? "no stack recorded" : names_->brief_frame(at);
+        return at.name == 0 && at.file == 0 ? "no stack recorded"
+                                            : brief_call_site(names_->frame(at));
     }
 
     std::string full_name(const StackTotals& totals, std::uint32_t node) const {
@@ -293,11 +343,38 @@ class StacksView final : public View {
         if (ImGui::IsMouseClicked(0) && bar.merged == 0) {
             const bool is_top = bar.node == shown_top(totals);
             top_ = is_top ? node.parent : bar.node;
+            stack_ = node.stack;
             first_row_ = 0;
         }
     }
 
     void draw_sites(Frame& frame, const Box& box, const StackTotals& totals) {
+        Box upper = box;
+        const bool has_stack = box.height() >= frame.canvas.px(kStackFrom) &&
+                               history_->stacks().size() > 1 && !totals.call_sites.empty();
+        if (has_stack)
+            upper.bottom = std::round(box.top + box.height() * kSitesShare);
+        draw_site_list(frame, upper, totals);
+        if (!has_stack)
+            return;
+        const std::uint32_t stack = stack_.value_or(totals.call_sites.front().stack);
+        const Box lower{box.left, upper.bottom + 1, box.right, box.bottom};
+        const auto clicked = lines_.draw(frame, lower, *history_, *names_, stack, folded(frame));
+        frame.canvas.horizontal(upper.bottom, box.left, box.right, frame.canvas.theme().border);
+        if (clicked) {
+            std::string& text = frame.selection.filter.text;
+            text = text == *clicked ? std::string() : *clicked;
+        }
+    }
+
+    BlockClass owner_of(const SiteTotals& site) const {
+        BlockClass owner;
+        owner.name = site.name;
+        owner.blank = names_->call_site(site.stack).empty();
+        return owner;
+    }
+
+    void draw_site_list(Frame& frame, const Box& box, const StackTotals& totals) {
         TableContent content;
         content.columns = kStacksColumns;
         content.rows = totals.call_sites.size();
@@ -314,6 +391,20 @@ class StacksView final : public View {
                     return brief_call_site(site.name);
             }
         };
+        content.bars = [&](std::uint64_t row, std::size_t column) -> std::vector<CellBar> {
+            if (column != 1)
+                return {};
+            const Theme& theme = frame.canvas.theme();
+            const double share = static_cast<double>(totals.call_sites[row].bytes) /
+                                 static_cast<double>(std::max<Bytes>(totals.bytes(), 1));
+            return {{0, share, mix(theme.panel, theme.allocated, 0.55)}};
+        };
+        content.look = [&](std::uint64_t row) {
+            RowLook look;
+            look.selected = means_owner(frame.selection.filter, BlockTrait::stack,
+                                        owner_of(totals.call_sites[row]));
+            return look;
+        };
         const TableTouch touch = list_.draw(frame, box, "places", content);
         if (!touch.hovered)
             return;
@@ -323,6 +414,10 @@ class StacksView final : public View {
         frame.selection.described = text;
         for (const std::string& at : names_->frames(site.stack))
             frame.selection.described += "\n  " + at;
+        if (touch.clicked) {
+            stack_ = site.stack;
+            toggle_owner(frame.selection.filter, BlockTrait::stack, owner_of(site));
+        }
     }
 
     std::string no_totals(const StackTotals* totals) const {
@@ -342,6 +437,10 @@ class StacksView final : public View {
     std::unique_ptr<SiteNames> names_;
     AsyncQuery<TotalsQuestion, StackTotals> totals_;
     VirtualTable list_;
+    StackLines lines_;
+    std::optional<std::uint32_t> stack_;  // the one that is shown; none: that of the largest site
+    std::array<char, kLongestRules> rules_{};
+    bool edits_rules_ = false;
     Choice choice_ = Choice::cursor;
     std::optional<TotalsQuestion> drawn_;
     std::optional<std::uint32_t> top_;  // the node that the user looks at

@@ -73,6 +73,14 @@ std::string operator_name(std::string_view name) {
 
 }  // namespace
 
+FrameOrigin frame_origin(std::string_view file) {
+    if (!is_python(file))
+        return FrameOrigin::native;
+    if (is_torch(file))
+        return FrameOrigin::torch;
+    return is_standard(file) ? FrameOrigin::standard : FrameOrigin::program;
+}
+
 std::string Sites::describe(const Frame& frame) const {
     const std::string_view name = strings_[frame.name];
     const std::string_view file = strings_[frame.file];

@@ -16,6 +16,17 @@
 
 namespace tidemark {
 
+// Whose code a frame is in, by its file.
+enum class FrameOrigin : std::uint8_t {
+    native,    // no Python: C++, the allocator among it
+    torch,     // PyTorch's Python
+    standard,  // Python's own library
+    program,   // any other Python
+};
+
+// O(length).
+FrameOrigin frame_origin(std::string_view file);
+
 class Sites {
   public:
     // What is given must outlive the sites.

@@ -59,6 +59,7 @@ const std::array kScenes = {
     ViewScene{
         "owners-annotation", "gpt2_var.pickle.xz", {"owners"}, "t=1.15s..1.8s;owners=annotation"},
     ViewScene{"diff", "resnet-frames.pickle.xz", {"timeline+diff"}, "measure=0.75s..0.83s"},
+    ViewScene{"stacks", "resnet-frames.pickle.xz", {"stacks"}, "peak"},
     ViewScene{"range", "gpt2_var.pickle.xz", {"timeline", "range"}, "measure=1.2s..1.5s"},
     ViewScene{"tiers", "generate:training", {"timeline"}, "", {}, true, {"60%"}},
 };

@@ -1,4 +1,5 @@
 // What the mouse does in the views of owners.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -62,4 +63,57 @@ TEST_CASE("a click on a row of what changed shows its owner's blocks alone",
     screen.press({"Esc"});
     CHECK_FALSE(hides_something(selection.filter));
     CHECK(selection.measure);
+}
+
+TEST_CASE("a click on a site or a frame of a stack filters by it, chips turn the tree",
+          "[viz][shell][mouse]") {
+    ScreenOf<SampleSession> screen;
+    REQUIRE(screen.shell.show("stacks"));
+    screen.press({"g"});
+    const Selection& selection = screen.shell.selection();
+    const Box all = screen.layout().first;
+    const float middle = all.left + all.width() * 0.64F;
+    const auto over = [&](float top, float bottom, std::string_view name) {
+        return screen.sweep({middle + 60, all.top + top, middle + 61, all.top + bottom}, 6,
+                            [&, name] { return selection.described.starts_with(name); });
+    };
+    std::optional<ImVec2> at;
+    REQUIRE(screen.until([&] { return (at = over(40, 150, "matmul\n4.00 MiB")).has_value(); }));
+    screen.frames(20);
+    screen.click(*at);
+    CHECK(selection.filter.owner == OwnerName{BlockTrait::stack, "matmul"});
+    screen.press({"Esc"});
+    CHECK_FALSE(hides_something(selection.filter));
+
+    // Below it stands its stack, innermost first.
+    screen.frames(20);
+    REQUIRE(screen.until([&] {
+        return (at = over(all.height() * 0.6F, all.height() - 5, "matmul\nlayer")).has_value();
+    }));
+    screen.frames(20);
+    screen.click(*at);
+    CHECK(selection.filter.text == "matmul");
+    screen.press({"Esc"});
+
+    screen.frames(20);
+    for (float x = all.left + 330; x < middle && !selection.stacks.inverted; x += 12)
+        screen.click(x, all.top + 12);
+    CHECK(selection.stacks.inverted);
+}
+
+TEST_CASE("the table under the mouse is copied whole, as CSV", "[viz][shell][mouse]") {
+    ScreenOf<SampleSession> screen;
+    REQUIRE(screen.shell.show("blocks"));
+    screen.press({"g"});
+    REQUIRE(screen.until([&] { return block_in_row(screen, 0).has_value(); }));
+    screen.press({"Ctrl-E"});
+    CHECK(screen.clipboard.starts_with("size,requested,age,lived,freed at,address,stream,tag,"));
+    CHECK(has(screen.clipboard, "8.00 MiB,8.00 MiB,"));
+    CHECK(has(screen.clipboard, ",input,load\r\n"));
+    CHECK(std::count(screen.clipboard.begin(), screen.clipboard.end(), '\n') == 4);
+    screen.clipboard.clear();
+    screen.move(5, 5);
+    screen.press({"Ctrl-E"});
+    CHECK(screen.clipboard.empty());
+    CHECK(has(screen.shell.state().message, "point at a table"));
 }

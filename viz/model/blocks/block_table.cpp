@@ -46,7 +46,8 @@ class Collector {
         : history_(history),
           question_(question),
           cancelled_(cancelled),
-          filter_(history, question.filter, cancelled) {
+          filter_(history, question.filter, cancelled),
+          unit_(history.end(AxisUnit::time) > 1 ? AxisUnit::time : AxisUnit::events) {
         if (question.order == BlockOrder::site)
             ranks_ = ranks_by_name(history, cancelled);
     }
@@ -84,6 +85,7 @@ class Collector {
             return;
         }
         rows_.bytes += block.size;
+        rows_.largest = std::max(rows_.largest, block.size);
         keyed_.push_back({key(block, index), index});
     }
 
@@ -95,6 +97,13 @@ class Collector {
                 return block.requested;
             case BlockOrder::age:
                 return ~std::uint64_t{index};  // the oldest is first born
+            case BlockOrder::lived:
+                return block.freed == kNever
+                           ? ~std::uint64_t{0}
+                           : static_cast<std::uint64_t>(history_.position(unit_, block.freed) -
+                                                        history_.position(unit_, block.born));
+            case BlockOrder::freed:
+                return block.freed;
             case BlockOrder::address:
                 return to_integer(block.address);
             case BlockOrder::stream:
@@ -109,6 +118,7 @@ class Collector {
     const BlockQuestion& question_;
     const Cancelled& cancelled_;
     BlockFilter filter_;
+    AxisUnit unit_;  // that lives are measured in
     std::vector<std::uint32_t> ranks_;
     std::vector<KeyedBlock> keyed_;
     BlockRows rows_;

@@ -15,7 +15,16 @@
 
 namespace tidemark::viz {
 
-enum class BlockOrder : std::uint8_t { size, requested, age, address, stream, site };
+enum class BlockOrder : std::uint8_t {
+    size,
+    requested,
+    age,
+    lived,  // until it was freed; what was not lives longest
+    freed,
+    address,
+    stream,
+    site,
+};
 
 // What a table of blocks shows.
 struct BlockQuestion {
@@ -32,6 +41,7 @@ struct BlockRows {
     BlockQuestion question;
     std::vector<BlockIndex> rows;
     Bytes bytes = 0;           // of the rows
+    Bytes largest = 0;         // likewise
     std::uint64_t hidden = 0;  // blocks that the filter holds back
     Bytes hidden_bytes = 0;
 };

@@ -61,15 +61,6 @@ std::string SiteNames::frame(const tidemark::Frame& frame) const {
     return one_line(sites_.describe(frame));
 }
 
-std::string SiteNames::brief_frame(const tidemark::Frame& at) const {
-    const std::string text = brief_call_site(frame(at));
-    const std::size_t blank = text.find(' ');
-    // C++ frames are names alone, which may have blanks.
-    if (text.find(':') >= blank || blank == std::string::npos)
-        return text;
-    return text.substr(blank + 1) + " " + text.substr(0, blank);
-}
-
 bool SiteNames::has_tags() {
     for (const std::size_t sites = history_.counts().sites; !has_tags_ && sites_seen_ < sites;)
         has_tags_ = history_.site(sites_seen_++).tag != 0;

@@ -42,10 +42,9 @@ class SiteNames {
     // All frames, innermost first, a line each. O(frames).
     std::vector<std::string> frames(std::uint32_t stack) const;
 
-    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; or with what says most
-    // first, for where there is little room: "_call_impl module.py:1779".
+    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; without its folders
+    // brief_call_site() makes it.
     std::string frame(const tidemark::Frame& frame) const;
-    std::string brief_frame(const tidemark::Frame& frame) const;
 
     // Any site has a tag. O(sites that are new since the last call).
     bool has_tags();

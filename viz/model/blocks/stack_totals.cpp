@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "viz/model/blocks/frame_fold.h"
 #include "viz/model/blocks/site_index.h"
 #include "viz/model/blocks/site_names.h"
 
@@ -85,6 +86,7 @@ class Tree {
   public:
     Tree() : nodes_(1), best_(1) {}
 
+    // `frames` as they stand below the root, the last one at the root.
     void add(std::span<const tidemark::Frame> frames, std::uint32_t stack, const StackSum& sum) {
         const auto bytes = static_cast<Bytes>(sum.bytes);
         const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(sum.blocks, 0));
@@ -239,6 +241,7 @@ void split(const StackTotals& totals, const Open& open, double narrowest, std::u
 StackTotals stack_totals(const History& history, const TotalsQuestion& question,
                          const Cancelled& cancelled) {
     const std::vector<StackSum> sums = sums_of(history, question, cancelled);
+    const FrameFold fold(history, question.folded);
     StackTotals totals;
     Tree tree;
     for (std::uint32_t stack = 0; stack < sums.size() && !cancelled; ++stack) {
@@ -247,7 +250,9 @@ StackTotals stack_totals(const History& history, const TotalsQuestion& question,
             totals.shrunk += static_cast<Bytes>(-sum.bytes);
         if (sum.bytes <= 0)
             continue;
-        const std::span<const tidemark::Frame> frames = history.stacks()[stack];
+        std::vector<tidemark::Frame> frames = fold.shown(history.stacks()[stack]);
+        if (question.inverted)
+            std::ranges::reverse(frames);
         if (frames.empty())
             totals.unknown += static_cast<Bytes>(sum.bytes);
         tree.add(frames, stack, sum);

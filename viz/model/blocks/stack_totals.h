@@ -26,11 +26,13 @@ struct TotalsQuestion {
     EventIndex event = 0;  // of `live`
     EventSpan span = {};   // of the others
     Filter filter = {};
+    std::string folded = {};  // frames that are left out: rules of FrameFold
+    bool inverted = false;    // the innermost frame is next to the root
 
     friend bool operator==(const TotalsQuestion&, const TotalsQuestion&) = default;
 };
 
-// A frame below all frames that called it.
+// A frame below all frames that called it; where the tree is inverted, below those that it called.
 struct TotalsNode {
     tidemark::Frame frame;
     std::uint32_t parent = 0;       // the root is its own

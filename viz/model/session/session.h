@@ -118,6 +118,13 @@ struct Filter {
 // What address maps and lists are coloured by.
 enum class ColourBy : std::uint8_t { tag, stream, stack, size, age };
 
+// How call stacks are shown where they are added up.
+struct StackLook {
+    bool folds = true;                        // leaves out frames
+    std::string folded = "torch python c++";  // these: see viz/model/blocks/frame_fold.h
+    bool inverted = false;
+};
+
 struct Selection {
     std::size_t run = 0;                  // of Session::runs
     std::optional<Position> cursor;       // put by a click; all views show the state there
@@ -128,10 +135,14 @@ struct Selection {
     std::optional<BlockIndex> reveal;     // if selected: maps bring it into sight, and reset it
     std::optional<Window> measure;        // between two cursors: shift-drag
     std::optional<BlockTrait> owners;     // what tells owners apart; none: what tells anything
+    StackLook stacks;
     Filter filter;
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
     std::string described;            // what is under the mouse, as text, for Ctrl-C; for one frame
+    bool wants_table = false;         // the table under the mouse is asked for: it resets this
+    std::string table;                // and gives itself as comma-separated values
+    std::uint64_t table_rows = 0;     // that it has
     std::size_t finding = 0;          // of the run's, told in full
     std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this

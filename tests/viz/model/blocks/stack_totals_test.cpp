@@ -179,6 +179,51 @@ TEST_CASE("blocks without a stack have a place in the tree", "[viz][stacks]") {
     CHECK(totals.call_sites.back().name == "no stack recorded");
 }
 
+// Frames with files, innermost first, which SmallHistory has no words for.
+std::shared_ptr<const History> python_stack(const std::vector<std::string>& files) {
+    SmallHistory history;
+    HistoryBuilder& builder = history.builder();
+    std::vector<tidemark::Frame> frames;
+    for (const std::string& file : files)
+        frames.push_back({builder.strings().intern("f" + std::to_string(frames.size())),
+                          builder.strings().intern(file), 7});
+    Site site;
+    site.stack = builder.stacks().intern(frames);
+    REQUIRE(builder.make_room(1));
+    builder.allocate(0, {Address{0x1000}, 512, 512, builder.site(site)});
+    return history.build();
+}
+
+std::vector<std::string> chain(const History& history, const TotalsQuestion& question) {
+    const StackTotals totals = stack_totals(history, question, kGoOn);
+    std::vector<std::string> names;
+    for (std::uint32_t node = 0; totals.nodes[node].children == 1;) {
+        node = totals.nodes[node].first_child;
+        names.push_back(name(history, totals, node));
+    }
+    return names;
+}
+
+TEST_CASE("frames are folded by rules, and the tree stands either way", "[viz][stacks]") {
+    using Names = std::vector<std::string>;
+    const auto history = python_stack({"alloc.cpp", "/x/site-packages/torch/nn/module.py",
+                                       "/home/me/model.py", "/usr/lib/python3.11/threading.py",
+                                       "/x/site-packages/transformers/trainer.py"});
+    const auto folded = [](std::string rules) {
+        TotalsQuestion question;
+        question.folded = std::move(rules);
+        return question;
+    };
+    CHECK(chain(*history, {}) == Names{"f4", "f3", "f2", "f1", "f0"});
+    CHECK(chain(*history, folded("torch python c++")) == Names{"f4", "f2"});
+    CHECK(chain(*history, folded(" transformers/  c++")) == Names{"f3", "f2", "f1"});
+    TotalsQuestion inverted = folded("torch python c++");
+    inverted.inverted = true;
+    CHECK(chain(*history, inverted) == Names{"f2", "f4"});
+    // Nothing would be left: then all of it is.
+    CHECK(chain(*history, folded("c++ /")).size() == 5);
+}
+
 TEST_CASE("a very deep stack is cut, its bytes are not", "[viz][stacks]") {
     std::vector<std::string> frames;
     for (int i = 0; i < 3000; ++i)

@@ -93,9 +93,9 @@ TEST_CASE("a table of blocks has those that live at its instant", "[viz][blocks]
             BlockQuestion question;
             question.event = *rc::gen::inRange<EventIndex>(0, events);
             question.filter = some_filter(*history);
-            question.order =
-                *rc::gen::element(BlockOrder::size, BlockOrder::requested, BlockOrder::age,
-                                  BlockOrder::address, BlockOrder::stream, BlockOrder::site);
+            question.order = *rc::gen::element(
+                BlockOrder::size, BlockOrder::requested, BlockOrder::age, BlockOrder::address,
+                BlockOrder::stream, BlockOrder::site, BlockOrder::lived, BlockOrder::freed);
             question.descending = *rc::gen::arbitrary<bool>();
             if (*rc::gen::arbitrary<bool>())
                 question.span = EventSpan{*rc::gen::inRange<EventIndex>(0, events), question.event};
@@ -249,7 +249,7 @@ TEST_CASE("frames and places are brief where there is little room", "[viz][names
     small.allocate(1, 512, {.stack = {"void run(int, float)"}});
     const auto history = small.build();
     SiteNames names(*history);
-    CHECK(names.brief_frame(history->stacks()[1][0]) == "void run");
+    CHECK(brief_call_site(names.frame(history->stacks()[1][0])) == "void run");
     CHECK_FALSE(names.has_tags());
 }
 

@@ -1,0 +1,35 @@
+// FrameFold: which frames of call stacks are left out, so that those of the program are seen. Rules
+// are names with blanks between them:
+//   torch     PyTorch's Python
+//   python    Python's own library
+//   c++       all that is no Python
+//   anything else: frames whose file has it in its path, "transformers/", "/usr/lib"
+//
+// Immutable, thread-safe.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "replay/timeline/history.h"
+
+namespace tidemark::viz {
+
+class FrameFold {
+  public:
+    // Without rules nothing is left out. O(bytes of strings * rules).
+    FrameFold(const History& history, std::string_view rules);
+
+    bool folds(const tidemark::Frame& frame) const {
+        return frame.file < files_.size() && files_[frame.file];
+    }
+
+    // The frames that stay, in their order; all of them where none would. O(frames).
+    std::vector<tidemark::Frame> shown(std::span<const tidemark::Frame> frames) const;
+
+  private:
+    std::vector<bool> files_;  // by string
+};
+
+}  // namespace tidemark::viz
