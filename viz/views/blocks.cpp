@@ -1,4 +1,5 @@
-// Blocks: what lives at the cursor, or between the two cursors, as a table.
+// Blocks: what lives at the cursor, or between the two cursors, as a table, block by block or by
+// owner.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "viz/draw/table.h"
 #include "viz/model/blocks/block_table.h"
 #include "viz/model/blocks/site_names.h"
+#include "viz/views/block_groups.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
 
@@ -42,6 +44,8 @@ constexpr std::array<VirtualColumn, kCount> kBlocksColumns{{
     {"allocated at", Align::left, true, true},
 }};
 
+constexpr std::array<std::string_view, 2> kBlocksRows{"each", "grouped"};
+
 constexpr std::array<BlockOrder, kCount> kOrders{
     BlockOrder::size,   BlockOrder::requested, BlockOrder::age,
     BlockOrder::lived,  BlockOrder::freed,     BlockOrder::address,
@@ -53,15 +57,20 @@ class BlocksView final : public View {
         if (follow_shown(frame, history_, names_) == Shown::nothing)
             return draw_no_history(frame);
         const std::optional<BlockQuestion> question = question_of(frame);
+        const ImVec2 at{frame.area.left + frame.canvas.px(6), frame.area.top + frame.canvas.px(3)};
+        float right = 0;
+        grouped_ = choose(frame, at, "rows", kBlocksRows, grouped_ ? 1 : 0, right) == 1;
+        if (grouped_)
+            return groups_.draw(frame, history_,
+                                question ? std::optional(question->event) : std::nullopt, right);
         table_.ask(history_, question, question ? question->event : 0, block_rows);
         if (frame.still)
             table_.finish();
-        const Box below =
-            draw_filter_bar(frame, frame.area, frame.area.left, *history_, total(frame));
+        const Box below = draw_filter_bar(frame, frame.area, right, *history_, total(frame));
         draw_rows(frame, below, question);
     }
 
-    bool busy() const override { return table_.running(); }
+    bool busy() const override { return table_.running() || groups_.busy(); }
 
   private:
     std::optional<BlockQuestion> question_of(const Frame& frame) {
@@ -186,6 +195,8 @@ class BlocksView final : public View {
     std::unique_ptr<SiteNames> names_;
     BlockTable table_;
     VirtualTable list_;
+    BlockGroups groups_;
+    bool grouped_ = false;
     std::size_t sorted_ = kSize;
     BlockOrder order_ = BlockOrder::size;
     bool descending_ = true;

@@ -63,7 +63,7 @@ class DiffView final : public View {
         if (follow_shown(frame, history_, names_) == Shown::nothing)
             return draw_no_history(frame);
         frame.canvas.fill(frame.area, frame.canvas.theme().panel);
-        const OwnerChooser chooser = choose_owners(frame, *history_, "by");
+        const OwnerChooser chooser = choose_owners(frame, *history_, "by", frame.area.left);
         const Box below = draw_filter_bar(frame, frame.area, chooser.right, *history_, "");
         ask(frame, chooser.trait);
         if (!frame.selection.measure)

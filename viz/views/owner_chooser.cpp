@@ -7,7 +7,8 @@
 
 namespace tidemark::viz {
 
-OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label) {
+OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label,
+                           float left) {
     Canvas& canvas = frame.canvas;
     const std::vector<OwnerChoice> choices = owner_choices(history);
     std::vector<std::string_view> titles;
@@ -17,7 +18,7 @@ OwnerChooser choose_owners(Frame& frame, const History& history, std::string_vie
         if (frame.selection.owners == choices[i].trait)
             before = i;
     }
-    float left = frame.area.left + canvas.px(6);
+    left += canvas.px(6);
     const float top = frame.area.top + canvas.px(3);
     left += canvas.text({left, top + canvas.px(3)}, label, canvas.theme().faint_text);
     OwnerChooser chooser;

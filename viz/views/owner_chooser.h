@@ -13,8 +13,9 @@ struct OwnerChooser {
     float right = 0;                      // where the row ends
 };
 
-// Draws it into the top of the frame's area, behind `label`, and writes the selection. As long as
-// nobody chose what this history tells, it is the first that it does.
-OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label);
+// Draws it into the top of the frame's area from `left` on, behind `label`, and writes the
+// selection. As long as nobody chose what this history tells, it is the first that it does.
+OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label,
+                           float left);
 
 }  // namespace tidemark::viz

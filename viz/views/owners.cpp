@@ -58,7 +58,7 @@ class OwnersView final : public View {
   private:
     Box draw_choices(Frame& frame) {
         frame.canvas.fill(frame.area, frame.canvas.theme().panel);
-        const OwnerChooser chooser = choose_owners(frame, *history_, "held by");
+        const OwnerChooser chooser = choose_owners(frame, *history_, "held by", frame.area.left);
         trait_ = chooser.trait;
         return draw_filter_bar(frame, frame.area, chooser.right, *history_, "");
     }

@@ -13,12 +13,11 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
-#include "viz/model/blocks/owners.h"
 #include "viz/model/blocks/stack_totals.h"
 #include "viz/model/session/async_query.h"
 #include "viz/views/inspection.h"
 #include "viz/views/map_paint.h"
-#include "viz/views/stack_lines.h"
+#include "viz/views/site_list.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -30,20 +29,11 @@ constexpr std::array<std::string_view, 4> kChoices{"at the cursor", "at the peak
                                                    "growth"};
 
 constexpr float kRulesWidth = 150;          // points
-constexpr float kStackFrom = 300;           // points of height from which on a stack is shown
-constexpr float kSitesShare = 0.55F;        // of the height, above the stack
 constexpr std::size_t kLongestRules = 256;  // letters
 
 constexpr const char* kRulesHelp =
     "frames that are left out: torch, python (its own library), c++,\n"
     "and any part of a file's path, with blanks between them";
-
-constexpr std::array<VirtualColumn, 4> kStacksColumns{{
-    {"bytes", Align::right},
-    {"share", Align::right, false, false, true, false, 80},
-    {"blocks", Align::right, false, false, true},
-    {"allocated at", Align::left, false, true},
-}};
 
 class StacksView final : public View {
   public:
@@ -53,7 +43,7 @@ class StacksView final : public View {
             return draw_no_history(frame);
         if (shown == Shown::another) {
             top_.reset();
-            stack_.reset();
+            sites_.show(std::nullopt);
         }
         frame.canvas.fill(frame.area, frame.canvas.theme().panel);
         const Box below = draw_choices(frame, frame.area);
@@ -174,7 +164,8 @@ class StacksView final : public View {
         else
             draw_icicle(frame, draw_path(frame, left, totals), totals);
         if (wide) {
-            draw_sites(frame, {middle + 1, box.top, box.right, box.bottom}, totals);
+            sites_.draw(frame, {middle + 1, box.top, box.right, box.bottom}, totals, *history_,
+                        *names_);
             canvas.vertical(middle, box.top, box.bottom, canvas.theme().border);
         }
     }
@@ -343,80 +334,8 @@ class StacksView final : public View {
         if (ImGui::IsMouseClicked(0) && bar.merged == 0) {
             const bool is_top = bar.node == shown_top(totals);
             top_ = is_top ? node.parent : bar.node;
-            stack_ = node.stack;
+            sites_.show(node.stack);
             first_row_ = 0;
-        }
-    }
-
-    void draw_sites(Frame& frame, const Box& box, const StackTotals& totals) {
-        Box upper = box;
-        const bool has_stack = box.height() >= frame.canvas.px(kStackFrom) &&
-                               history_->stacks().size() > 1 && !totals.call_sites.empty();
-        if (has_stack)
-            upper.bottom = std::round(box.top + box.height() * kSitesShare);
-        draw_site_list(frame, upper, totals);
-        if (!has_stack)
-            return;
-        const std::uint32_t stack = stack_.value_or(totals.call_sites.front().stack);
-        const Box lower{box.left, upper.bottom + 1, box.right, box.bottom};
-        const auto clicked = lines_.draw(frame, lower, *history_, *names_, stack, folded(frame));
-        frame.canvas.horizontal(upper.bottom, box.left, box.right, frame.canvas.theme().border);
-        if (clicked) {
-            std::string& text = frame.selection.filter.text;
-            text = text == *clicked ? std::string() : *clicked;
-        }
-    }
-
-    BlockClass owner_of(const SiteTotals& site) const {
-        BlockClass owner;
-        owner.name = site.name;
-        owner.blank = names_->call_site(site.stack).empty();
-        return owner;
-    }
-
-    void draw_site_list(Frame& frame, const Box& box, const StackTotals& totals) {
-        TableContent content;
-        content.columns = kStacksColumns;
-        content.rows = totals.call_sites.size();
-        content.text = [&](std::uint64_t row, std::size_t column) {
-            const SiteTotals& site = totals.call_sites[static_cast<std::size_t>(row)];
-            switch (column) {
-                case 0:
-                    return format_bytes(site.bytes);
-                case 1:
-                    return format_share(site.bytes, totals.bytes());
-                case 2:
-                    return format_count(site.blocks);
-                default:
-                    return brief_call_site(site.name);
-            }
-        };
-        content.bars = [&](std::uint64_t row, std::size_t column) -> std::vector<CellBar> {
-            if (column != 1)
-                return {};
-            const Theme& theme = frame.canvas.theme();
-            const double share = static_cast<double>(totals.call_sites[row].bytes) /
-                                 static_cast<double>(std::max<Bytes>(totals.bytes(), 1));
-            return {{0, share, mix(theme.panel, theme.allocated, 0.55)}};
-        };
-        content.look = [&](std::uint64_t row) {
-            RowLook look;
-            look.selected = means_owner(frame.selection.filter, BlockTrait::stack,
-                                        owner_of(totals.call_sites[row]));
-            return look;
-        };
-        const TableTouch touch = list_.draw(frame, box, "places", content);
-        if (!touch.hovered)
-            return;
-        const SiteTotals& site = totals.call_sites[static_cast<std::size_t>(*touch.hovered)];
-        std::string text = fmt::format("{}\n{} in {}", site.name, format_bytes(site.bytes),
-                                       format_counted(site.blocks, "block"));
-        frame.selection.described = text;
-        for (const std::string& at : names_->frames(site.stack))
-            frame.selection.described += "\n  " + at;
-        if (touch.clicked) {
-            stack_ = site.stack;
-            toggle_owner(frame.selection.filter, BlockTrait::stack, owner_of(site));
         }
     }
 
@@ -436,9 +355,7 @@ class StacksView final : public View {
     std::shared_ptr<const History> history_;
     std::unique_ptr<SiteNames> names_;
     AsyncQuery<TotalsQuestion, StackTotals> totals_;
-    VirtualTable list_;
-    StackLines lines_;
-    std::optional<std::uint32_t> stack_;  // the one that is shown; none: that of the largest site
+    SiteList sites_;
     std::array<char, kLongestRules> rules_{};
     bool edits_rules_ = false;
     Choice choice_ = Choice::cursor;

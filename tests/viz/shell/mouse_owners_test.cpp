@@ -101,6 +101,33 @@ TEST_CASE("a click on a site or a frame of a stack filters by it, chips turn the
     CHECK(selection.stacks.inverted);
 }
 
+TEST_CASE("blocks are grouped by owner, and a click on a group shows it alone",
+          "[viz][shell][mouse]") {
+    ScreenOf<SampleSession> screen;
+    REQUIRE(screen.shell.show("blocks"));
+    screen.press({"g"});
+    const Box table = screen.layout().table;
+    const auto copied = [&] {
+        screen.move(table.left + 200, table.top + 80);
+        screen.press({"Ctrl-E"});
+        return screen.clipboard;
+    };
+    for (float x = table.left + 10; x < table.left + 160 && !has(screen.clipboard, "owner");
+         x += 15) {
+        screen.click(x, table.top + 12);
+        copied();
+    }
+    REQUIRE(screen.until([&] { return has(copied(), "\r\nact,"); }));
+    CHECK(screen.clipboard ==
+          "owner,bytes,share,blocks,mean size\r\n"
+          "act,8.00 MiB,57.1 %,1,8.00 MiB\r\n"
+          "weights,4.00 MiB,28.6 %,1,4.00 MiB\r\n"
+          "input,2.00 MiB,14.3 %,1,2.00 MiB\r\n");
+    screen.frames(20);
+    screen.click(row_of(screen, 1));
+    CHECK(screen.shell.selection().filter.owner == OwnerName{BlockTrait::tag, "weights"});
+}
+
 TEST_CASE("the table under the mouse is copied whole, as CSV", "[viz][shell][mouse]") {
     ScreenOf<SampleSession> screen;
     REQUIRE(screen.shell.show("blocks"));
