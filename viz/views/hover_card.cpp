@@ -16,6 +16,21 @@ constexpr float kLineSpacing = 3;      // points
 
 }  // namespace
 
+Box card_box(ImVec2 mouse, ImVec2 size, float beside, const Box& room) {
+    const auto within = [](float at, float length, float from, float to) {
+        return std::round(std::max(from, std::min(at, to - length)));
+    };
+    const bool fits_right = mouse.x + beside + size.x <= room.right;
+    const bool fits_left = mouse.x - beside - size.x >= room.left;
+    float left = fits_right || !fits_left ? mouse.x + beside : mouse.x - beside - size.x;
+    float top = mouse.y + beside;
+    if (!fits_right && !fits_left && top + size.y > room.bottom)
+        top = mouse.y - beside - size.y;
+    left = within(left, size.x, room.left, room.right);
+    top = within(top, size.y, room.top, room.bottom);
+    return {left, top, left + size.x, top + size.y};
+}
+
 float HoverCard::width(const Canvas& canvas) const {
     float names = 0;
     float values = 0;
@@ -45,19 +60,13 @@ void HoverCard::draw(const Canvas& view, ImVec2 mouse) const {
     const float line = canvas.line_height() + canvas.px(kLineSpacing);
     const float wide = width(canvas);
     const float high = line * static_cast<float>(rows_.size()) + 2 * canvas.px(kHoverCardPad);
-    const float beside = canvas.px(kFromMouse);
-    const bool to_left = mouse.x + beside + wide > room.right;
-    const float left =
-        std::round(std::max(room.left, to_left ? mouse.x - beside - wide : mouse.x + beside));
-    const float top =
-        std::round(std::clamp(mouse.y + beside, room.top, std::max(room.top, room.bottom - high)));
-    const Box card{left, top, left + wide, top + high};
+    const Box card = card_box(mouse, {wide, high}, canvas.px(kFromMouse), room);
     canvas.fill(card, theme.panel);
     canvas.outline(card, theme.border);
     const float pad = canvas.px(kHoverCardPad);
-    float y = top + pad;
+    float y = card.top + pad;
     for (const Row& row : rows_) {
-        const Box inner{left + pad, y, card.right - pad, y + line};
+        const Box inner{card.left + pad, y, card.right - pad, y + line};
         const float swatch = canvas.px(kHoverCardSwatch);
         if (row.heading) {
             canvas.text_within(inner, row.name, theme.text);

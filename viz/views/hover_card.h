@@ -10,6 +10,10 @@
 
 namespace tidemark::viz {
 
+// Where a card of that size goes: beside the mouse, else above or below it, but never over it as
+// long as there is room for it anywhere. `beside`: how far from it.
+Box card_box(ImVec2 mouse, ImVec2 size, float beside, const Box& room);
+
 class HoverCard {
   public:
     void head(std::string text) { rows_.push_back({0, std::move(text), {}, true}); }
