@@ -35,7 +35,7 @@ enum DiffColumn : std::size_t {
 
 constexpr std::array<VirtualColumn, kDiffCount> kDiffColumns{{
     {"owner", Align::left, false, true},
-    {"went | came", Align::centre, false, false, true, false, 220},
+    {"went | came", Align::centre, false, false, true, false, 160},
     {"change", Align::right, true},
     {"came", Align::right, true},
     {"blocks", Align::right, false, false, true},
@@ -130,7 +130,7 @@ class DiffView final : public View {
         content.rows = sorted_.owners.size();
         content.sorted_by = sorted_by_;
         content.text = [this](std::uint64_t row, std::size_t column) {
-            return cell(sorted_.owners[row], column);
+            return cell(sorted_.owners[row], column, sorted_.question.trait == BlockTrait::stack);
         };
         Bytes most = 1;
         for (const OwnerDiff& owner : sorted_.owners)
@@ -167,7 +167,7 @@ class DiffView final : public View {
                 {0.5, 0.5 + share(owner.came.bytes), theme.worse}};
     }
 
-    static std::string cell(const OwnerDiff& owner, std::size_t column) {
+    static std::string cell(const OwnerDiff& owner, std::size_t column, bool by_site) {
         const auto blocks = [](const BlockSum& sum) {
             return sum.blocks == 0 ? std::string() : format_count(sum.blocks);
         };
@@ -176,7 +176,7 @@ class DiffView final : public View {
         };
         switch (column) {
             case kDiffOwner:
-                return one_line(owner.owner.name, 80);
+                return one_line(by_site ? brief_call_site(owner.owner.name) : owner.owner.name, 80);
             case kDiffChange:
                 return signed_bytes(owner.change());
             case kDiffCame:

@@ -38,6 +38,7 @@ namespace {
 constexpr double kOwnersHeadroom = 1.08;  // above what is highest
 constexpr float kOwnersPad = 6;           // points
 constexpr float kOwnersHits = 4;          // points
+constexpr float kLegendShare = 0.27F;     // of the height, at most
 constexpr std::size_t kLongestName = 34;  // letters
 constexpr std::size_t kCardFrames = 7;    // of a stack
 
@@ -138,6 +139,31 @@ class OwnersView final : public View {
         return entries;
     }
 
+    // In at most a share of the height: owners that hold less for long have no entry in low
+    // windows.
+    TimelineLegend fitting_legend(Frame& frame, const Box& across) const {
+        const Canvas& canvas = frame.canvas;
+        const std::vector<LegendEntry> all = legend(frame);
+        const float most = std::max(across.height() * kLegendShare, canvas.line_height() * 2);
+        for (std::size_t left_out = 0;; ++left_out) {
+            std::vector<LegendEntry> entries = all;
+            const std::size_t owners = series_->classes().all().size();
+            if (left_out > 0 && left_out < owners) {
+                const auto first = entries.begin() + static_cast<std::ptrdiff_t>(owners - left_out);
+                entries.erase(first, first + static_cast<std::ptrdiff_t>(left_out));
+                entries.push_back({fmt::format("and {} more", left_out),
+                                   {},
+                                   canvas.theme().panel,
+                                   CurveLook::dots,
+                                   {},
+                                   true});
+            }
+            TimelineLegend fitting(canvas, std::move(entries), across.width());
+            if (fitting.height() <= most || left_out + 1 >= owners)
+                return fitting;
+        }
+    }
+
     bool is_meant(const Filter& filter, std::size_t owner) const {
         return owner < series_->not_shown() &&
                means_owner(filter, series_->classes().trait(), series_->classes().all()[owner]);
@@ -155,7 +181,7 @@ class OwnersView final : public View {
         Canvas& canvas = frame.canvas;
         const float pad = std::round(canvas.px(kOwnersPad));
         const Box across = plot_box(canvas, box);
-        const TimelineLegend legend_line(canvas, legend(frame), across.width());
+        const TimelineLegend legend_line = fitting_legend(frame, across);
         const Box head{across.left, box.top + pad / 2, across.right,
                        box.top + pad / 2 + legend_line.height()};
         const Box plot{across.left, std::round(head.bottom + pad), across.right,

@@ -2,6 +2,7 @@
 // sizes and lifetimes of what was allocated in it. Without two cursors, the whole run.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -21,13 +22,14 @@ namespace tidemark::viz {
 namespace {
 
 constexpr std::array<VirtualColumn, 4> kCurveColumns{{
-    {"curve", Align::left, false, true},
+    {"curve", Align::left},
     {"least", Align::right},
     {"mean", Align::right},
     {"most", Align::right},
 }};
 
-constexpr float kHistogramBar = 110;  // points
+constexpr float kHistogramBar = 110;                               // points
+constexpr std::array<double, 4> kRangeParts{0, 0.37, 0.685, 1.0};  // of the width: where they begin
 
 // How a histogram's bins are called.
 struct HistogramLook {
@@ -138,17 +140,19 @@ class RangeView final : public View {
     void draw_parts(Frame& frame, const Box& box, const RangeSummary& summary) {
         Canvas& canvas = frame.canvas;
         const float gap = canvas.px(10);
-        const float width = (box.width() - 2 * gap) / 3;
-        const auto part = [&](int index) {
-            const float left = std::round(box.left + static_cast<float>(index) * (width + gap));
-            return Box{left, box.top, std::round(left + width), box.bottom};
+        const auto edge = [&](double share) {
+            return std::round(box.left + box.width() * static_cast<float>(share));
+        };
+        const auto part = [&](std::size_t index) {
+            return Box{edge(kRangeParts[index]), box.top, edge(kRangeParts[index + 1]) - gap,
+                       box.bottom};
         };
         draw_curves(frame, part(0), summary);
         draw_histogram(frame, part(1), summary.sizes, {"size from", "sizes", bin_of_size}, sizes_);
         draw_histogram(frame, part(2), summary.lifetimes,
                        {"lived from", "lifetimes", summary.has_times ? bin_of_time : bin_of_events},
                        lifetimes_);
-        for (const int index : {1, 2})
+        for (const std::size_t index : {1U, 2U})
             canvas.vertical(part(index).left - gap / 2, box.top, box.bottom, canvas.theme().border);
     }
 

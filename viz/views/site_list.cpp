@@ -19,7 +19,7 @@ constexpr float kSitesShare = 0.55F;  // of the height, above the stack
 
 constexpr std::array<VirtualColumn, 4> kSiteListColumns{{
     {"bytes", Align::right},
-    {"share", Align::right, false, false, true, false, 80},
+    {"share", Align::right, false, false, true, false, 60},
     {"blocks", Align::right, false, false, true},
     {"allocated at", Align::left, false, true},
 }};
