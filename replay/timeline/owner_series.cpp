@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/base/check.h"
 #include "replay/timeline/tree_order.h"
 #include "traces/model/trace.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 #include <catch2/catch.hpp>
 
@@ -163,6 +164,38 @@ TEST_CASE("a series that grows with its history is the one made at the end", "[o
             series = series_of(program.builder().history(), BlockTrait::size);
         check_owner_events(*series);
     }
+}
+
+TEST_CASE("a series is read while another thread sweeps and a third adds events", "[owners]") {
+    RandomProgram program(5, false);
+    const auto history = program.builder().history();
+    const auto series =
+        OwnerSeries::create(history, BlockClasses::of(*history, BlockTrait::size)).value();
+    std::atomic<bool> written = false;
+    std::thread sweeper([&] {
+        while (!written.load())
+            if (!series->extend(kOwnersGoOn))
+                return;
+    });
+    std::thread reader([&] {
+        std::vector<SeriesColumn> columns(40);
+        std::vector<EventIndex> moments(columns.size());
+        std::vector<Bytes> bytes(columns.size() * series->owners());
+        while (!written.load()) {
+            history->series(AxisUnit::events, 0, history->end(AxisUnit::events), columns);
+            series->columns(columns, moments, bytes);
+        }
+    });
+    for (int i = 0; i < 3000; ++i) {
+        program.step();
+        if (i % 50 == 0)
+            REQUIRE(program.builder().publish());
+    }
+    REQUIRE(program.builder().finish());
+    written = true;
+    sweeper.join();
+    reader.join();
+    check_owner_events(*series_of(history, BlockTrait::size));
 }
 
 TEST_CASE("of recorded programs under every policy owners add up to what is allocated",
