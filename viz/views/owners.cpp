@@ -38,7 +38,7 @@ namespace {
 constexpr double kOwnersHeadroom = 1.08;  // above what is highest
 constexpr float kOwnersPad = 6;           // points
 constexpr float kOwnersHits = 4;          // points
-constexpr float kLegendShare = 0.27F;     // of the height, at most
+constexpr float kMostLegend = 0.27F;     // of the height, at most
 constexpr std::size_t kLongestName = 34;  // letters
 constexpr std::size_t kCardFrames = 7;    // of a stack
 
@@ -144,7 +144,7 @@ class OwnersView final : public View {
     TimelineLegend fitting_legend(Frame& frame, const Box& across) const {
         const Canvas& canvas = frame.canvas;
         const std::vector<LegendEntry> all = legend(frame);
-        const float most = std::max(across.height() * kLegendShare, canvas.line_height() * 2);
+        const float most = std::max(across.height() * kMostLegend, canvas.line_height() * 2);
         for (std::size_t left_out = 0;; ++left_out) {
             std::vector<LegendEntry> entries = all;
             const std::size_t owners = series_->classes().all().size();
