@@ -11,12 +11,12 @@
 #include <imgui.h>
 #include <imgui_impl_glfw.h>
 
-#include "viz/app/mouse_queue.h"
 #include "viz/app/window_keys.h"
 #include "viz/app/window_library.h"
 #include "viz/app/window_painter.h"
 #include "viz/draw/fonts.h"
 #include "viz/draw/style.h"
+#include "viz/shell/mouse_queue.h"
 
 namespace tidemark::viz {
 

@@ -8,19 +8,16 @@
 namespace tidemark::viz {
 
 Offscreen::Offscreen(const OffscreenOptions& options)
-    : context_(ImGui::CreateContext()), scale_(options.scale) {
+    : context_(ImGui::CreateContext()), fonts_(options.fonts), scale_(options.scale) {
     ImGui::SetCurrentContext(context_);
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = nullptr;
     io.LogFilename = nullptr;
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
-    io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
     io.MouseDrawCursor = false;
-    load_fonts(*io.Fonts, options.scale, options.fonts);
-    textures_.take_letters();
+    load_letters();
     install_texture_store(&textures_);
-    bitmap_.width = options.width;
-    bitmap_.height = options.height;
+    resize(options.width, options.height, options.scale);
 }
 
 Offscreen::~Offscreen() {
@@ -32,13 +29,29 @@ ImGuiIO& Offscreen::io() {
     return ImGui::GetIO();
 }
 
-void Offscreen::begin(const Theme& theme) {
+void Offscreen::load_letters() {
+    load_fonts(*ImGui::GetIO().Fonts, scale_, fonts_);
+    textures_.take_letters();
+}
+
+void Offscreen::resize(std::uint32_t width, std::uint32_t height, float scale) {
+    io().DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
+    bitmap_.width = width;
+    bitmap_.height = height;
+    if (scale == scale_)
+        return;
+    scale_ = scale;
+    theme_ = nullptr;
+    load_letters();
+}
+
+void Offscreen::begin(const Theme& theme, float seconds) {
     ImGui::SetCurrentContext(context_);
     if (theme_ == nullptr || styled_dark_ != theme.dark)
         apply_style(theme, scale_);
     theme_ = &theme;
     styled_dark_ = theme.dark;
-    ImGui::GetIO().DeltaTime = 1.0F / 60;
+    ImGui::GetIO().DeltaTime = seconds;
     ImGui::NewFrame();
 }
 

@@ -32,8 +32,11 @@ class Offscreen {
     // For mouse and keys: set before begin().
     ImGuiIO& io();
 
-    // A frame, 1/60 s after the last one: begin, draw through ImGui, end.
-    void begin(const Theme& theme);
+    // A screen of another size or scale, from the next begin() on.
+    void resize(std::uint32_t width, std::uint32_t height, float scale);
+
+    // A frame, so long after the last one: begin, draw through ImGui, end.
+    void begin(const Theme& theme, float seconds = 1.0F / 60);
 
     // Renders what was drawn over the theme's ground. The picture stays until the next end().
     const Bitmap& end();
@@ -42,7 +45,10 @@ class Offscreen {
     void skip();
 
   private:
+    void load_letters();
+
     ImGuiContext* context_;
+    FontChoice fonts_;
     float scale_;
     const Theme* theme_ = nullptr;
     bool styled_dark_ = false;

@@ -283,6 +283,7 @@ Layout lay_out_window(ShellParts& parts, bool has_views, float scale) {
     parts.wants_table = parts.wants_table && !has_views;
     parts.sees_table = !lacks_table();
     parts.draws_table = !has_views || layout.table.height() > 0;
+    parts.draws_side = layout.side.width() > 0;
     return layout;
 }
 
@@ -408,7 +409,8 @@ bool Shell::busy() const {
             if (!fills_window(parts) && is_busy(strip))
                 return true;
         }
-        if ((parts.splits.has_side && !fills_window(parts) && is_busy(parts.side)) ||
+        // What has no room isn't drawn, and so never gets done with what it works out.
+        if ((parts.splits.has_side && parts.draws_side && is_busy(parts.side)) ||
             (parts.splits.has_table && parts.draws_table && is_busy(parts.table)))
             return true;
     }
@@ -416,9 +418,10 @@ bool Shell::busy() const {
         return true;
     if (parts.still)
         return false;
+    const bool blinks = ImGui::GetIO().ConfigInputTextCursorBlink &&
+                        (parts.find.has_focus || parts.popup == Popup::prompt);
     return parts.selection.plays || !parts.held.empty() || !parts.is_settled ||
-           parts.now < parts.message_until || parts.find.has_focus ||
-           parts.popup == Popup::prompt || parts.pending;
+           parts.now < parts.message_until || blinks || parts.pending;
 }
 
 bool Shell::look_for_programs() {

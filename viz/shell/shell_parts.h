@@ -50,6 +50,7 @@ struct ShellParts {
     Splits splits;
     bool sees_table = true;         // there was room for it
     bool draws_table = true;        // and one is there
+    bool draws_side = true;         // there is room for the side column
     bool wants_table = false;       // it was asked for last: a second view gives way to it
     bool has_chosen_table = false;  // somebody asked: it is there also where it has little to say
 

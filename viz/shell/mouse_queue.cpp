@@ -1,5 +1,5 @@
 // One frame's share of what the mouse did.
-#include "viz/app/mouse_queue.h"
+#include "viz/shell/mouse_queue.h"
 
 #include <algorithm>
 #include <cfloat>
