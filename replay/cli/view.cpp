@@ -64,7 +64,7 @@ class View final : public Command {
 CommandInfo view_command() {
     return {
         .name = "view",
-        .summary = "look at traces, or follow a living program, in a window",
+        .summary = "look at traces, or follow a living program, in a window or browser",
         .examples =
             "  tidemark view snapshot.pickle                      as it was recorded\n"
             "  tidemark view run.tmk --policy torch --policy buddy   side by side\n"
@@ -73,6 +73,7 @@ CommandInfo view_command() {
             "  tidemark view run.tmk --view side-by-side --animate gap.webp\n"
             "                                                     beside the suggested setting\n"
             "  tidemark view --attach trainer                     follow a living program\n"
+            "  tidemark view --serve run.tmk                      in a browser\n"
             "  tidemark view --help                               all its options\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<View>(); },
         .interactive = true,

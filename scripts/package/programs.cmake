@@ -52,3 +52,7 @@ foreach(package libcli11-dev libexpected-dev libfmt-dev libglfw3-dev libimgui-de
     install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}
         OPTIONAL ${for_python})
 endforeach()
+file(GLOB boost /usr/share/doc/libboost1.*-dev/copyright)
+foreach(licence IN LISTS boost)
+    install(FILES ${licence} DESTINATION licenses RENAME libboost-dev ${for_python})
+endforeach()

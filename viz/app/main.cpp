@@ -1,5 +1,5 @@
-// tidemark-view: the program: reads its arguments, opens a window or writes a picture, and turns
-// its end into text and an exit code. Exceptions of libraries end here.
+// tidemark-view: the program: reads its arguments, opens a window, writes a picture or serves
+// browsers, and turns its end into text and an exit code. Exceptions of libraries end here.
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -8,6 +8,7 @@
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/image_file.h"
+#include "viz/app/serve_command.h"
 #include "viz/app/view_command.h"
 #include "viz/app/window_loop.h"
 
@@ -25,6 +26,8 @@ Result<ExitCode> run(std::span<char* const> arguments) {
         return run_bench(command);
     if (!command.png.empty() || !command.animate.empty())
         return write_image_file(command);
+    if (command.serve.port)
+        return run_serve(command);
     return run_window(command);
 }
 

@@ -29,6 +29,7 @@ struct RawOptions {
     std::string theme = "dark";
     double scale = 0;
     bool no_cache = false;
+    std::string serve;
     MemoryOptions memory;
 };
 
@@ -79,6 +80,20 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
         raw.scale);
     arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, raw.theme);
+    arguments.heading("In a browser");
+    arguments.text({"--serve", "[PORT]",
+                    "show it in browsers that have the link which is printed; without a PORT one "
+                    "that is free"},
+                   raw.serve);
+    arguments.text(
+        {"--bind", "ADDRESS", "of this machine (default: 127.0.0.1, this machine alone)"},
+        command.serve.address);
+    arguments.list(
+        {"--allow-host", "NAME",
+         "a name of this machine, or of a proxy, in the browser's link; may be repeated"},
+        command.serve.hosts);
+    arguments.flag({"--end-with-input", "", "end when standard input is closed, by who starts it"},
+                   command.serve.ends_with_input);
     arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
     arguments.text({"--state-to", "FILE", ""}, command.state_to);
     arguments.text({"--screenshot-to", "FILE", ""}, command.screenshot_to);
@@ -102,6 +117,8 @@ Examples:
   tidemark-view snapshot.pickle --view side-by-side --animate gap.webp
                                                      beside the setting that a finding suggests
   tidemark-view --attach trainer                     follow a living program
+  tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
+  tidemark-view --serve 8080 --attach trainer        the same of a living program, at that port
   tidemark-view generate:training                    an example of our own
 
 Keys: press ? in the window.
@@ -152,6 +169,28 @@ Result<void> check_views(const ViewCommand& command) {
     return {};
 }
 
+Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Arguments& arguments) {
+    if (raw.serve.empty()) {
+        for (const char* option : {"--bind", "--allow-host", "--end-with-input"})
+            if (arguments.given(option))
+                return fail(ErrorCode::bad_option, "is for browsers", option,
+                            "say --serve as well");
+        return {};
+    }
+    const auto port = parse_count(raw.serve);
+    if (!port || *port > 65535)
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is no port", raw.serve), "--serve",
+                    "say 1024 to 65535, or nothing for one that is free");
+    command.serve.port = static_cast<std::uint16_t>(*port);
+    if (!command.png.empty())
+        return fail(ErrorCode::bad_option, "a picture is a file, not a page", "--png",
+                    "leave out --serve or --png");
+    if (command.load.files.empty() && command.attach.empty())
+        return fail(ErrorCode::bad_option, "nothing is to be shown", "--serve",
+                    "a browser can't open files: say which, or --attach NAME");
+    return {};
+}
+
 Result<void> check(ViewCommand& command, const RawOptions& raw) {
     TM_ASSIGN(const PixelSize size, parse_size(raw.size));
     command.width = size.width;
@@ -189,6 +228,16 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
     return {};
 }
 
+// A port may follow --serve, and so may a file: what isn't a number is one.
+std::vector<std::string> with_port(std::span<char* const> raw) {
+    std::vector<std::string> arguments(raw.begin(), raw.end());
+    for (std::size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i)
+        if (arguments[i] == "--serve" &&
+            (i + 1 == arguments.size() || !parse_count(arguments[i + 1])))
+            arguments[i] = "--serve=0";
+    return arguments;
+}
+
 }  // namespace
 
 Result<PixelSize> parse_size(const std::string& text) {
@@ -221,8 +270,12 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
     Arguments arguments(app);
     declare_runs(arguments, command, texts);
     declare_looks(arguments, command, texts);
+    const std::vector<std::string> given = with_port(raw);
+    std::vector<const char*> pointers;
+    for (const std::string& word : given)
+        pointers.push_back(word.c_str());
     try {
-        app.parse(static_cast<int>(raw.size()), raw.data());
+        app.parse(static_cast<int>(pointers.size()), pointers.data());
     } catch (const CLI::CallForHelp&) {
         return Answer{app.help()};
     } catch (const CLI::CallForVersion& version) {
@@ -235,6 +288,7 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
     TerminalFront front;
     TM_TRY(arguments.finish(front));
     TM_TRY(check(command, texts));
+    TM_TRY(check_serve(command, texts, arguments));
     return command;
 }
 

@@ -14,6 +14,14 @@
 
 namespace tidemark::viz {
 
+// `--serve`: in browsers instead of a window.
+struct ServeRequest {
+    std::optional<std::uint16_t> port;  // none: not wanted; 0: one that is free
+    std::string address = "127.0.0.1";
+    std::vector<std::string> hosts;
+    bool ends_with_input = false;
+};
+
 struct ViewCommand {
     LoadRequest load;
     std::vector<std::string> attach;  // living programs: process numbers or names
@@ -26,6 +34,7 @@ struct ViewCommand {
     float scale = 0;      // of all lengths; 0 = the monitor's
     std::string png;      // a picture instead of a window; empty: a window
     std::string animate;  // an animation instead of one
+    ServeRequest serve;
 
     // For our own tests and measurements; not in --help.
     std::string state_to;       // the shell's state after every frame that changed it, as lines

@@ -1,0 +1,208 @@
+// One connection, from its first byte to its last.
+#include "viz/serve/web_connection.h"
+
+#include <array>
+#include <chrono>
+#include <span>
+#include <utility>
+
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <fmt/format.h>
+
+#include "viz/serve/browser_events.h"
+
+namespace tidemark::viz {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace websocket = beast::websocket;
+
+constexpr std::chrono::seconds kRequestTime{10};  // for a request, an answer, a handshake
+constexpr std::uint32_t kMostHeaderBytes = 8U << 10U;
+constexpr std::size_t kNonceBytes = 16;
+constexpr std::string_view kNonceMark = "{{nonce}}";
+
+std::string_view view_of(beast::string_view text) {
+    return {text.data(), text.size()};
+}
+
+std::string with_nonce(std::string_view page, const std::string& nonce) {
+    std::string text(page);
+    for (std::size_t at = 0; (at = text.find(kNonceMark, at)) != std::string::npos;)
+        text.replace(at, kNonceMark.size(), nonce);
+    return text;
+}
+
+struct Refusal {
+    WebAnswer answer;
+    http::status status;
+    std::string_view text;
+};
+
+constexpr std::array kRefusals = {
+    Refusal{WebAnswer::wrong_host, http::status::misdirected_request,
+            "This is not served under that name. If it should be: tidemark view --allow-host NAME"},
+    Refusal{WebAnswer::wrong_method, http::status::method_not_allowed, "There is only GET here."},
+    Refusal{WebAnswer::not_found, http::status::not_found, "There is nothing here."},
+    Refusal{
+        WebAnswer::wrong_token, http::status::forbidden,
+        "The token is missing or wrong: take the whole link that `tidemark view --serve` printed."},
+    Refusal{WebAnswer::wrong_origin, http::status::forbidden,
+            "A page from elsewhere may not look. If it may: tidemark view --allow-host NAME"},
+    Refusal{WebAnswer::no_socket, http::status::upgrade_required, "This is a WebSocket."},
+};
+
+}  // namespace
+
+WebConnection::WebConnection(asio::ip::tcp::socket socket, ClientId id, WebShared& shared)
+    : stream_(std::move(socket)), id_(id), shared_(shared) {
+    ++shared_.connections;
+}
+
+WebConnection::~WebConnection() {
+    --shared_.connections;
+}
+
+void WebConnection::start() {
+    beast::error_code ignored;
+    stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+    stream_.expires_after(kRequestTime);
+    parser_.header_limit(kMostHeaderBytes);
+    const auto on_read = [self = shared_from_this()](beast::error_code error, std::size_t) {
+        if (!error)
+            self->answer_request();
+    };
+    http::async_read_header(stream_, buffer_, parser_, on_read);
+}
+
+void WebConnection::answer_request() {
+    const auto& request = parser_.get();
+    WebRequest asks;
+    asks.reads = request.method() == http::verb::get;
+    asks.upgrades = websocket::is_upgrade(request);
+    asks.target = view_of(request.target());
+    asks.host = view_of(request[http::field::host]);
+    asks.origin = view_of(request[http::field::origin]);
+    const WebAnswer answer = decide(asks, shared_.rules, shared_.token);
+    for (const Refusal& refusal : kRefusals)
+        if (refusal.answer == answer)
+            return refuse(refusal.status, refusal.text);
+    if (answer == WebAnswer::page)
+        return send_page();
+    if (!shared_.clients.has_room())
+        return refuse(http::status::service_unavailable, "As many as can are looking already.");
+    open_socket();
+}
+
+void WebConnection::refuse(http::status status, std::string_view text) {
+    http::response<http::string_body> response(status, 11);
+    response.set(http::field::content_type, "text/plain; charset=utf-8");
+    response.body() = fmt::format("{}\n", text);
+    respond(std::move(response));
+}
+
+void WebConnection::send_page() {
+    const Result<std::string> nonce = random_token(kNonceBytes);
+    if (!nonce)
+        return refuse(http::status::internal_server_error, nonce.error().what);
+    http::response<http::string_body> response(http::status::ok, 11);
+    response.set(http::field::content_type, "text/html; charset=utf-8");
+    response.set("Content-Security-Policy",
+                 fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; "
+                             "img-src data:; connect-src 'self'; base-uri 'none'; "
+                             "form-action 'none'",
+                             *nonce));
+    response.body() = with_nonce(shared_.page, *nonce);
+    respond(std::move(response));
+}
+
+void WebConnection::respond(http::response<http::string_body> response) {
+    response.set(http::field::cache_control, "no-store");
+    response.set("Referrer-Policy", "no-referrer");
+    response.set("X-Content-Type-Options", "nosniff");
+    response.keep_alive(false);
+    response.prepare_payload();
+    response_ = std::move(response);
+    stream_.expires_after(kRequestTime);
+    const auto on_written = [self = shared_from_this()](beast::error_code, std::size_t) {
+        beast::error_code ignored;
+        self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    };
+    http::async_write(stream_, *response_, on_written);
+}
+
+void WebConnection::open_socket() {
+    stream_.expires_never();
+    socket_.emplace(std::move(stream_));
+    // Nothing is sent to one who is silent: at rest there are no bytes. What is gone without a word
+    // the system finds out (keep_alive).
+    socket_->set_option(
+        websocket::stream_base::timeout{kRequestTime, websocket::stream_base::none(), false});
+    socket_->read_message_max(kMostMessageBytes);
+    buffer_.consume(buffer_.size());  // nobody says anything before the handshake is over
+    socket_->binary(true);
+    socket_->auto_fragment(false);
+    const auto on_accepted = [self = shared_from_this()](beast::error_code error) {
+        if (error || self->closing_)
+            return;
+        if (!self->shared_.clients.has_room())
+            return self->close(websocket::close_code::try_again_later);
+        self->joined_ = true;
+        const WebTarget target = parse_web_target(view_of(self->parser_.get().target()));
+        self->shared_.clients.joined(self->id_, target.view);
+        self->read_message();
+    };
+    socket_->async_accept(parser_.get(), on_accepted);
+}
+
+void WebConnection::read_message() {
+    const auto on_read = [self = shared_from_this()](beast::error_code error, std::size_t bytes) {
+        if (!error)
+            return self->receive(bytes);
+        if (std::exchange(self->joined_, false))
+            self->shared_.clients.left(self->id_);
+    };
+    socket_->async_read(buffer_, on_read);
+}
+
+void WebConnection::receive(std::size_t bytes) {
+    const std::span message(static_cast<const std::byte*>(buffer_.data().data()), bytes);
+    if (!closing_ && (!socket_->got_binary() || !shared_.clients.received(id_, message)))
+        close(websocket::close_code::policy_error);
+    buffer_.consume(bytes);
+    read_message();
+}
+
+void WebConnection::send(std::vector<std::byte> message) {
+    if (closing_ || !joined_)
+        return;
+    waiting_.push_back(std::move(message));
+    if (waiting_.size() == 1)
+        write_message();
+}
+
+void WebConnection::write_message() {
+    const std::vector<std::byte>& message = waiting_.front();
+    const auto on_written = [self = shared_from_this()](beast::error_code error, std::size_t) {
+        if (error)
+            return;  // the reader ends as well
+        self->waiting_.pop_front();
+        if (!self->waiting_.empty())
+            self->write_message();
+    };
+    socket_->async_write(asio::buffer(message.data(), message.size()), on_written);
+}
+
+void WebConnection::close(websocket::close_code code) {
+    if (std::exchange(closing_, true))
+        return;
+    if (!socket_)
+        return stream_.cancel();
+    socket_->async_close(code, [self = shared_from_this()](beast::error_code) {});
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,162 @@
+// Listening, signals, and the time in which connections are served.
+#include "viz/serve/web_server.h"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <utility>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "viz/serve/web_connection.h"
+
+namespace tidemark::viz {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::size_t kMostConnections = 64;  // more are closed as they come
+constexpr std::chrono::milliseconds kFarewell{500};
+
+tl::unexpected<Error> no_port(const WebServerOptions& options, const error_code& error) {
+    const std::string where = fmt::format("{} port {}", options.address, options.port);
+    if (error == asio::error::address_in_use)
+        return fail(ErrorCode::unsupported, "another program has this port", where,
+                    "--serve 0 takes one that is free, --serve PORT another");
+    if (error == asio::error::access_denied)
+        return fail(ErrorCode::unsupported, "this port is not for programs of users", where,
+                    "take one from 1024 on, or --serve 0");
+    return fail(ErrorCode::unsupported, fmt::format("cannot be listened on: {}", error.message()),
+                where, "--bind takes an address of this machine");
+}
+
+}  // namespace
+
+struct WebServer::Parts {
+    Parts(const WebServerOptions& options, WebClients& clients)
+        : shared{clients, HostRules(options.hosts), options.token, options.page} {}
+
+    void accept();
+    void watch_signals();
+    void watch_input();
+
+    WebShared shared;  // longer than what waits in the context
+    asio::io_context context{1};
+    asio::ip::tcp::acceptor acceptor{context};
+    asio::signal_set signals{context};
+    asio::posix::stream_descriptor input{context};
+    std::array<char, 256> ignored{};
+    std::map<ClientId, std::weak_ptr<WebConnection>> connections;
+    ClientId last = 0;
+    bool stopped = false;
+};
+
+void WebServer::Parts::accept() {
+    acceptor.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
+        if (error == asio::error::operation_aborted)
+            return;
+        std::erase_if(connections, [](const auto& each) { return each.second.expired(); });
+        if (!error && shared.connections < kMostConnections) {
+            const auto connection =
+                std::make_shared<WebConnection>(std::move(socket), ++last, shared);
+            connections.emplace(last, connection);
+            connection->start();
+        }
+        accept();
+    });
+}
+
+void WebServer::Parts::watch_signals() {
+    error_code error;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        signals.add(signal, error);
+    signals.async_wait([this](error_code failed, int) { stopped = stopped || !failed; });
+}
+
+void WebServer::Parts::watch_input() {
+    input.async_read_some(asio::buffer(ignored), [this](error_code error, std::size_t) {
+        if (!error)
+            return watch_input();
+        stopped = stopped || error != asio::error::operation_aborted;
+    });
+}
+
+Result<std::unique_ptr<WebServer>> WebServer::listen(const WebServerOptions& options,
+                                                     WebClients& clients) {
+    auto parts = std::make_unique<Parts>(options, clients);
+    error_code error;
+    const auto address = asio::ip::make_address(options.address, error);
+    if (error)
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is no address", options.address),
+                    "--bind", "say 127.0.0.1, ::1, or 0.0.0.0 for all of this machine");
+    const asio::ip::tcp::endpoint endpoint(address, options.port);
+    parts->acceptor.open(endpoint.protocol(), error);
+    if (!error)
+        parts->acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error)
+        parts->acceptor.bind(endpoint, error);
+    if (!error)
+        parts->acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error)
+        return no_port(options, error);
+    parts->watch_signals();
+    if (options.ends_with_input) {
+        parts->input.assign(::dup(STDIN_FILENO), error);
+        if (error)
+            return fail(ErrorCode::unsupported, "standard input cannot be waited for: give a pipe",
+                        "--end-with-input");
+        parts->watch_input();
+    }
+    parts->accept();
+    return std::unique_ptr<WebServer>(new WebServer(std::move(parts)));
+}
+
+WebServer::WebServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+WebServer::~WebServer() = default;
+
+std::uint16_t WebServer::port() const {
+    error_code error;
+    return parts_->acceptor.local_endpoint(error).port();
+}
+
+void WebServer::wait(double seconds) {
+    asio::io_context& context = parts_->context;
+    context.restart();
+    if (seconds < 0)
+        context.run_one();
+    else if (seconds > 0)
+        context.run_one_for(std::chrono::microseconds(static_cast<std::int64_t>(seconds * 1e6)));
+    context.poll();
+}
+
+bool WebServer::stopped() const {
+    return parts_->stopped;
+}
+
+void WebServer::send(ClientId client, std::vector<std::byte> message) {
+    const auto found = parts_->connections.find(client);
+    if (found == parts_->connections.end())
+        return;
+    if (const auto connection = found->second.lock())
+        connection->send(std::move(message));
+}
+
+void WebServer::end() {
+    error_code ignored;
+    parts_->acceptor.close(ignored);
+    parts_->signals.cancel(ignored);
+    parts_->input.close(ignored);
+    for (const auto& [id, known] : parts_->connections)
+        if (const auto connection = known.lock())
+            connection->close(boost::beast::websocket::close_code::going_away);
+    parts_->context.restart();
+    parts_->context.run_for(kFarewell);
+}
+
+}  // namespace tidemark::viz

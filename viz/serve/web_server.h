@@ -1,0 +1,84 @@
+// WebServer: the page and its WebSockets, over HTTP on one address. It knows nothing of what is
+// sent. Built over Boost.Beast, of which nothing need be there when the program runs; where that
+// is missing, listen() says so.
+//
+// No threads: all that happens happens within wait() and end(), on their caller's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace tidemark::viz {
+
+using ClientId = std::uint64_t;
+
+// Who is told what comes. Called within wait().
+class WebClients {
+  public:
+    WebClients() = default;
+    WebClients(const WebClients&) = delete;
+    WebClients& operator=(const WebClients&) = delete;
+    virtual ~WebClients() = default;
+
+    // Whether one more is taken. If not, it is answered that there are too many.
+    virtual bool has_room() const = 0;
+
+    // A WebSocket is open. `view`: what its link has under that name, anything at all.
+    virtual void joined(ClientId client, std::string_view view) = 0;
+
+    // A binary message of at most kMostMessageBytes. False: it breaks the rules, and is closed.
+    virtual bool received(ClientId client, std::span<const std::byte> message) = 0;
+
+    virtual void left(ClientId client) = 0;
+};
+
+struct WebServerOptions {
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 0;  // 0 = one that is free
+    std::vector<std::string> hosts;
+    std::string token;
+    std::string_view page;         // HTML, with "{{nonce}}" where its script and style say theirs
+    bool ends_with_input = false;  // when standard input is closed
+};
+
+class WebServer {
+  public:
+    // `clients` and what the page's text is of outlive it. Errors: bad_option (an address that is
+    // none); unsupported (the port is in use or not ours; a program without Boost).
+    static Result<std::unique_ptr<WebServer>> listen(const WebServerOptions& options,
+                                                     WebClients& clients);
+
+    WebServer(const WebServer&) = delete;
+    WebServer& operator=(const WebServer&) = delete;
+    ~WebServer();
+
+    std::uint16_t port() const;
+
+    // Handles what has come, or waits for it: at most `seconds`; less than 0: as long as it takes.
+    void wait(double seconds);
+
+    // Ctrl-C, SIGTERM, SIGHUP, or the end of standard input.
+    bool stopped() const;
+
+    // A binary message; nothing if the client has left.
+    void send(ClientId client, std::vector<std::byte> message);
+
+    // Says good-bye to all of them, and waits for that a moment.
+    void end();
+
+  private:
+    struct Parts;
+
+    explicit WebServer(std::unique_ptr<Parts> parts);
+
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tidemark::viz
