@@ -28,6 +28,7 @@ from tidemark.pictures import Picture, picture
 from tidemark.store import Access, Store, StoredBuffer, TierCounters
 from tidemark.sweeping import sweep
 from tidemark.trace import Event, Frame, Trace, load
+from tidemark.viewer import Viewer, view
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,7 @@ __all__ = [
     "TierCounters",
     "Trace",
     "UnsupportedError",
+    "Viewer",
     "advise",
     "compare",
     "errors",
@@ -92,6 +94,7 @@ __all__ = [
     "sweep",
     "use",
     "verify",
+    "view",
 ]
 
 
