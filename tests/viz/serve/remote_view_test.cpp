@@ -14,8 +14,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kStep = 1.0 / 30;
-constexpr int kLong = 2000;  // frames that anything comes to rest in
+constexpr double kStep = 0.1;  // few frames until all is at rest
+constexpr int kLong = 2000;    // frames that anything comes to rest in
 
 // A browser before a view, on a clock of its own.
 class RemoteBrowser {
@@ -104,7 +104,7 @@ class RemoteBrowser {
 
 }  // namespace
 
-TEST_CASE("a browser is drawn for once it has said how large it is") {
+TEST_CASE("a browser is drawn for once it has said how large it is", "[one-thread]") {
     SampleSession sample;
     auto view = RemoteView::open(sample.session, {}, {});
     REQUIRE(view);
@@ -115,7 +115,7 @@ TEST_CASE("a browser is drawn for once it has said how large it is") {
     CHECK((*view)->next_frame());
 }
 
-TEST_CASE("at rest nothing is due, and input ends that") {
+TEST_CASE("at rest nothing is due, and input ends that", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     CHECK(browser.screen.bitmap.width == 1000);
@@ -126,7 +126,8 @@ TEST_CASE("at rest nothing is due, and input ends that") {
     CHECK_FALSE(browser.step());
 }
 
-TEST_CASE("a text that is being typed is at rest as well: its cursor doesn't blink") {
+TEST_CASE("a text that is being typed is at rest as well: its cursor doesn't blink",
+          "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.type("f");
@@ -156,7 +157,7 @@ TEST_CASE("two views of the same runs don't move each other") {
     CHECK(second.view->shell().state().dark);
 }
 
-TEST_CASE("a click that comes with one message is a click, and a drag moves") {
+TEST_CASE("a click that comes with one message is a click, and a drag moves", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.send(BrowserBytes().move(400, 250).button(0, 1).button(0, 0));
@@ -172,7 +173,7 @@ TEST_CASE("a click that comes with one message is a click, and a drag moves") {
     CHECK(after.length() == before.length());
 }
 
-TEST_CASE("who doesn't report frames as drawn gets no more than a few") {
+TEST_CASE("who doesn't report frames as drawn gets no more than a few", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.reports = false;
@@ -190,7 +191,7 @@ TEST_CASE("who doesn't report frames as drawn gets no more than a few") {
     CHECK(browser.rest());
 }
 
-TEST_CASE("nothing is drawn for a page that nobody sees") {
+TEST_CASE("nothing is drawn for a page that nobody sees", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.send(BrowserBytes().u8(9).u8(1));
@@ -201,7 +202,7 @@ TEST_CASE("nothing is drawn for a page that nobody sees") {
     CHECK(browser.view->shell().camera().unit() == AxisUnit::events);
 }
 
-TEST_CASE("a browser that comes back sees what it saw, as a whole picture") {
+TEST_CASE("a browser that comes back sees what it saw, as a whole picture", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.zoom();
@@ -217,7 +218,7 @@ TEST_CASE("a browser that comes back sees what it saw, as a whole picture") {
     CHECK(browser.screen.bitmap.pixels == seen.pixels);
 }
 
-TEST_CASE("keys that are held when the keyboard goes are let go") {
+TEST_CASE("keys that are held when the keyboard goes are let go", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.send(BrowserBytes().move(400, 250).key("w"));
@@ -227,7 +228,7 @@ TEST_CASE("keys that are held when the keyboard goes are let go") {
     CHECK(browser.rest());
 }
 
-TEST_CASE("a larger ratio makes letters larger, and any size is drawn") {
+TEST_CASE("a larger ratio makes letters larger, and any size is drawn", "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     for (const auto& [width, height, ratio] : {std::tuple{1600U, 1200U, 512U},
@@ -241,7 +242,8 @@ TEST_CASE("a larger ratio makes letters larger, and any size is drawn") {
     }
 }
 
-TEST_CASE("copying goes to the browser's clipboard, and a saved image to its downloads") {
+TEST_CASE("copying goes to the browser's clipboard, and a saved image to its downloads",
+          "[one-thread]") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.type("y");
@@ -251,7 +253,7 @@ TEST_CASE("copying goes to the browser's clipboard, and a saved image to its dow
     CHECK(browser.saves == 1);
 }
 
-TEST_CASE("a view or location that is none is an error") {
+TEST_CASE("a view or location that is none is an error", "[one-thread]") {
     SampleSession sample;
     RemoteViewOptions options;
     options.views = {"timelin"};
@@ -261,7 +263,7 @@ TEST_CASE("a view or location that is none is an error") {
     CHECK_FALSE(RemoteView::open(sample.session, {}, options));
 }
 
-TEST_CASE("whatever a browser sends, the view takes it and comes to rest") {
+TEST_CASE("whatever a browser sends, the view takes it and comes to rest", "[one-thread]") {
     Random random(3);
     SampleSession sample;
     RemoteBrowser browser(sample.session);

@@ -16,7 +16,7 @@ WebAnswer answer(const WebRequest& request) {
 
 }  // namespace
 
-TEST_CASE("tokens are long, and no two are the same") {
+TEST_CASE("tokens are long, and no two are the same", "[one-thread]") {
     const auto first = random_token(24);
     REQUIRE(first);
     CHECK(first->size() == 48);
@@ -24,7 +24,7 @@ TEST_CASE("tokens are long, and no two are the same") {
     CHECK(*first != random_token(24).value_or(*first));
 }
 
-TEST_CASE("secrets are equal if every byte is") {
+TEST_CASE("secrets are equal if every byte is", "[one-thread]") {
     CHECK(equal_secrets("abc", "abc"));
     CHECK_FALSE(equal_secrets("abc", "abd"));
     CHECK_FALSE(equal_secrets("abc", "bbc"));
@@ -32,7 +32,7 @@ TEST_CASE("secrets are equal if every byte is") {
     CHECK_FALSE(equal_secrets("", "a"));
 }
 
-TEST_CASE("a target is a path, a token and a view") {
+TEST_CASE("a target is a path, a token and a view", "[one-thread]") {
     const WebTarget target = parse_web_target("/socket?view=12&token=ab=c&x");
     CHECK(target.path == "/socket");
     CHECK(target.token == "ab=c");
@@ -42,7 +42,7 @@ TEST_CASE("a target is a path, a token and a view") {
     CHECK(parse_web_target("/?tokens=1&xtoken=2").token.empty());
 }
 
-TEST_CASE("the link's token opens the page and the socket, and nothing else does") {
+TEST_CASE("the link's token opens the page and the socket, and nothing else does", "[one-thread]") {
     CHECK(answer({.target = kPage, .host = "127.0.0.1:80"}) == WebAnswer::page);
     CHECK(answer({.upgrades = true, .target = kSocket, .host = "localhost"}) == WebAnswer::socket);
     CHECK(answer({.target = kSocket, .host = "localhost"}) == WebAnswer::no_socket);
@@ -58,7 +58,7 @@ TEST_CASE("the link's token opens the page and the socket, and nothing else does
           WebAnswer::wrong_method);
 }
 
-TEST_CASE("only names that a foreign page cannot have for its own are served") {
+TEST_CASE("only names that a foreign page cannot have for its own are served", "[one-thread]") {
     for (const std::string_view host :
          {"localhost", "LOCALHOST:1", "127.0.0.1:65535", "10.1.2.3", "[::1]:80", "[fe80::1]",
           "gpu.example.org", "GPU.example.org:443"})
@@ -69,7 +69,7 @@ TEST_CASE("only names that a foreign page cannot have for its own are served") {
         CHECK(answer({.target = kPage, .host = host}) == WebAnswer::wrong_host);
 }
 
-TEST_CASE("a page of another origin cannot look, not even with the token") {
+TEST_CASE("a page of another origin cannot look, not even with the token", "[one-thread]") {
     const auto from = [](std::string_view origin) {
         return answer(
             {.upgrades = true, .target = kSocket, .host = "localhost:80", .origin = origin});
