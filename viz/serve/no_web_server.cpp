@@ -25,6 +25,8 @@ bool WebServer::stopped() const {
 
 void WebServer::send(ClientId /*client*/, std::vector<std::byte> /*message*/) {}
 
+void WebServer::close(ClientId /*client*/, std::uint16_t /*code*/) {}
+
 void WebServer::end() {}
 
 }  // namespace tidemark::viz

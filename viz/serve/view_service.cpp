@@ -51,7 +51,7 @@ struct ViewService::Parts final : WebClients {
 
     double now() const { return static_cast<double>(clock.elapsed()) * 1e-9; }
 
-    bool has_room() const override;
+    bool has_room(std::string_view key) const override;
     void joined(ClientId client, std::string_view key) override;
     bool received(ClientId client, std::span<const std::byte> message) override;
     void left(ClientId client) override;
@@ -85,7 +85,10 @@ Result<std::unique_ptr<RemoteView>> ViewService::Parts::new_view() {
     return RemoteView::open(session, std::move(host), options.view);
 }
 
-bool ViewService::Parts::has_room() const {
+bool ViewService::Parts::has_room(std::string_view key) const {
+    const auto is_its = [key](const ServedView& served) { return equal_secrets(served.key, key); };
+    if (std::ranges::any_of(views, is_its))
+        return true;
     const auto taken = std::ranges::count_if(
         views, [](const ServedView& served) { return served.client.has_value(); });
     return static_cast<std::size_t>(taken) < kMostViews;
@@ -95,7 +98,7 @@ bool ViewService::Parts::has_room() const {
 // for longest.
 ServedView* ViewService::Parts::view_for(std::string_view key) {
     for (ServedView& served : views)
-        if (!served.client && equal_secrets(served.key, key))
+        if (equal_secrets(served.key, key))
             return &served;
     auto new_key = random_token(kKeyBytes);
     auto view = new_view();
@@ -123,6 +126,8 @@ void ViewService::Parts::joined(ClientId client, std::string_view key) {
     ServedView* const served = view_for(key);
     if (served == nullptr)
         return;
+    if (served->client)
+        server->close(*served->client, kViewTaken);
     served->client = client;
     served->view->connect();
     server->send(client, text_message(kKeyMessage, served->key));

@@ -3,7 +3,8 @@
 // or written through it.
 //
 // A view outlives its connection: a browser that comes back (its tunnel broke, the page was loaded
-// anew) finds it as it was, as long as there is room. One thread, that of the caller; where nothing
+// anew) finds it as it was, as long as there is room; a connection that it had before, and that may
+// not have noticed, is closed with kViewTaken. One thread, that of the caller; where nothing
 // moves, it sleeps.
 #pragma once
 
@@ -30,6 +31,7 @@ struct ViewServiceOptions {
     std::function<void(std::size_t view, Shell& shell, bool loading)> on_frame = {};
 };
 
+constexpr std::uint16_t kViewTaken = 4001;     // by another page with the same key
 constexpr std::size_t kMostViews = 8;          // at the same time
 constexpr double kMostMessagesASecond = 1000;  // of a browser; a mouse has 60 to 125
 constexpr double kMostMessagesAtOnce = 2000;

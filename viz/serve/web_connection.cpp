@@ -93,7 +93,7 @@ void WebConnection::answer_request() {
             return refuse(refusal.status, refusal.text);
     if (answer == WebAnswer::page)
         return send_page();
-    if (!shared_.clients.has_room())
+    if (!shared_.clients.has_room(parse_web_target(asks.target).view))
         return refuse(http::status::service_unavailable, "As many as can are looking already.");
     open_socket();
 }
@@ -149,10 +149,10 @@ void WebConnection::open_socket() {
     const auto on_accepted = [self = shared_from_this()](beast::error_code error) {
         if (error || self->closing_)
             return;
-        if (!self->shared_.clients.has_room())
+        const WebTarget target = parse_web_target(view_of(self->parser_.get().target()));
+        if (!self->shared_.clients.has_room(target.view))
             return self->close(websocket::close_code::try_again_later);
         self->joined_ = true;
-        const WebTarget target = parse_web_target(view_of(self->parser_.get().target()));
         self->shared_.clients.joined(self->id_, target.view);
         self->read_message();
     };

@@ -147,6 +147,14 @@ void WebServer::send(ClientId client, std::vector<std::byte> message) {
         connection->send(std::move(message));
 }
 
+void WebServer::close(ClientId client, std::uint16_t code) {
+    const auto found = parts_->connections.find(client);
+    if (found == parts_->connections.end())
+        return;
+    if (const auto connection = found->second.lock())
+        connection->close(static_cast<boost::beast::websocket::close_code>(code));
+}
+
 void WebServer::end() {
     error_code ignored;
     parts_->acceptor.close(ignored);

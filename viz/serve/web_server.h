@@ -27,10 +27,11 @@ class WebClients {
     WebClients& operator=(const WebClients&) = delete;
     virtual ~WebClients() = default;
 
-    // Whether one more is taken. If not, it is answered that there are too many.
-    virtual bool has_room() const = 0;
+    // Whether one more is taken, whose link has that under the name `view`: anything at all. If
+    // not, it is answered that there are too many.
+    virtual bool has_room(std::string_view view) const = 0;
 
-    // A WebSocket is open. `view`: what its link has under that name, anything at all.
+    // Its WebSocket is open.
     virtual void joined(ClientId client, std::string_view view) = 0;
 
     // A binary message of at most kMostMessageBytes. False: it breaks the rules, and is closed.
@@ -69,6 +70,9 @@ class WebServer {
 
     // A binary message; nothing if the client has left.
     void send(ClientId client, std::vector<std::byte> message);
+
+    // Ends the client's WebSocket with that code, of those for applications: 4000 to 4999.
+    void close(ClientId client, std::uint16_t code);
 
     // Says good-bye to all of them, and waits for that a moment.
     void end();

@@ -15,7 +15,11 @@ import urllib.parse
 import zlib
 
 PATIENCE = 60  # seconds: machines that test are slow and busy
-CLOSED_NORMALLY, CLOSED_GOING_AWAY, CLOSED_TOO_BIG, CLOSED_BY_POLICY = 1000, 1001, 1009, 1008
+CLOSED_NORMALLY, CLOSED_GOING_AWAY, CLOSED_TOO_BIG, CLOSED_BY_POLICY, CLOSED_TAKEN = 1000, 1001, 1009, 1008, 4001
+
+
+class NotServed(Exception):
+    """What the program said, and ended."""
 
 
 class Served:
@@ -30,7 +34,9 @@ class Served:
             env={**os.environ, **(environment or {})})
         self.link = self.process.stdout.readline().strip()
         if not self.link:
-            raise RuntimeError(self.process.stderr.read())
+            said = self.process.stderr.read()
+            self.__exit__()
+            raise NotServed(said)
         parts = urllib.parse.urlsplit(self.link)
         self.host, self.port, self.token = parts.hostname, parts.port, parts.query.partition("=")[2]
 
