@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -182,9 +183,11 @@ Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Argu
         return fail(ErrorCode::bad_option, fmt::format("'{}' is no port", raw.serve), "--serve",
                     "say 1024 to 65535, or nothing for one that is free");
     command.serve.port = static_cast<std::uint16_t>(*port);
-    if (!command.png.empty())
-        return fail(ErrorCode::bad_option, "a picture is a file, not a page", "--png",
-                    "leave out --serve or --png");
+    for (const auto& [option, path] :
+         {std::pair("--png", &command.png), {"--animate", &command.animate}})
+        if (!path->empty())
+            return fail(ErrorCode::bad_option, "is a file, not a page", option,
+                        fmt::format("leave out --serve or {}", option));
     if (command.load.files.empty() && command.attach.empty())
         return fail(ErrorCode::bad_option, "nothing is to be shown", "--serve",
                     "a browser can't open files: say which, or --attach NAME");

@@ -77,6 +77,9 @@ Result<std::unique_ptr<RemoteView>> ViewService::Parts::new_view() {
     ShellHost host;  // what isn't here can't be done from a browser: open, attach
     host.cancel_loading = [this] { loader.cancel(); };
     host.advise = [this](std::size_t run) { loader.advise(run); };
+    host.replay = [this](std::size_t run, const std::string& policy) {
+        return loader.replay(run, policy);
+    };
     host.pause = [this](bool paused) { living.pause(paused); };
     host.align = [this] {
         static_cast<void>(living.align(!living.by_clock()));

@@ -22,6 +22,7 @@ class RemoteBrowser {
   public:
     explicit RemoteBrowser(Session& session, RemoteViewOptions options = {}) {
         options.fonts = FontChoice::built_in;
+        options.views = {"timeline"};
         auto opened = RemoteView::open(session, {}, options);
         REQUIRE(opened);
         view = *std::move(opened);
