@@ -38,7 +38,7 @@ namespace {
 constexpr double kOwnersHeadroom = 1.08;  // above what is highest
 constexpr float kOwnersPad = 6;           // points
 constexpr float kOwnersHits = 4;          // points
-constexpr float kMostLegend = 0.27F;     // of the height, at most
+constexpr float kMostLegend = 0.27F;      // of the height, at most
 constexpr std::size_t kLongestName = 34;  // letters
 constexpr std::size_t kCardFrames = 7;    // of a stack
 
