@@ -13,7 +13,7 @@ from tidemark._spec import size as _size, spec
 
 __all__ = ["cuda_malloc", "cuda_async", "bump", "best_fit", "buddy", "torch", "vpmm", "arena",
            "extent", "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async", "cupy",
-           "bfc", "quick_pool", "tlsf", "gmlake", "kv_pages"]
+           "bfc", "quick_pool", "tlsf", "gmlake", "kv_pages", "plan"]
 
 TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
     "2.10", "2.11"]
@@ -450,3 +450,16 @@ def kv_pages(*, page: Optional[Union[int, str]] = None, slot: Optional[Union[int
     limit: what pages may take at most; 0 = no limit (default 0; 0 to 1TiB)
     """
     return spec("kv-pages", {"page": _size(page), "slot": _size(slot), "limit": _size(limit)})
+
+
+def plan(*, file: Optional[Literal[]] = None, segment: Optional[Union[int, str]] = None) -> str:
+    """Addresses worked out beforehand from a run; what comes otherwise is best fit.
+
+    Parameters
+    ----------
+    file: the plan, as `tidemark bound TRACE -o FILE` writes it; without one the trace that is
+        replayed is planned before (default none)
+    segment: the least that is taken at once for what comes otherwise than planned (default 32MiB;
+        512 to 1TiB)
+    """
+    return spec("plan", {"file": file, "segment": _size(segment)})
