@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "tidemark"
 WIDTH = 100
 KINDS = {"boolean": "bool", "bytes": "Union[int, str]", "count": "int", "real": "float",
-         "text": "Union[int, str]"}
+         "text": "Union[int, str]", "file": "str"}
 
 POLICIES_HEAD = '''\
 """The policies, as functions that give what a `policy` argument takes:

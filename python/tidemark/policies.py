@@ -452,7 +452,7 @@ def kv_pages(*, page: Optional[Union[int, str]] = None, slot: Optional[Union[int
     return spec("kv-pages", {"page": _size(page), "slot": _size(slot), "limit": _size(limit)})
 
 
-def plan(*, file: Optional[Literal[]] = None, segment: Optional[Union[int, str]] = None) -> str:
+def plan(*, file: Optional[str] = None, segment: Optional[Union[int, str]] = None) -> str:
     """Addresses worked out beforehand from a run; what comes otherwise is best fit.
 
     Parameters
