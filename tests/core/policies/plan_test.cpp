@@ -183,6 +183,7 @@ std::vector<PlannedAllocation> some_plan(const Program& program, Random& random)
 
 TEST_CASE("plan keeps every allocator's promises whatever the plan says", "[plan][property]") {
     std::uint64_t planned = 0;
+    std::uint64_t programs = 0;
     const std::string failure = support::counterexample(support::effort(300), [&] {
         const Program program = *support::programs(2.0);
         const auto seed = *rc::gen::arbitrary<std::uint64_t>();
@@ -197,6 +198,7 @@ TEST_CASE("plan keeps every allocator's promises whatever the plan says", "[plan
         for (const std::string& complaint : {run.run(program), run.finish()})
             if (!complaint.empty())
                 RC_FAIL(complaint);
+        ++programs;
         const AllocatorStats& stats = run.allocator().stats();
         std::uint64_t requested = 0;
         for (const Step& step : program)
@@ -205,7 +207,7 @@ TEST_CASE("plan keeps every allocator's promises whatever the plan says", "[plan
     });
     INFO(failure);
     CHECK(failure.empty());
-    CHECK(planned > 1000);  // else nothing was tried
+    CHECK(planned > programs);  // else little was tried
 }
 
 TEST_CASE("a large row over many small ones is given when all are gone", "[plan]") {
