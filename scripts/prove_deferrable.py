@@ -42,7 +42,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 import tidemark  # noqa: E402
 
-PARTS = ["pins", "capacity", "graph", "bandwidth", "training"]
+PARTS = ["pins", "capacity", "graph", "bandwidth", "training", "dask"]
 MOST_PIN_NS = 100
 LEAST_RATIO = 0.9
 BUDGET = 0.6
@@ -270,6 +270,42 @@ def prove_training(options):
     return say("training", holds, f"in {budget / GB:.2f} GB, {BUDGET:.0%} of its peak: {line}")
 
 
+def clustered(options, kind):
+    sizes = (16 * MIB, 2 * MIB) if options.simulated else (2 * GB // MIB * MIB, 256 * MIB)
+    words = [sys.executable, "-B", ROOT / "scripts" / "deferrable_cluster.py", "--kind", kind,
+             "--device", options.device, "--gpu", sizes[0], "--size", sizes[1]]
+    done = subprocess.run([str(word) for word in words], check=False, capture_output=True,
+                          text=True)
+    if done.returncode != 0 or not done.stdout.startswith("{"):
+        return {"error": (done.stderr.strip().splitlines() or ["?"])[-1]}
+    return json.loads(done.stdout)
+
+
+def cluster_verdict(answer):
+    """Whether the results were right, were more than the GPU's share, and nothing else failed."""
+    if "error" in answer:
+        return False, answer["error"]
+    wrong = answer["wrong"] + answer["wrong_after_eviction"] + answer["wrong_after_kill"]
+    sums = {name: sum(one[name] for one in answer["workers"])
+            for name in ("bytes", "deferrals", "retrievals", "copies", "kept", "failures")}
+    failed, evicted = zip(*answer["evictions"])
+    line = (f"{answer['bytes'] / GB:.1f} GB in {answer['seconds']:.1f} s: {wrong} wrong numbers, "
+            f"{sums['deferrals']} deferrals, {sums['retrievals']} retrievals, {sums['copies']} "
+            f"copies, {sums['kept']} kept as they were, {sums['failures']} failures; evictions "
+            f"made to fail: {list(failed)}, then {list(evicted)} bytes")
+    return (wrong == 0 and sums["failures"] == 0 and sums["deferrals"] > 0
+            and sums["bytes"] >= answer["bytes"] and all(one == -1 for one in failed)
+            and all(one > 0 for one in evicted)), line
+
+
+def prove_dask(options):
+    holding = True
+    for kind in ["numpy"] if options.simulated else ["torch", "cupy"]:
+        holds, line = cluster_verdict(clustered(options, kind))
+        holding = say("dask", holds, f"{kind}: {line}") and holding
+    return holding
+
+
 def parsed(words):
     parser = argparse.ArgumentParser(prog="prove-on-gpu deferrable", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -296,7 +332,8 @@ def main():
     options = parsed(None)
     options.environment = dict(os.environ)
     functions = {"pins": prove_pins, "capacity": prove_capacity, "graph": prove_graph,
-                 "bandwidth": prove_bandwidth, "training": prove_training}
+                 "bandwidth": prove_bandwidth, "training": prove_training,
+                 "dask": prove_dask}
     holding = True
     for part in options.only or PARTS:
         try:

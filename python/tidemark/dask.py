@@ -149,6 +149,7 @@ class WorkerData(MutableMapping[str, Any]):
         with _lock:
             _memory = self.memory
         _register_size()
+        _register_tensors()
 
     # The mapping.
 
@@ -353,3 +354,32 @@ def _register_size() -> None:
     dask_sizeof = sys.modules.get("dask.sizeof")
     if dask_sizeof is not None:
         dask_sizeof.sizeof.register(DeferrableBuffer, lambda one: int(one.size))
+
+
+def _register_tensors() -> None:
+    """Lets a GPU's tensors go to other workers: Dask can receive them, but to send one it reads it
+    as NumPy does, which fails."""
+    if "distributed" not in sys.modules:
+        return
+    from distributed.protocol.serialize import dask_deserialize, dask_serialize
+
+    def register() -> None:
+        import torch
+        from distributed.protocol import torch as theirs
+
+        def serialize(tensor: Any) -> Any:
+            if tensor.device.type == "cpu":
+                return theirs.serialize_torch_Tensor(tensor)
+            if tensor.grad is not None or tensor.dtype == torch.bfloat16:
+                raise NotImplementedError("NumPy has no such thing: it is pickled")
+            header, frames = theirs.serialize_torch_Tensor(tensor.detach().cpu())
+            return {**header, "device": tensor.device.type,
+                    "requires_grad": tensor.requires_grad}, frames
+
+        dask_serialize.register(torch.Tensor, serialize)
+
+    # Dask's own comes with the first tensor that leaves or arrives, and with it this one.
+    dask_serialize.register_lazy("torch", register)
+    dask_deserialize.register_lazy("torch", register)
+    if "distributed.protocol.torch" in sys.modules:
+        register()

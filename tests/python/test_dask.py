@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -122,6 +124,79 @@ def test_a_pinned_task_has_arrays(data):
 def test_a_process_without_a_worker_has_no_memory():
     with pytest.raises(tidemark.OptionError, match="WorkerData"):
         tidemark.dask.memory()
+
+
+# A stand-in for PyTorch: what Dask's way to send tensors uses of it.
+TENSORS = """
+import sys, types
+import numpy
+
+torch = types.ModuleType("torch")
+torch.nn = types.ModuleType("torch.nn")
+torch.bfloat16 = "bfloat16"
+
+class Tensor:
+    grad, requires_grad, dtype = None, True, "int64"
+
+    def __init__(self, data, device="cuda"):
+        self.data, self.device = data, types.SimpleNamespace(type=device)
+
+    def detach(self):
+        return Tensor(self.data, self.device.type)
+
+    def cpu(self):
+        return Tensor(self.data, "cpu")
+
+    def numpy(self):
+        if self.requires_grad or self.device.type != "cpu":
+            raise TypeError("can't convert")
+        return self.data
+
+    def requires_grad_(self, wanted):
+        self.requires_grad = wanted
+        return self
+
+def detached(self, real=Tensor.detach):
+    made = real(self)
+    made.requires_grad = False
+    return made
+
+def on_host(self, real=Tensor.cpu):
+    made = real(self)
+    made.requires_grad = self.requires_grad
+    return made
+
+Tensor.detach, Tensor.cpu = detached, on_host
+Tensor.__module__ = "torch"
+torch.Tensor = Tensor
+torch.nn.Parameter = type("Parameter", (Tensor,), {"__module__": "torch"})
+torch.nn.Module = type("Module", (), {"__module__": "torch"})
+torch.from_numpy = lambda data: Tensor(data, "cpu")
+torch.tensor = lambda data, device, requires_grad: Tensor(data, device)
+sys.modules.update({"torch": torch, "torch.nn": torch.nn})
+
+import distributed
+import tidemark.dask
+from distributed.protocol import deserialize, serialize
+
+data = tidemark.dask.WorkerData(1 << 22, 1 << 22, machine="sim")
+for device in ("cuda", "cpu"):
+    sent = Tensor(numpy.arange(9), device)
+    header, frames = serialize(sent)
+    assert header["serializer"] == "dask", header
+    arrived = deserialize(header, frames)
+    assert arrived.device.type == device and arrived.requires_grad
+    assert (arrived.data == sent.data).all()
+sent.device.type, sent.dtype = "cuda", torch.bfloat16
+sent.__class__.__reduce__ = lambda self: (str, ("as it pickles itself",))
+assert deserialize(*serialize(sent)) == "as it pickles itself"
+data.close()
+"""
+
+
+def test_tensors_of_a_gpu_go_to_other_workers():
+    pytest.importorskip("distributed")
+    subprocess.run([sys.executable, "-c", TENSORS], check=True)
 
 
 # The cluster: functions that run in the worker processes.

@@ -61,6 +61,37 @@ class Training(unittest.TestCase):
         self.assertFalse(self.holds(deferrable={"failures": 0, "deferrals": 0, "retrievals": 0}))
 
 
+class Cluster(unittest.TestCase):
+    def answer(self, **changed):
+        worker = {"bytes": 50, "deferrals": 3, "retrievals": 3, "copies": 0, "kept": 0,
+                  "failures": 0}
+        return {"wrong": 0, "wrong_after_eviction": 0, "wrong_after_kill": 0, "bytes": 100,
+                "seconds": 1, "evictions": [[-1, 10], [-1, 10]],
+                "workers": [worker, {**worker, **changed.pop("worker", {})}], **changed}
+
+    def holds(self, **changed):
+        return prove_deferrable.cluster_verdict(self.answer(**changed))[0]
+
+    def test_right_results_hold(self):
+        holds, line = prove_deferrable.cluster_verdict(self.answer())
+        self.assertTrue(holds)
+        self.assertIn("6 deferrals", line)
+
+    def test_wrong_numbers_and_lost_results_do_not(self):
+        self.assertFalse(self.holds(wrong=1))
+        self.assertFalse(self.holds(wrong_after_kill=1))
+        self.assertFalse(self.holds(worker={"bytes": 49}))
+        self.assertFalse(self.holds(worker={"failures": 1}))
+
+    def test_an_eviction_has_to_fail_and_then_to_work(self):
+        self.assertFalse(self.holds(evictions=[[0, 10], [-1, 10]]))
+        self.assertFalse(self.holds(evictions=[[-1, -1], [-1, 10]]))
+
+    def test_an_error_is_told(self):
+        self.assertEqual(prove_deferrable.cluster_verdict({"error": "no distributed"}),
+                         (False, "no distributed"))
+
+
 if __name__ == "__main__":
     os.chdir(ROOT)
     unittest.main()
