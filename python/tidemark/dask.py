@@ -363,6 +363,9 @@ def _register_tensors() -> None:
         return
     from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
+    outgoing: Any = dask_serialize
+    incoming: Any = dask_deserialize
+
     def register() -> None:
         import torch
         from distributed.protocol import torch as theirs
@@ -376,10 +379,10 @@ def _register_tensors() -> None:
             return {**header, "device": tensor.device.type,
                     "requires_grad": tensor.requires_grad}, frames
 
-        dask_serialize.register(torch.Tensor, serialize)
+        outgoing.register(torch.Tensor, serialize)
 
     # Dask's own comes with the first tensor that leaves or arrives, and with it this one.
-    dask_serialize.register_lazy("torch", register)
-    dask_deserialize.register_lazy("torch", register)
+    outgoing.register_lazy("torch", register)
+    incoming.register_lazy("torch", register)
     if "distributed.protocol.torch" in sys.modules:
         register()
