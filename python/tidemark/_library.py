@@ -6,7 +6,7 @@ import ctypes
 import os
 import pathlib
 import threading
-from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tidemark.errors import BY_STATUS, Error, InternalError, NotFoundError
@@ -80,7 +80,8 @@ class tm_columns(Struct):
 class tm_store_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("gpu", c_void_p), ("gpu_bytes", c_uint64),
                 ("host_bytes", c_uint64), ("directory", c_char_p), ("disk_bytes", c_uint64),
-                ("victims", c_char_p), ("controller_patience", c_uint64)]
+                ("victims", c_char_p), ("controller_patience", c_uint64),
+                ("spill_start", c_double), ("spill_stop", c_double)]
 
 
 class tm_piece(ctypes.Structure):

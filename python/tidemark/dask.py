@@ -124,16 +124,20 @@ class WorkerData(MutableMapping[str, Any]):
         As of `DeferrableMemory`.
     patience : float
         Seconds that a value may be waited for, before a copy of it is handed out.
+    spill_start, spill_stop : float
+        As of `DeferrableMemory`.
     """
 
     def __init__(self, gpu_bytes: int, host: int, disk: int = 0,
                  worker_local_directory: Optional[str] = None, *, machine: Optional[str] = None,
                  arrays: Sequence[str] = KINDS, minimum: int = MINIMUM, victims: Any = None,
-                 patience: float = PATIENCE) -> None:
+                 patience: float = PATIENCE, spill_start: float = 0,
+                 spill_stop: float = 0) -> None:
         global _memory
         self.memory = DeferrableMemory(Context(machine), gpu_bytes, host,
                                        _folder(worker_local_directory, "deferrable"), disk=disk,
-                                       victims=victims)
+                                       victims=victims, spill_start=spill_start,
+                                       spill_stop=spill_stop)
         self.memory.make_default()
         self.copies = 0
         """Arrays that were handed out as copies, because what is pinned left no room."""

@@ -287,12 +287,15 @@ class DeferrableMemory(Store):
         with the functions of `Controller`, or a class of such that is made without arguments.
     controller_patience : float
         Seconds that a controller has to make room, before the built-in policy does.
+    spill_start, spill_stop : float
+        As of `Store`.
     """
 
     def __init__(self, gpu: Context, gpu_bytes: int, host: int,
                  directory: Union[None, str, "os.PathLike[str]"] = None, *, disk: int = 0,
                  victims: Union[None, str, Controller, Type[Controller]] = None,
-                 controller_patience: float = CONTROLLER_PATIENCE) -> None:
+                 controller_patience: float = CONTROLLER_PATIENCE,
+                 spill_start: float = 0, spill_stop: float = 0) -> None:
         self._known: "weakref.WeakValueDictionary[int, DeferrableBuffer]" = \
             weakref.WeakValueDictionary()
         self._executor: Optional[ThreadPoolExecutor] = None
@@ -303,7 +306,8 @@ class DeferrableMemory(Store):
         self._controller: Optional[ControllerThread] = None
         named = victims if isinstance(victims, str) or victims is None else None
         super().__init__(host, directory, disk=disk, gpu=gpu, gpu_bytes=gpu_bytes, victims=named,
-                         controller_patience=controller_patience)
+                         controller_patience=controller_patience, spill_start=spill_start,
+                         spill_stop=spill_stop)
         self.is_simulated = gpu.is_simulated
         """Its memory is memory of this process."""
         self.has_files = directory is not None

@@ -176,17 +176,23 @@ class Store:
         simulated one is memory of this process.
     victims : str, optional
         Which buffer leaves: "lru" and others (`tidemark victims`).
+    spill_start, spill_stop : float
+        Shares of the GPU's memory and, with files, of the host's: while more is used than the
+        first, buffers that nobody uses leave before room is wanted, until no more is used than the
+        second. 0 = never, and down to the first.
     """
 
     def __init__(self, host: int, directory: Union[None, str, "os.PathLike[str]"] = None, *,
                  disk: int = 0, gpu: Optional[Context] = None, gpu_bytes: int = 0,
-                 victims: Optional[str] = None, controller_patience: float = 0.05) -> None:
+                 victims: Optional[str] = None, controller_patience: float = 0.05,
+                 spill_start: float = 0, spill_stop: float = 0) -> None:
         options = _library.tm_store_options(
             gpu=None if gpu is None else gpu._open(), gpu_bytes=whole(gpu_bytes, "gpu_bytes"),
             host_bytes=whole(host, "host"),
             directory=None if directory is None else os.fsencode(directory),
             disk_bytes=whole(disk, "disk"), victims=name(victims, "victims"),
-            controller_patience=max(1, int(controller_patience * 1e9)))
+            controller_patience=max(1, int(controller_patience * 1e9)),
+            spill_start=spill_start, spill_stop=spill_stop)
         handle = _Handle()
         _library.library().tm_store_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle: Optional[_Handle] = handle

@@ -56,7 +56,9 @@ tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
                               .directory = text_or_empty(options.directory),
                               .disk_bytes = options.disk_bytes,
                               .victims = text_or_empty(options.victims),
-                              .controller_patience = nanoseconds_of(options.controller_patience)});
+                              .controller_patience = nanoseconds_of(options.controller_patience),
+                              .spill_start = options.spill_start,
+                              .spill_stop = options.spill_stop});
         if (!opened)
             return c_api::fail(opened.error());
         *store = new tm_store{std::move(*opened)};

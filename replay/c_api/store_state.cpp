@@ -36,6 +36,12 @@ Result<SpaceId> space_of(tm_tier tier) {
                 "tier");
 }
 
+void spill_ahead(SpaceSpec& space, const StorePlan& plan) {
+    if (plan.spill_start != 0)
+        space.spill_start = plan.spill_start;
+    space.spill_stop = plan.spill_stop != 0 ? plan.spill_stop : space.spill_start;
+}
+
 }  // namespace
 
 std::uint64_t number_of(BufferRef buffer) {
@@ -184,6 +190,7 @@ Result<void> StoreState::add_gpu(const StorePlan& plan, DeviceTransfersConfig& c
     SpaceSpec gpu;
     gpu.id = kGpu;
     gpu.capacity = plan.gpu_bytes;
+    spill_ahead(gpu, plan);
     machine_.spaces.push_back(gpu);
     machine_.links.push_back({kGpu, kHost, kBusBytesPerSecond, 0, kBusLatency, {}});
     machine_.links.push_back({kHost, kGpu, kBusBytesPerSecond, 0, kBusLatency, {}});
@@ -205,6 +212,8 @@ Result<void> StoreState::add_host(const StorePlan& plan, DeviceTransfersConfig& 
     host.id = kHost;
     host.capacity = align_up(plan.host_bytes, host.block);
     host.granularity = host.block;
+    if (!plan.directory.empty())
+        spill_ahead(host, plan);
     machine_.spaces.push_back(host);
     HostBlocksSpec blocks;
     blocks.capacity = host.capacity;

@@ -29,6 +29,8 @@ struct StorePlan {
     Bytes disk_bytes = 0;
     std::string victims;
     Nanoseconds controller_patience = 0;  // 0 = the default
+    double spill_start = 0;               // 0 = 1: never before room is wanted
+    double spill_stop = 0;                // 0 = spill_start
 };
 
 // A buffer as the caller knows it: never 0. One that keeps its address by its id, which no other

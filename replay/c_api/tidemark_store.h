@@ -27,6 +27,9 @@ typedef struct tm_store_options {
     const char* victims;   /* which buffer leaves: "lru", ... (tidemark victims); null: lru */
     uint64_t controller_patience; /* how long a pin waits for the reader of events (tm_store_watch)
                                      to make room, before the victims' policy does; 0: 50 ms */
+    double spill_start; /* shares of the GPU's memory and, with files, of the host's: while more is
+                           used than the first, buffers that nobody uses leave before room is */
+    double spill_stop;  /* wanted, down to the second; 0: never, and down to the first */
 } tm_store_options;
 
 TM_API tm_status tm_store_open(const tm_store_options* options, tm_store** store);

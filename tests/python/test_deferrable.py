@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import pytest
@@ -409,6 +410,28 @@ def test_a_program_ends_with_all_of_it_open():
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
                           timeout=60, check=False, env={**os.environ, "PYTHONPATH": package})
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+# D-P14.
+def test_buffers_leave_ahead_of_need_between_two_marks(open_memory):
+    memory = open_memory(16 * MIB, spill_start=0.75, spill_stop=0.5)
+    buffers = [filled(memory, number) for number in range(6)]
+    assert memory.counters("gpu").used == 12 * MIB
+    assert memory.statistics().deferrals == 0
+    buffers.append(filled(memory, 6))
+    while memory.counters("gpu").used > 8 * MIB:  # the store's thread copies
+        time.sleep(0.001)
+    facts = memory.statistics()
+    assert (facts.deferrals, facts.waited, facts.failures) == (3, 0, 0)
+    assert [buffer.state for buffer in buffers] == ["deferred"] * 3 + ["resident"] * 4
+    assert all(holds(buffer, number) for number, buffer in enumerate(buffers))
+
+
+@pytest.mark.parametrize("start, stop", [(1.5, 0), (0.5, 0.8), (-1, 0), (float("nan"), 0)])
+def test_marks_are_shares_in_order(start, stop):
+    with pytest.raises(tidemark.Error, match="spill_st"):
+        tidemark.DeferrableMemory(tidemark.Context("sim"), 4 * MIB, 4 * MIB, spill_start=start,
+                                  spill_stop=stop)
 
 
 # D-P4.
