@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from typing import IO, TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
+from tidemark import _viewer_cell
 from tidemark.answers import Source, _loading, _option_arguments, _path_of
 from tidemark.errors import Error
 from tidemark.pictures import FAILURES
@@ -31,10 +31,12 @@ class Viewer:
         Pixels of a notebook's cell.
     """
 
-    def __init__(self, child: "subprocess.Popen[bytes]", url: str, height: int) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", url: str, height: int,
+                 is_everywhere: bool = False) -> None:
         self._child = child
         self.url = url
         self.height = height
+        self._is_everywhere = is_everywhere  # the url, for whoever looks
 
     @property
     def alive(self) -> bool:
@@ -63,8 +65,8 @@ class Viewer:
         self.close()
 
     def _repr_html_(self) -> str:
-        return (f'<iframe src="{html.escape(self.url)}" width="100%" height="{self.height}" '
-                'allow="clipboard-write; fullscreen" style="border: 0"></iframe>')
+        shown = _viewer_cell.frame if self._is_everywhere else _viewer_cell.cell
+        return shown(self.url, self.height)
 
     def __repr__(self) -> str:
         return f"<tidemark.Viewer {self.url}>" if self.alive else "<tidemark.Viewer, ended>"
@@ -106,7 +108,8 @@ def view(*traces: Source, attach: Union[str, Sequence[str]] = (),
         Of this machine; 0 is one that is free. A browser elsewhere needs it forwarded.
     through : str
         Where the browser finds that port behind a proxy, "{port}" standing for it:
-        "/user/me/proxy/{port}/". Name the proxy's host with allow_host="hub.example.org".
+        "https://{port}.example.org/". Needed for neither jupyter-server-proxy, which a cell finds
+        by itself, nor a port that is forwarded.
     **options
         As `tidemark-view` has them, with underscores: memory="80GiB", gpu_memory="60%".
     """
@@ -129,4 +132,4 @@ def view(*traces: Source, attach: Union[str, Sequence[str]] = (),
     if through is not None:
         number = link.partition("/?")[0].rpartition(":")[2]
         link = through.format(port=number).rstrip("/") + "/?" + link.partition("/?")[2]
-    return Viewer(child, link, height)
+    return Viewer(child, link, height, is_everywhere=through is not None)

@@ -38,21 +38,25 @@ void read_events(std::span<const std::byte> bytes) {
     }
 }
 
-// Bytes as "target\nhost\norigin".
+// Bytes as "target\nhost\norigin\nforwarded host".
 void read_request(std::string_view text) {
     WebRequest request;
-    for (std::string_view* const part : {&request.target, &request.host, &request.origin}) {
+    for (std::string_view* const part :
+         {&request.target, &request.host, &request.origin, &request.forwarded_host}) {
         *part = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(text.size(), part->size() + 1));
     }
-    const HostRules rules({"gpu.example.org"});
-    for (const bool upgrades : {false, true}) {
+    const HostRules rules({"gpu.example.org"}, 8765);
+    for (const unsigned kind : {0U, 1U, 2U, 3U}) {
+        const bool upgrades = (kind & 1U) != 0;
         request.upgrades = upgrades;
+        request.forwarded = (kind & 2U) != 0;
         const WebAnswer answer = decide(request, rules, kToken);
         const bool lets_in = answer == WebAnswer::page || answer == WebAnswer::socket;
         TM_CHECK(!lets_in || request.target.find(kToken) != std::string_view::npos);
         TM_CHECK(!lets_in || !host_of(request.host).empty());
         TM_CHECK(answer != WebAnswer::socket || upgrades);
+        TM_CHECK(lets_in == refusal_text(answer, request).empty());
     }
 }
 

@@ -48,10 +48,12 @@ ViewServiceOptions service_options(const ViewCommand& command) {
     options.web.port = serve.port.value_or(0);
     options.web.hosts = serve.hosts;
     options.web.ends_with_input = serve.ends_with_input;
-    if (is_everywhere(serve.address)) {
-        options.shown_host = machine_name();
-        options.web.hosts.push_back(options.shown_host);
-    }
+    // No page of somebody else has this machine's name.
+    const std::string name = machine_name();
+    options.web.hosts.push_back(name);
+    options.web.hosts.push_back(name.substr(0, name.find('.')));
+    if (is_everywhere(serve.address))
+        options.shown_host = name;
     return options;
 }
 
@@ -59,7 +61,8 @@ std::string advice(const ServeRequest& serve, std::uint16_t port) {
     if (is_loopback(serve.address))
         return fmt::format(
             "Open the link in a browser on this machine; whoever has it can look, nobody else.\n"
-            "From another machine: ssh -L {0}:{1}:{0} {2}, then the same link. Ctrl-C ends it.\n",
+            "From another machine: ssh -L {0}:{1}:{0} {2}, then the same link. Through Jupyter:\n"
+            "its address with /proxy/{0}/?token=... after it. Ctrl-C ends it.\n",
             port, serve.address, machine_name());
     return "Whoever has the link and reaches this machine can look. What goes over the network is "
            "not\nencrypted: without --bind and through `ssh -L` it is. Ctrl-C ends it.\n";

@@ -28,6 +28,50 @@ bool is_numeric(const std::string& host) {
            inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
+// What no page of somebody else can be at.
+bool is_local(std::string_view host) {
+    return same_name(host, "localhost") || is_numeric(std::string(host));
+}
+
+// On the machine of whoever sees the page.
+bool is_loopback(std::string_view host) {
+    return same_name(host, "localhost") || host == "::1" ||
+           (host.starts_with("127.") && is_numeric(std::string(host)));
+}
+
+// Whether it may stand in a command line as it is.
+bool is_plain_name(std::string_view name) {
+    return !name.empty() && name.front() != '-' && std::ranges::all_of(name, [](char c) {
+        return (c >= '0' && c <= '9') || (lower_case(c) >= 'a' && lower_case(c) <= 'z') ||
+               c == '.' || c == '-' || c == '_';
+    });
+}
+
+// How to let that name in.
+std::string advice_for(std::string_view host) {
+    const std::string name(is_plain_name(host) ? host : "NAME");
+    return fmt::format("start the viewer with --allow-host {0} (in Python: "
+                       "tidemark.view(..., allow_host=\"{0}\"))",
+                       name);
+}
+
+std::string_view without(std::string_view port, std::string_view authority) {
+    return authority.ends_with(port) ? authority.substr(0, authority.size() - port.size())
+                                     : authority;
+}
+
+struct WebOrigin {
+    std::string_view scheme;
+    std::string_view authority;
+};
+
+// "https" and "hub.example.org" of "https://hub.example.org"; nothing of what is otherwise.
+WebOrigin parse_origin(std::string_view origin) {
+    const std::size_t end = origin.find("://");
+    return end == std::string_view::npos ? WebOrigin{}
+                                         : WebOrigin{origin.substr(0, end), origin.substr(end + 3)};
+}
+
 // Of "a=1&b=2".
 std::string_view query_value(std::string_view query, std::string_view name) {
     while (!query.empty()) {
@@ -65,7 +109,10 @@ bool equal_secrets(std::string_view left, std::string_view right) {
 WebTarget parse_web_target(std::string_view target) {
     const std::size_t mark = std::min(target.find('?'), target.size());
     const std::string_view query = target.substr(std::min(mark + 1, target.size()));
-    return {target.substr(0, mark), query_value(query, "token"), query_value(query, "view")};
+    const std::size_t slash = target.substr(0, mark).rfind('/');
+    const std::size_t name = slash == std::string_view::npos ? mark : slash + 1;
+    return {target.substr(name, mark - name), query_value(query, "token"),
+            query_value(query, "view"), query_value(query, "from")};
 }
 
 std::string_view host_of(std::string_view authority) {
@@ -92,40 +139,80 @@ bool HostRules::has_name(std::string_view name) const {
                        [name](const std::string& known) { return same_name(known, name); });
 }
 
-bool HostRules::allows_host(std::string_view authority) const {
-    const std::string_view host = host_of(authority);
-    return !host.empty() &&
-           (same_name(host, "localhost") || is_numeric(std::string(host)) || has_name(host));
+bool HostRules::allows_host(const WebRequest& request) const {
+    const std::string_view host = host_of(request.host);
+    return !host.empty() && (request.forwarded || is_local(host) || has_name(host));
 }
 
-bool HostRules::allows_origin(std::string_view origin, std::string_view authority) const {
+bool HostRules::allows_origin(std::string_view origin, const WebRequest& request) const {
     if (origin.empty())
         return true;
-    for (const std::string_view scheme : {"http://", "https://"})
-        if (origin.starts_with(scheme)) {
-            const std::string_view from = origin.substr(scheme.size());
-            return same_name(from, authority) ||
-                   (!host_of(from).empty() && has_name(host_of(from)));
-        }
-    return false;
+    const auto [scheme, authority] = parse_origin(origin);
+    if (scheme != "http" && scheme != "https")
+        return false;
+    const std::string_view usual_port = scheme == "http" ? ":80" : ":443";
+    const std::string_view from = without(usual_port, authority);
+    const std::string_view host = host_of(from);
+    if (host.empty())
+        return false;
+    // Of several proxies the first one was asked by the browser.
+    const std::string_view asked =
+        request.forwarded_host.substr(0, request.forwarded_host.find(','));
+    return same_name(from, without(usual_port, request.host)) ||
+           same_name(from, without(usual_port, asked)) || has_name(host) ||
+           (request.forwarded && is_loopback(host) && from.ends_with(fmt::format(":{}", port_)));
 }
 
 WebAnswer decide(const WebRequest& request, const HostRules& rules, std::string_view token) {
-    if (!rules.allows_host(request.host))
+    if (!rules.allows_host(request))
         return WebAnswer::wrong_host;
     if (!request.reads)
         return WebAnswer::wrong_method;
     const WebTarget target = parse_web_target(request.target);
-    const bool is_socket = target.path == "/socket";
-    if (!is_socket && target.path != "/")
+    const bool is_socket = target.name == "socket";
+    if (!request.target.starts_with('/') || (!is_socket && !target.name.empty()))
         return WebAnswer::not_found;
     if (!equal_secrets(target.token, token))
         return WebAnswer::wrong_token;
     if (!is_socket)
         return WebAnswer::page;
-    if (!rules.allows_origin(request.origin, request.host))
+    if (!rules.allows_origin(request.upgrades ? request.origin : target.from, request))
         return WebAnswer::wrong_origin;
     return request.upgrades ? WebAnswer::socket : WebAnswer::no_socket;
+}
+
+std::string refusal_text(WebAnswer answer, const WebRequest& request) {
+    switch (answer) {
+        case WebAnswer::page:
+        case WebAnswer::socket:
+            return {};
+        case WebAnswer::wrong_host: {
+            const std::string_view host = host_of(request.host);
+            return fmt::format("The viewer doesn't know the name {} for itself. If it is a name of "
+                               "this machine, or of a proxy before it, {}.",
+                               is_plain_name(host) ? host : "in this link", advice_for(host));
+        }
+        case WebAnswer::wrong_method:
+            return "There is only GET here.";
+        case WebAnswer::not_found:
+            return "There is nothing here: the link ends with /?token=...";
+        case WebAnswer::wrong_token:
+            return "The token is missing or wrong: take the whole link that `tidemark view "
+                   "--serve` printed. It is another one each time.";
+        case WebAnswer::wrong_origin: {
+            const std::string_view from =
+                request.upgrades ? request.origin : parse_web_target(request.target).from;
+            const std::string_view host = host_of(parse_origin(from).authority);
+            return fmt::format("A page from elsewhere may not look. If {} is a proxy before the "
+                               "viewer, let it send the header Host or X-Forwarded-Host as the "
+                               "browser has it, or {}.",
+                               is_plain_name(host) ? host : "that", advice_for(host));
+        }
+        case WebAnswer::no_socket:
+            break;
+    }
+    return "The proxy before the viewer doesn't let WebSockets through. In nginx: proxy_http_version "
+           "1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;";
 }
 
 }  // namespace tidemark::viz

@@ -1,6 +1,10 @@
 // Who may see what is served: whoever has the link. Its token is random and compared in constant
 // time; a browser that was lured here under another name (DNS rebinding), or by a page of somebody
 // else, is refused before that.
+//
+// Behind a proxy the name is the proxy's, and any will do: what a page sends by a WebSocket has no
+// headers of its choice, so that one with X-Forwarded-... was sent by a proxy, not by a browser
+// that a false name led here. Where the page is from is asked all the same.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +22,12 @@ Result<std::string> random_token(std::size_t bytes);
 // Whether they are the same text, in a time that depends on the lengths alone.
 bool equal_secrets(std::string_view left, std::string_view right);
 
-// What a request asks for: "/socket?token=12ab&view=34cd".
+// What a request asks for: "/proxy/8080/socket?token=12ab&view=34cd".
 struct WebTarget {
-    std::string_view path;
+    std::string_view name;   // the last part of its path; what is before is a proxy's
     std::string_view token;  // empty: none
     std::string_view view;
+    std::string_view from;  // the origin of a page that asks why it gets no socket
 };
 
 // Of any text; views into it.
@@ -30,25 +35,6 @@ WebTarget parse_web_target(std::string_view target);
 
 // "localhost" of "localhost:8080", "::1" of "[::1]:80"; empty if it is no such name.
 std::string_view host_of(std::string_view authority);
-
-class HostRules {
-  public:
-    // Beside localhost and numeric addresses, which no foreign page can have for its own, these
-    // names are ours.
-    explicit HostRules(std::vector<std::string> names) : names_(std::move(names)) {}
-
-    // By the Host header.
-    bool allows_host(std::string_view authority) const;
-
-    // By the Origin header of a WebSocket (empty: it has none, and so no browser sent it): the page
-    // comes from `authority`, the Host of the same request, or from one of the names.
-    bool allows_origin(std::string_view origin, std::string_view authority) const;
-
-  private:
-    bool has_name(std::string_view name) const;
-
-    std::vector<std::string> names_;
-};
 
 // What comes of a request: one of the two that there are, or why not.
 enum class WebAnswer : std::uint8_t {
@@ -67,9 +53,35 @@ struct WebRequest {
     bool upgrades = false;
     std::string_view target = {};
     std::string_view host = {};
-    std::string_view origin = {};
+    std::string_view origin = {};          // empty: it has none, and so no browser's page sent it
+    bool forwarded = false;                // it has headers X-Forwarded-...
+    std::string_view forwarded_host = {};  // X-Forwarded-Host
+};
+
+class HostRules {
+  public:
+    // Beside localhost and numeric addresses, which no foreign page can have for its own, these
+    // names are ours. `port` is where we listen.
+    HostRules(std::vector<std::string> names, std::uint16_t port)
+        : names_(std::move(names)), port_(port) {}
+
+    // By the Host header: a name that is ours, or a proxy's.
+    bool allows_host(const WebRequest& request) const;
+
+    // Where the page comes from: from what the browser, or a proxy, says that it asked; or from one
+    // of the names; or, by a proxy that writes over it (VS Code's tunnels), from our port.
+    bool allows_origin(std::string_view origin, const WebRequest& request) const;
+
+  private:
+    bool has_name(std::string_view name) const;
+
+    std::vector<std::string> names_;
+    std::uint16_t port_;
 };
 
 WebAnswer decide(const WebRequest& request, const HostRules& rules, std::string_view token);
+
+// A sentence for the user: why, and what to type so that it works. Empty for page and socket.
+std::string refusal_text(WebAnswer answer, const WebRequest& request);
 
 }  // namespace tidemark::viz

@@ -1,11 +1,12 @@
 // One connection, from its first byte to its last.
 #include "viz/serve/web_connection.h"
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <span>
 #include <utility>
 
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <fmt/format.h>
@@ -21,9 +22,11 @@ namespace http = beast::http;
 namespace websocket = beast::websocket;
 
 constexpr std::chrono::seconds kRequestTime{10};  // for a request, an answer, a handshake
-constexpr std::uint32_t kMostHeaderBytes = 8U << 10U;
+constexpr std::chrono::seconds kProxysPatience{50};  // nginx ends what is silent for 60
+constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;  // proxies add some, and the cookies of their own
 constexpr std::size_t kNonceBytes = 16;
 constexpr std::string_view kNonceMark = "{{nonce}}";
+constexpr beast::string_view kForwarded = "X-Forwarded-";
 
 std::string_view view_of(beast::string_view text) {
     return {text.data(), text.size()};
@@ -36,24 +39,20 @@ std::string with_nonce(std::string_view page, const std::string& nonce) {
     return text;
 }
 
-struct Refusal {
-    WebAnswer answer;
-    http::status status;
-    std::string_view text;
-};
-
-constexpr std::array kRefusals = {
-    Refusal{WebAnswer::wrong_host, http::status::misdirected_request,
-            "This is not served under that name. If it should be: tidemark view --allow-host NAME"},
-    Refusal{WebAnswer::wrong_method, http::status::method_not_allowed, "There is only GET here."},
-    Refusal{WebAnswer::not_found, http::status::not_found, "There is nothing here."},
-    Refusal{
-        WebAnswer::wrong_token, http::status::forbidden,
-        "The token is missing or wrong: take the whole link that `tidemark view --serve` printed."},
-    Refusal{WebAnswer::wrong_origin, http::status::forbidden,
-            "A page from elsewhere may not look. If it may: tidemark view --allow-host NAME"},
-    Refusal{WebAnswer::no_socket, http::status::upgrade_required, "This is a WebSocket."},
-};
+http::status status_of(WebAnswer refusal) {
+    switch (refusal) {
+        case WebAnswer::wrong_host:
+            return http::status::misdirected_request;
+        case WebAnswer::wrong_method:
+            return http::status::method_not_allowed;
+        case WebAnswer::not_found:
+            return http::status::not_found;
+        case WebAnswer::no_socket:
+            return http::status::upgrade_required;
+        default:
+            return http::status::forbidden;
+    }
+}
 
 }  // namespace
 
@@ -87,14 +86,19 @@ void WebConnection::answer_request() {
     asks.target = view_of(request.target());
     asks.host = view_of(request[http::field::host]);
     asks.origin = view_of(request[http::field::origin]);
+    asks.forwarded_host = view_of(request["X-Forwarded-Host"]);
+    asks.forwarded = std::ranges::any_of(request, [](const auto& field) {
+        return beast::iequals(field.name_string().substr(0, kForwarded.size()), kForwarded);
+    });
     const WebAnswer answer = decide(asks, shared_.rules, shared_.token);
-    for (const Refusal& refusal : kRefusals)
-        if (refusal.answer == answer)
-            return refuse(refusal.status, refusal.text);
     if (answer == WebAnswer::page)
         return send_page();
-    if (!shared_.clients.has_room(parse_web_target(asks.target).view))
+    const bool knocks = answer == WebAnswer::socket || answer == WebAnswer::no_socket;
+    if (knocks && !shared_.clients.has_room(parse_web_target(asks.target).view))
         return refuse(http::status::service_unavailable, "As many as can are looking already.");
+    if (answer != WebAnswer::socket)
+        return refuse(status_of(answer), refusal_text(answer, asks));
+    forwarded_ = asks.forwarded;
     open_socket();
 }
 
@@ -139,9 +143,12 @@ void WebConnection::open_socket() {
     stream_.expires_never();
     socket_.emplace(std::move(stream_));
     // Nothing is sent to one who is silent: at rest there are no bytes. What is gone without a word
-    // the system finds out (keep_alive).
+    // the system finds out (keep_alive). But a proxy ends what is silent: half of its patience is
+    // a ping.
     socket_->set_option(
-        websocket::stream_base::timeout{kRequestTime, websocket::stream_base::none(), false});
+        forwarded_ ? websocket::stream_base::timeout{kRequestTime, kProxysPatience, true}
+                   : websocket::stream_base::timeout{kRequestTime, websocket::stream_base::none(),
+                                                     false});
     socket_->read_message_max(kMostMessageBytes);
     buffer_.consume(buffer_.size());  // nobody says anything before the handshake is over
     socket_->binary(true);

@@ -39,7 +39,7 @@ tl::unexpected<Error> no_port(const WebServerOptions& options, const error_code&
 
 struct WebServer::Parts {
     Parts(const WebServerOptions& options, WebClients& clients)
-        : shared{clients, HostRules(options.hosts), options.token, options.page} {}
+        : shared{clients, HostRules(options.hosts, options.port), options.token, options.page} {}
 
     void accept();
     void watch_signals();
@@ -104,6 +104,7 @@ Result<std::unique_ptr<WebServer>> WebServer::listen(const WebServerOptions& opt
         parts->acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (error)
         return no_port(options, error);
+    parts->shared.rules = HostRules(options.hosts, parts->acceptor.local_endpoint(error).port());
     parts->watch_signals();
     if (options.ends_with_input) {
         parts->input.assign(::dup(STDIN_FILENO), error);

@@ -1,0 +1,74 @@
+"""What a notebook shows of a viewer: its frame, at an address that the browser reaches.
+
+Where a browser is, only the browser knows: on the kernel's machine, behind an SSH tunnel of
+Jupyter's port alone, or of a hub. So the cell asks there: through jupyter-server-proxy if this
+Jupyter has it, else the viewer's own port. Where neither answers, it says what to do.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import secrets
+import socket
+import urllib.parse
+
+FRAME = ('<iframe {} width="100%" height="{}" allow="clipboard-write; fullscreen" '
+         'style="border: 0"></iframe>')
+
+WORDS = """\
+<p>The viewer runs, at <a href="{url}" target="_blank">port {port}</a>. <span></span>
+If nothing is to be seen here, your browser doesn't reach that port: <code>pip install
+jupyter-server-proxy</code> where Jupyter runs, and start Jupyter again; or forward the port, by
+<code>ssh -L {port}:127.0.0.1:{port} {machine}</code> or <i>Ports</i> in VS Code, and
+<button>look again</button></p>
+"""
+
+SCRIPT = """\
+<script>
+(() => {
+  const cell = document.getElementById(CELL), own = new URL(LINK);
+  const frame = cell.querySelector("iframe"), words = cell.querySelector("p");
+  const reason = cell.querySelector("span");
+  const config = document.getElementById("jupyter-config-data");  // of JupyterLab and Notebook 7
+  const base = config ? JSON.parse(config.textContent).baseUrl : document.body.dataset.baseUrl;
+  async function through(proxy) {
+    const answer = await fetch(proxy + own.search), text = await answer.text();
+    const isText = (answer.headers.get("content-type") ?? "").startsWith("text/plain");
+    if (!answer.ok && isText && text.includes("viewer")) reason.textContent = text;
+    return answer.ok && text.includes("<title>Tidemark</title>");
+  }
+  async function address() {
+    const proxy = base && `${base}proxy/${own.port}/`;
+    try { if (proxy && await through(proxy)) return proxy + own.search; } catch { /* none */ }
+    await fetch(own.origin, { mode: "no-cors" });  // without the token, and fails if nobody answers
+    return own.href;
+  }
+  async function show() {
+    reason.textContent = "";
+    try {
+      frame.src = await address();
+      frame.hidden = false;
+      words.hidden = true;
+    } catch { /* the words stay */ }
+  }
+  cell.querySelector("button").addEventListener("click", show);
+  show();
+})();
+</script>
+"""
+
+
+def frame(url: str, height: int) -> str:
+    """At that address, whoever looks."""
+    return FRAME.format(f'src="{html.escape(url)}"', height)
+
+
+def cell(url: str, height: int) -> str:
+    """Where the browser finds it, or what to do so that it does."""
+    name = f"tidemark-{secrets.token_hex(8)}"
+    script = SCRIPT.replace("CELL", json.dumps(name)).replace(
+        "LINK", json.dumps(url).replace("<", "\\u003c"))
+    words = WORDS.format(url=html.escape(url), port=urllib.parse.urlsplit(url).port,
+                         machine=html.escape(socket.gethostname()))
+    return f'<div id="{name}">\n{FRAME.format("hidden", height)}\n{words}</div>\n{script}'
