@@ -1,11 +1,9 @@
 // history_head: numbers and texts, with a checksum over all of them in front.
 #include "replay/scenario/history_head.h"
 
-#include <algorithm>
-#include <array>
-#include <limits>
 #include <utility>
 
+#include "replay/scenario/kept_file.h"
 #include "replay/scenario/kept_run.h"
 #include "replay/timeline/history_columns.h"
 #include "traces/tmk/wire.h"
@@ -13,16 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::array<std::uint8_t, 8> kMagic{'t', 'm', 'k', '-', 'h', 'i', 's', 't'};
-constexpr std::size_t kChecked = std::size_t{1} << 18U;  // bytes at each end of a column
-
-template <class T>
-std::uint64_t checksum(const MappedColumn<T>& column) {
-    const std::span<const std::byte> bytes = std::as_bytes(column.all());
-    if (bytes.size() <= 2 * kChecked)
-        return tmk::hash_bytes(bytes);
-    return tmk::hash_bytes(bytes.first(kChecked)) ^ ~tmk::hash_bytes(bytes.last(kChecked));
-}
+constexpr KeptMagic kMagic{'t', 'm', 'k', '-', 'h', 'i', 's', 't'};
 
 void put_names(tmk::ByteWriter& writer, const History::Columns& columns) {
     const HistoryNames& names = *columns.names.load();
@@ -92,20 +81,6 @@ HistoryCounts get_counts(tmk::ByteReader& reader) {
     return counts;
 }
 
-// What follows the checksum; nothing if that is wrong.
-std::optional<tmk::ByteReader> checked(std::span<const std::byte> head) {
-    tmk::ByteReader reader(head);
-    const auto magic = reader.get_bytes(kMagic.size());
-    const auto sum = reader.get<std::uint64_t>();
-    if (!reader.ok() ||
-        !std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin()))
-        return std::nullopt;
-    if (tmk::hash_bytes(head.last(reader.left())) != sum ||
-        reader.get<std::uint32_t>() != kHistoryFormat)
-        return std::nullopt;
-    return reader;
-}
-
 }  // namespace
 
 std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run) {
@@ -123,20 +98,15 @@ std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& ke
     static_cast<void>(columns.for_each(
         [&writer](const char* /*name*/, const auto& column, std::size_t) -> Result<void> {
             writer.put(std::uint64_t{column.size()});
-            writer.put(checksum(column));
+            writer.put(checksum_of_ends(std::as_bytes(column.all())));
             return {};
         }));
-    tmk::ByteWriter head;
-    head.put_bytes(std::as_bytes(std::span(kMagic)));
-    head.put(tmk::hash_bytes(writer.bytes()));
-    head.put_bytes(writer.bytes());
-    const std::span<const std::byte> bytes = head.bytes();
-    return {bytes.begin(), bytes.end()};
+    return seal(kMagic, writer.bytes());
 }
 
 bool read_history(std::span<const std::byte> head, const std::string& folder, const HistoryKey& key,
                   History::Columns& columns, Run& run) {
-    std::optional<tmk::ByteReader> reader = checked(head);
+    std::optional<tmk::ByteReader> reader = unseal(kMagic, kHistoryFormat, head);
     if (!reader || reader->get<std::uint64_t>() != key.trace_hash ||
         reader->get_text() != key.scenario)
         return false;
@@ -150,7 +120,7 @@ bool read_history(std::span<const std::byte> head, const std::string& folder, co
             if (!reader->ok() || count > most)
                 return fail(ErrorCode::bad_input, "is damaged", folder);
             TM_ASSIGN(column, Column::open(folder + "/" + name, count));
-            if (checksum(column) != sum)
+            if (checksum_of_ends(std::as_bytes(column.all())) != sum)
                 return fail(ErrorCode::bad_input, "is damaged", folder);
             return {};
         }))
@@ -166,7 +136,7 @@ bool read_history(std::span<const std::byte> head, const std::string& folder, co
 }
 
 std::optional<std::uint64_t> trace_of_head(std::span<const std::byte> head) {
-    std::optional<tmk::ByteReader> reader = checked(head);
+    std::optional<tmk::ByteReader> reader = unseal(kMagic, kHistoryFormat, head);
     if (!reader)
         return std::nullopt;
     return reader->get<std::uint64_t>();

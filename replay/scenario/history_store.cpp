@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "replay/scenario/history_head.h"
+#include "replay/scenario/kept_file.h"
 #include "replay/timeline/history_columns.h"
 #include "traces/io/output_file.h"
 #include "traces/tmk/wire.h"
@@ -29,23 +29,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSuffix = ".tmk";
 constexpr std::string_view kDraft = "draft-";
 constexpr std::size_t kNameDigits = 16;
-constexpr std::uintmax_t kLargestHead = std::uintmax_t{1} << 30U;
 
 tl::unexpected<Error> failed(const char* what, const std::string& path, int code) {
     return fail(ErrorCode::io, fmt::format("{}: {}", what, std::strerror(code)), path);
-}
-
-std::optional<std::vector<std::byte>> read_head(const fs::path& folder) {
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(folder / "head", error);
-    if (error || size > kLargestHead)
-        return std::nullopt;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-    std::ifstream file(folder / "head", std::ios::binary);
-    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file)
-        return std::nullopt;
-    return bytes;
 }
 
 bool is_entry(const std::string& name) {
@@ -87,13 +73,14 @@ std::optional<HistoryStore> HistoryStore::of(const std::string& trace) {
 
 std::optional<KeptHistory> HistoryStore::open(const HistoryKey& key) const {
     const std::string entry = folder_ + "/" + key.name();
-    const auto bytes = read_head(entry);
+    const auto bytes = read_kept_head(entry + "/head");
     if (!bytes)
         return std::nullopt;
     auto columns = std::make_unique<History::Columns>();
     KeptHistory kept;
     if (!read_history(*bytes, entry, key, *columns, kept.run))
         return std::nullopt;
+    columns->set_kept_in(entry);
     kept.history = std::make_shared<const History>(std::move(columns));
     return kept;
 }
@@ -111,7 +98,7 @@ void HistoryStore::sweep(std::uint64_t trace_hash) const {
                 ::close(lock);
             }
         } else if (is_entry(name)) {
-            const auto head = read_head(entry.path());
+            const auto head = read_kept_head(entry.path() / "head");
             if (!head || trace_of_head(*head) != trace_hash)
                 stale.push_back(entry.path());
         }
@@ -157,6 +144,7 @@ Result<void> HistoryDraft::keep(const HistoryKey& key, History::Columns& columns
         if (::rename(folder_.c_str(), entry.c_str()) == 0) {
             kept_ = true;
             folder_ = entry;
+            columns.set_kept_in(entry);
             return {};
         }
         delete_folder(entry);  // one that could not be trusted, or another process's of the same

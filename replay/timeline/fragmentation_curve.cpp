@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "replay/timeline/release_units.h"
 #include "replay/timeline/tree_order.h"
 
@@ -50,7 +51,7 @@ struct FragmentationCurve::Sweep {
     std::uint16_t device_of(const Block& block) const { return history.site(block.site).device; }
 
     struct Level {
-        Node node;
+        HeldNode node;
         std::size_t children = 0;
     };
 
@@ -187,18 +188,18 @@ void FragmentationCurve::Sweep::run(std::size_t first, std::size_t end) {
 
 // The values up to `event` of a run of 64, which there is room for; with its last one its node.
 void FragmentationCurve::Sweep::push(FragmentationCurve& curve, std::size_t end) {
-    for (std::size_t event = curve.held_.pushed(); event < end; ++event) {
+    for (std::size_t event = curve.columns_.held.pushed(); event < end; ++event) {
         const Bytes value = values[event % kRun];
-        curve.held_.add(value);
-        Node& node = levels[0].node;
+        curve.columns_.held.add(value);
+        HeldNode& node = levels[0].node;
         node.min = std::min(node.min, value);
         node.max = std::max(node.max, value);
     }
     if (end % kRun != 0)
         return;
     for (std::size_t level = 0;; ++level) {
-        const Node done = std::exchange(levels[level], {}).node;
-        curve.nodes_.add(done);
+        const HeldNode done = std::exchange(levels[level], {}).node;
+        curve.columns_.nodes.add(done);
         if (level + 1 == levels.size())
             levels.emplace_back();
         Level& above = levels[level + 1];
@@ -217,28 +218,45 @@ FragmentationCurve::~FragmentationCurve() = default;
 Result<std::shared_ptr<FragmentationCurve>> FragmentationCurve::create(
     std::shared_ptr<const History> history) {
     std::shared_ptr<FragmentationCurve> curve(new FragmentationCurve(std::move(history)));
-    TM_ASSIGN(curve->held_, MappedColumn<Bytes>::create("", kMostEvents));
-    TM_ASSIGN(curve->nodes_, MappedColumn<Node>::create("", kMostEvents / (kRun - 4)));
+    TM_ASSIGN(curve->columns_.held, MappedColumn<Bytes>::create("", kMostEvents));
+    TM_ASSIGN(curve->columns_.nodes, MappedColumn<HeldNode>::create("", kMostEvents / (kRun - 4)));
     return curve;
+}
+
+std::shared_ptr<FragmentationCurve> FragmentationCurve::of(std::shared_ptr<const History> history,
+                                                           FragmentationColumns columns) {
+    const std::size_t events = history->counts().events;
+    TM_CHECK(history->complete() && columns.held.size() == events &&
+             columns.nodes.size() == FragmentationColumns::nodes_of(events));
+    std::shared_ptr<FragmentationCurve> curve(new FragmentationCurve(std::move(history)));
+    curve->columns_ = std::move(columns);
+    return curve;
+}
+
+std::size_t FragmentationColumns::nodes_of(std::size_t events) {
+    return TreeOrder::count(events / kRun);
 }
 
 Result<bool> FragmentationCurve::extend(const std::atomic<bool>& cancelled) {
     const bool complete = history_->complete();
     const std::size_t to = history_->counts().events;
+    if (complete && events() == to && !sweep_->was_growing)
+        return true;
     if (!sweep_->begin())
         return false;
     for (std::size_t event = events(); event < to;) {
         const std::size_t stop = std::min(to, (event / kPublished + 1) * kPublished);
-        TM_TRY(held_.make_room(kPublished));
-        TM_TRY(nodes_.make_room(kPublished / kRun * 2));
+        TM_TRY(columns_.held.make_room(kPublished));
+        TM_TRY(columns_.nodes.make_room(kPublished / kRun * 2));
         while (event < stop) {
             const std::size_t end = std::min(stop, (event / kRun + 1) * kRun);
             sweep_->run(event, end);
             sweep_->push(*this, end);
+            swept_ += end - event;
             event = end;
         }
-        nodes_.publish();
-        held_.publish();
+        columns_.nodes.publish();
+        columns_.held.publish();
         if (cancelled)
             return true;
     }
@@ -251,7 +269,7 @@ Result<bool> FragmentationCurve::extend(const std::atomic<bool>& cancelled) {
 
 Bytes FragmentationCurve::fragmentation(EventIndex event) const {
     const SeriesValues values = history_->values(event);
-    const Bytes held = held_[event];
+    const Bytes held = columns_.held[event];
     return held - std::min(held, values[Series::active]);
 }
 
@@ -267,15 +285,15 @@ void FragmentationCurve::columns(std::span<const SeriesColumn> of,
 
 // Of the events [begin, end), with what held before them.
 HeldColumn FragmentationCurve::column(std::size_t begin, std::size_t end) const {
-    const Bytes before = begin > 0 ? held_[begin - 1] : 0;
-    HeldColumn column{before, before, end > begin ? held_[end - 1] : before};
+    const Bytes before = begin > 0 ? columns_.held[begin - 1] : 0;
+    HeldColumn column{before, before, end > begin ? columns_.held[end - 1] : before};
     const auto take = [&column](Bytes min, Bytes max) {
         column.min = std::min(column.min, min);
         column.max = std::max(column.max, max);
     };
     const auto part = [&](std::size_t from, std::size_t to) {
         for (std::size_t event = from; event < to; ++event)
-            take(held_[event], held_[event]);
+            take(columns_.held[event], columns_.held[event]);
     };
     const std::size_t first_whole = (begin + kRun - 1) / kRun;
     const std::size_t end_whole = end / kRun;
@@ -285,7 +303,7 @@ HeldColumn FragmentationCurve::column(std::size_t begin, std::size_t end) const 
     }
     part(begin, first_whole * kRun);
     TreeOrder::cover(first_whole, end_whole, [&](std::size_t level, std::size_t index) {
-        const Node& node = nodes_[TreeOrder::position(level, index)];
+        const HeldNode& node = columns_.nodes[TreeOrder::position(level, index)];
         take(node.min, node.max);
     });
     part(end_whole * kRun, end);

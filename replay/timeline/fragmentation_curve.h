@@ -6,7 +6,8 @@
 // Made by one sweep over the events, some 50 ns each on one core (250 where every allocation is a
 // segment of its own), and swept on where a history grows. Its columns lie in files without names,
 // 8.3 bytes an event; beyond them it has what lives: some 100 bytes for each segment, 8 for each
-// page that was ever taken in part.
+// page that was ever taken in part. That of a history that is kept beside its trace is kept with it
+// (replay/scenario/kept_fragmentation.h) and not swept again.
 //
 // One thread extends it while any number of others read what is known so far.
 #pragma once
@@ -30,11 +31,30 @@ struct HeldColumn {
     friend bool operator==(const HeldColumn&, const HeldColumn&) = default;
 };
 
+// The least and most that was held in 64 events, or 16 such nodes.
+struct HeldNode {
+    Bytes min = ~Bytes{0};
+    Bytes max = 0;
+};
+
+// What a curve consists of, as it is kept.
+struct FragmentationColumns {
+    MappedColumn<Bytes> held;      // by event
+    MappedColumn<HeldNode> nodes;  // in TreeOrder
+
+    // So many nodes a whole curve of so many events has. O(log events).
+    static std::size_t nodes_of(std::size_t events);
+};
+
 class FragmentationCurve {
   public:
     // Knows nothing yet. Errors: io.
     static Result<std::shared_ptr<FragmentationCurve>> create(
         std::shared_ptr<const History> history);
+
+    // A whole one of a complete history: nothing is swept. The columns are as long as it is.
+    static std::shared_ptr<FragmentationCurve> of(std::shared_ptr<const History> history,
+                                                  FragmentationColumns columns);
 
     FragmentationCurve(const FragmentationCurve&) = delete;
     FragmentationCurve& operator=(const FragmentationCurve&) = delete;
@@ -46,10 +66,13 @@ class FragmentationCurve {
     Result<bool> extend(const std::atomic<bool>& cancelled);
 
     // So many events are known, from the first on.
-    std::size_t events() const { return held_.size(); }
+    std::size_t events() const { return columns_.held.size(); }
+
+    // So many of them it has swept itself. For who extends it.
+    std::size_t swept() const { return swept_; }
 
     // What could not go back after the event; event < events(). O(1).
-    Bytes held(EventIndex event) const { return held_[event]; }
+    Bytes held(EventIndex event) const { return columns_.held[event]; }
 
     // Of that, what no block takes: History says how much blocks do. O(64).
     Bytes fragmentation(EventIndex event) const;
@@ -58,6 +81,9 @@ class FragmentationCurve {
     // are zero. O(columns * log events), 0.5 to 1.8 ms for 2,000 columns of 10^7 events.
     void columns(std::span<const SeriesColumn> of, std::span<HeldColumn> columns) const;
 
+    // What it consists of: for who keeps it.
+    const FragmentationColumns& all() const { return columns_; }
+
   private:
     struct Sweep;
 
@@ -65,15 +91,10 @@ class FragmentationCurve {
 
     HeldColumn column(std::size_t begin, std::size_t end) const;
 
-    struct Node {
-        Bytes min = ~Bytes{0};
-        Bytes max = 0;
-    };
-
     std::shared_ptr<const History> history_;
-    MappedColumn<Bytes> held_;  // by event
-    MappedColumn<Node> nodes_;  // of runs of 64, in TreeOrder
+    FragmentationColumns columns_;
     std::unique_ptr<Sweep> sweep_;
+    std::size_t swept_ = 0;
 };
 
 }  // namespace tidemark

@@ -45,6 +45,11 @@ bool History::complete() const {
     return columns_->complete.load(std::memory_order_acquire);
 }
 
+const std::string& History::kept_in() const {
+    static const std::string nowhere;
+    return columns_->is_kept.load(std::memory_order_acquire) ? columns_->folder : nowhere;
+}
+
 void History::bring_in(const std::atomic<bool>& cancelled) const {
     constexpr std::size_t kStep = std::size_t{16} << 20U;
 

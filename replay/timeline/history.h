@@ -296,6 +296,10 @@ class History {
     Bytes capacity() const;                             // of all devices together; 0 = unknown
     Bytes limit() const;  // on reserved bytes of each allocator; 0 = none
 
+    // The folder beside the trace that has its columns, and may have what was made of them; "" as
+    // long as they are kept nowhere. O(1).
+    const std::string& kept_in() const;
+
     // The builder's.
     Columns& columns() { return *columns_; }
 

@@ -151,11 +151,19 @@ struct History::Columns {
     std::vector<std::unique_ptr<const HistoryNames>> all_names;  // nobody knows who reads them
     SharedCounts counts;
     std::atomic<bool> complete = false;
+    std::string folder;  // where they are kept; it may be read once `is_kept`
+    std::atomic<bool> is_kept = false;
 
     Columns() { set_names({}); }
 
     // The builder's.
     void set_names(HistoryNames next);
+
+    // The store's, once.
+    void set_kept_in(const std::string& where) {
+        folder = where;
+        is_kept.store(true, std::memory_order_release);
+    }
 
     // Calls `visit(name, column, most)` for each column, `kinds` last; `most` is what it may ever
     // hold. Ends with the first Error that `visit` returns.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/scenario/kept_fragmentation.h"
+
 namespace tidemark::viz {
 
 std::shared_ptr<const FragmentationCurve> FragmentationFollower::look(
@@ -13,6 +15,7 @@ std::shared_ptr<const FragmentationCurve> FragmentationFollower::look(
         swept_ = nullptr;
         shown_ = nullptr;
         failed_ = false;
+        is_settled_ = false;
         history_ = history;
     }
     if (!history_)
@@ -51,7 +54,30 @@ double FragmentationFollower::share() const {
 }
 
 bool FragmentationFollower::lags() const {
-    return !shown_ || shown_ != swept_ || shown_->events() < history_->counts().events;
+    return !shown_ || shown_ != swept_ || shown_->events() < history_->counts().events ||
+           (!is_settled_ && !history_->kept_in().empty());
+}
+
+FragmentationFollower::Sweep FragmentationFollower::sweep(
+    std::shared_ptr<FragmentationCurve> curve, const std::shared_ptr<const History>& history,
+    const Cancelled& cancelled) {
+    using End = Sweep::End;
+    const bool can_be_kept = !history->kept_in().empty();  // then it is complete
+    if (can_be_kept && curve->events() == 0)
+        if (auto kept = open_fragmentation(history, cancelled))
+            return {End::right, std::move(kept), true};
+    const std::size_t before = curve->events();
+    const Result<bool> right = curve->extend(cancelled);
+    if (!right || !*right)
+        return {right ? End::wrong : End::failed, nullptr, false};
+    // It is shown before the next job keeps it.
+    if (!can_be_kept || curve->events() < history->counts().events || curve->events() > before)
+        return {End::right, std::move(curve), false};
+    // Without room for it, or the right to write there, it is swept anew the next time.
+    if (keep_fragmentation(*curve, *history, cancelled))
+        if (auto kept = open_fragmentation(history, cancelled))
+            curve = std::move(kept);  // the files without a name go
+    return {End::right, std::move(curve), true};
 }
 
 void FragmentationFollower::start() {
@@ -63,21 +89,21 @@ void FragmentationFollower::start() {
         }
         swept_ = std::move(*curve);
     }
-    job_.start([curve = swept_](const Cancelled& cancelled) {
-        const Result<bool> right = curve->extend(cancelled);
-        return !right ? Sweep::failed : *right ? Sweep::right : Sweep::wrong;
+    job_.start([curve = swept_, history = history_](const Cancelled& cancelled) {
+        return sweep(curve, history, cancelled);
     });
 }
 
 void FragmentationFollower::take(std::optional<Sweep> sweep) {
     if (!sweep)
         return;
-    if (*sweep == Sweep::right)
-        shown_ = swept_;
-    else if (*sweep == Sweep::wrong)
+    if (sweep->end == Sweep::End::right)
+        shown_ = swept_ = std::move(sweep->curve);
+    else if (sweep->end == Sweep::End::wrong)
         swept_ = nullptr;
     else
         failed_ = true;
+    is_settled_ = is_settled_ || sweep->is_settled;
 }
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
-// FragmentationFollower: the fragmentation of the run that is shown, swept in a job and swept on
-// while its history grows.
+// FragmentationFollower: the fragmentation of the run that is shown: what is kept with its history,
+// else swept in a job, swept on while the history grows, and kept when all of it is known.
 //
 // The screen's thread only.
 #pragma once
@@ -36,8 +36,17 @@ class FragmentationFollower {
     bool failed() const { return failed_; }
 
   private:
-    enum class Sweep : std::uint8_t { right, wrong, failed };
+    // What a job came to. The curve is that of `swept_`, or one of which nothing had to be swept.
+    struct Sweep {
+        enum class End : std::uint8_t { right, wrong, failed };
 
+        End end = End::right;
+        std::shared_ptr<FragmentationCurve> curve;
+        bool is_settled = false;  // it is kept, or can't be
+    };
+
+    static Sweep sweep(std::shared_ptr<FragmentationCurve> curve,
+                       const std::shared_ptr<const History>& history, const Cancelled& cancelled);
     void start();
     void take(std::optional<Sweep> sweep);
     bool lags() const;
@@ -50,7 +59,8 @@ class FragmentationFollower {
     std::size_t known_ = 0;  // events, when columns_ were made
     std::size_t request_ = 0;
     bool failed_ = false;
-    Job<Sweep> job_;  // the last member: its end comes before that of what it works on
+    bool is_settled_ = false;  // nothing is to be kept any more
+    Job<Sweep> job_;           // the last member: its end comes before that of what it works on
 };
 
 }  // namespace tidemark::viz

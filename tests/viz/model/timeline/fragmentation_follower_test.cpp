@@ -1,11 +1,16 @@
 // The curve that is shown: after the first sweep, and while its history grows.
 #include "viz/model/timeline/fragmentation_follower.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <thread>
 
 #include <catch2/catch.hpp>
 
+#include "replay/scenario/record_history.h"
 #include "tests/support/small_history.h"
+#include "traces/open.h"
 #include "viz/model/timeline/timeline_columns.h"
 
 using namespace tidemark;
@@ -69,4 +74,38 @@ TEST_CASE("a picture waits for it, also where a sweep was wrong", "[viz][fragmen
     CHECK(idle.fragmentation == 1_MiB);
     CHECK(idle_of(history->values(2), nullptr, 2).cached == 19_MiB);
     CHECK_FALSE(idle_of(history->values(2), nullptr, 2).fragmentation);
+}
+
+TEST_CASE("fragmentation is kept with a history, and taken from there", "[viz][fragmentation]") {
+    namespace fs = std::filesystem;
+    std::string folder = (fs::temp_directory_path() / "tidemark-follower-XXXXXX").string();
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    const std::string path = folder + "/run.tmk";
+    REQUIRE(import_trace("generate:mix:events=20000", path));
+    const auto record = [&path] {
+        const auto trace = open_trace(path);
+        REQUIRE(trace);
+        auto recorded = record_history(**trace, {.trace = path, .policy = "torch"});
+        REQUIRE(recorded);
+        return recorded->history;
+    };
+    const auto history = record();
+    FragmentationFollower follower;
+    const auto swept = look_until(follower, history, 20000);
+    CHECK(follower.look(history, true));  // waits until it is kept
+    CHECK_FALSE(follower.busy());
+    const fs::path head = fs::path(history->kept_in()) / "held-head";
+    REQUIRE(fs::exists(head));
+    const fs::path link = folder + "/link";
+    fs::create_hard_link(head, link);
+
+    const auto again = record();
+    FragmentationFollower second;
+    const auto taken = second.look(again, true);
+    REQUIRE(taken);
+    CHECK(taken->swept() == 0);
+    CHECK(fs::equivalent(head, link));  // nothing was kept anew
+    for (EventIndex event = 0; event < 20000; ++event)
+        REQUIRE(taken->held(event) == swept->held(event));
+    fs::remove_all(folder);
 }
