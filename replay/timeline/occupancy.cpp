@@ -1,10 +1,13 @@
 // Drawing blocks into cells: areas by splats, kinds by asking which block covers most of a cell.
+// A few columns at a time, so that what is needed on the way is small beside the cells: a strip of
+// columns is a thread's, and no two have cells in common.
 #include "replay/timeline/occupancy.h"
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
+#include "replay/timeline/cell_kinds.h"
+#include "replay/timeline/column_edge.h"
 #include "replay/timeline/slices.h"
 #include "replay/timeline/splat.h"
 #include "replay/timeline/view_homes.h"
@@ -12,13 +15,13 @@
 namespace tidemark {
 namespace {
 
-// A rectangle in the fixed-point coordinates of a Splat.
-struct Patch {
-    std::uint32_t left = 0;
-    std::uint32_t right = 0;
-    std::uint32_t bottom = 0;
-    std::uint32_t top = 0;
-};
+// Adds what of a rectangle lies in a strip to the strip's splat: a cell has the same as of all.
+void add_within(Splat& splat, const ColumnStrip& strip, const CellPatch& patch) {
+    const std::uint32_t begin = strip.begin * Splat::kAcross;
+    const std::uint32_t end = strip.end * Splat::kAcross;
+    splat.add(std::clamp(patch.left, begin, end) - begin,
+              std::clamp(patch.right, begin, end) - begin, patch.bottom, patch.top);
+}
 
 // Positions and offsets in fixed-point coordinates.
 class Grid {
@@ -55,113 +58,31 @@ class Grid {
     double up_;
 };
 
-// Which kind takes most of each cell: the kind of the block that covers most of it. A block that
-// covers little of many cells is asked for in a part of them only, by lot, so that a cell costs the
-// same however many small blocks are in it. Column by column, as a Splat.
-class Kinds {
-  public:
-    Kinds(std::uint32_t columns, std::uint32_t rows)
-        : rows_(rows), best_(std::size_t{columns} * rows) {}
-
-    void add(const Patch& patch, std::uint32_t lot, std::uint32_t kind) {
-        if (patch.left >= patch.right || patch.bottom >= patch.top)
-            return;
-        Strip across[3];
-        Strip up[3];
-        const std::size_t columns = strips(patch.left, patch.right, Splat::kAcrossBits, across);
-        const std::size_t rows = strips(patch.bottom, patch.top, Splat::kUpBits, up);
-        offer(std::size_t{across[0].begin} * rows_ + up[0].begin, kSeen | kind);
-        for (std::size_t i = 0; i < columns; ++i)
-            for (std::size_t k = 0; k < rows; ++k)
-                fill(across[i], up[k], lot + static_cast<std::uint32_t>(i * 3 + k), kind);
-    }
-
-    void add(const Kinds& other) {
-        for (std::size_t i = 0; i < best_.size(); ++i)
-            offer(i, other.best_[i]);
-    }
-
-    // 0: nobody was asked for.
-    std::uint32_t at(std::uint32_t column, std::uint32_t row) const {
-        return best_[std::size_t{column} * rows_ + row] & (kSeen | 0xffffU);
-    }
-
-    static constexpr std::uint32_t kWaiting = 0x100;
-    static constexpr unsigned kShade = 9;  // two bits from here
-    static constexpr std::uint32_t kSeen = 0x8000;
-
-  private:
-    // Cells [begin, end) that are covered alike.
-    struct Strip {
-        std::uint32_t begin;
-        std::uint32_t end;
-        std::uint32_t covered;
-    };
-
-    static std::size_t strips(std::uint32_t from, std::uint32_t to, unsigned bits, Strip* strip) {
-        const std::uint32_t cell = 1U << bits;
-        const std::uint32_t first = from >> bits;
-        const std::uint32_t last = (to - 1) >> bits;
-        if (first == last) {
-            strip[0] = {first, first + 1, to - from};
-            return 1;
-        }
-        strip[0] = {first, first + 1, cell - (from & (cell - 1))};
-        if (last == first + 1) {
-            strip[1] = {last, last + 1, to - (last << bits)};
-            return 2;
-        }
-        strip[1] = {first + 1, last, cell};
-        strip[2] = {last, last + 1, to - (last << bits)};
-        return 3;
-    }
-
-    void fill(const Strip& across, const Strip& up, std::uint32_t lot, std::uint32_t kind) {
-        constexpr std::uint32_t kLittle = Splat::kFull / 16;
-        std::uint32_t covered = across.covered * up.covered;
-        if (covered < kLittle) {
-            if (hash(lot) % kLittle >= covered)
-                return;
-            covered = kLittle;
-        }
-        const std::uint32_t offered =
-            (covered >> (Splat::kAcrossBits + Splat::kUpBits - 15)) << 16 | kSeen | kind;
-        for (std::uint32_t column = across.begin; column < across.end; ++column)
-            for (std::uint32_t row = up.begin; row < up.end; ++row)
-                offer(std::size_t{column} * rows_ + row, offered);
-    }
-
-    void offer(std::size_t cell, std::uint32_t offered) {
-        best_[cell] = std::max(best_[cell], offered);
-    }
-
-    static std::uint32_t hash(std::uint32_t value) {
-        value = (value ^ (value >> 16U)) * 0x7feb352dU;
-        value = (value ^ (value >> 15U)) * 0x846ca68bU;
-        return value ^ (value >> 16U);
-    }
-
-    std::uint32_t rows_;
-    std::vector<std::uint32_t> best_;  // cover << 16 | kSeen | shade | kWaiting | kind: the
-                                       // largest wins
+// What all strips have in common.
+struct Drawing {
+    const History& history;
+    const AddressLayout& layout;
+    const BlockClasses& classes;
+    const OccupancyFrame& frame;
+    const OccupancyOptions& options;
+    const std::vector<ViewedPart>& viewed;
 };
 
-// What one thread draws.
+// Draws the blocks of a strip.
 class BlockPainter {
   public:
-    BlockPainter(const History& history, const AddressLayout& layout, const BlockClasses& classes,
-                 const OccupancyFrame& frame, const OccupancyOptions& options,
-                 const std::vector<ViewedPart>& viewed)
-        : history_(history),
-          layout_(layout),
-          classes_(classes),
-          frame_(frame),
-          viewed_(viewed),
-          options_(options),
-          grid_(frame),
-          end_(history.end(frame.unit)),
-          areas(frame.columns, frame.rows),
-          kinds(frame.columns, frame.rows) {}
+    BlockPainter(const Drawing& drawing, const ColumnStrip& strip)
+        : history_(drawing.history),
+          layout_(drawing.layout),
+          classes_(drawing.classes),
+          frame_(drawing.frame),
+          viewed_(drawing.viewed),
+          options_(drawing.options),
+          strip_(strip),
+          grid_(frame_),
+          end_(history_.end(frame_.unit)),
+          areas(strip.columns(), frame_.rows),
+          kinds(strip, frame_.rows) {}
 
     void draw(BlockIndex index) {
         const Block block = history_.block(index);
@@ -175,7 +96,7 @@ class BlockPainter {
         const std::uint16_t device = history_.site(block.site).device;
         const bool shows = !options_.shows || options_.shows(block);
         const std::uint32_t kind = (shows ? classes_.of(block) : kHiddenKind) |
-                                   std::uint32_t{shade_of(index)} << Kinds::kShade;
+                                   std::uint32_t{shade_of(index)} << CellKinds::kShade;
         counts_ = draw_viewed({index, left, freed, right, kind}, block, device);
         if (holds(last_, device, block)) {
             draw(left, freed, right, last_.offset + (block.address - last_.range.begin), block.size,
@@ -233,10 +154,10 @@ class BlockPainter {
             return;
         const std::uint32_t bottom = grid_.y(offset);
         const std::uint32_t top = grid_.y(offset + length);
-        areas.add(std::max(left, counts_), std::max(right, counts_), bottom, top);
+        add_within(areas, strip_, {std::max(left, counts_), std::max(right, counts_), bottom, top});
         const std::uint32_t lot = index * 0x9e3779b9U;
         kinds.add({left, freed, bottom, top}, lot, kind);
-        kinds.add({freed, right, bottom, top}, lot + 16, kind | Kinds::kWaiting);
+        kinds.add({freed, right, bottom, top}, lot + 16, kind | CellKinds::kWaiting);
     }
 
     const History& history_;
@@ -245,6 +166,7 @@ class BlockPainter {
     const OccupancyFrame& frame_;
     const std::vector<ViewedPart>& viewed_;
     const OccupancyOptions& options_;
+    ColumnStrip strip_;
     Grid grid_;
     Position end_;
     std::uint32_t counts_ = 0;  // from here on a block counts where it is drawn
@@ -252,7 +174,7 @@ class BlockPainter {
 
   public:
     Splat areas;
-    Kinds kinds;
+    CellKinds kinds;
 };
 
 class OccupancyArtist {
@@ -282,11 +204,29 @@ class OccupancyArtist {
     }
 
   private:
+    // What a strip shows: blocks that are there when it begins, and those that are born in it.
+    struct Shown {
+        std::vector<BlockIndex> older;
+        BlockIndex begin = 0;
+        BlockIndex end = 0;
+
+        std::size_t count() const { return older.size() + (end - begin); }
+
+        BlockIndex operator[](std::size_t i) const {
+            return i < older.size() ? older[i]
+                                    : static_cast<BlockIndex>(begin + (i - older.size()));
+        }
+    };
+
+    std::vector<ColumnStrip> strips(std::size_t visits) const;
+    Shown shown_in(const ColumnStrip& strip) const;
     bool draw_blocks();
-    void keep_blocks(BlockPainter& painter);
+    void keep_blocks(const ColumnStrip& strip, BlockPainter& painter);
+    void settle_kinds();
     void draw_segments();
+    void draw_segments(const ColumnStrip& strip);
     template <class Keep>
-    void for_each_cell(Keep&& keep);
+    void for_each_cell(const ColumnStrip& strip, Keep&& keep);
 
     const History& history_;
     const AddressLayout& layout_;
@@ -296,60 +236,76 @@ class OccupancyArtist {
     OccupancyHeatmap heatmap_;
 };
 
-bool OccupancyArtist::draw_blocks() {
+// Strips of all columns, so many that each is small, but each block or segment that is looked at in
+// every strip has its price: `visits` of them in each.
+std::vector<ColumnStrip> OccupancyArtist::strips(std::size_t visits) const {
+    constexpr std::size_t kCells = 1U << 19U;   // of a strip
+    constexpr std::size_t kVisits = 1U << 21U;  // 0.05 s
     const OccupancyFrame& frame = heatmap_.frame;
-    const EventIndex first = history_.event_from(frame.unit, frame.begin);
-    const EventIndex beyond = history_.event_from(frame.unit, frame.end);
-    std::vector<BlockIndex> older;  // that were there when the heatmap begins
-    if (first > 0 && counts_.events > 0)
-        history_.for_each_live(first - 1, [&older](BlockIndex block) { older.push_back(block); });
-    const BlockIndex begin = history_.born_before(first);
-    const BlockIndex end = std::max(begin, history_.born_before(beyond));
-    const std::size_t count = older.size() + (end - begin);
+    const std::size_t wanted = std::size_t{frame.columns} * frame.rows / kCells + 1;
+    const std::size_t most = kVisits / std::max<std::size_t>(visits, 1) + 1;
+    const auto count =
+        static_cast<std::uint32_t>(std::min({wanted, most, std::size_t{frame.columns}}));
+    std::vector<ColumnStrip> strips(count);
+    for (std::uint32_t i = 0; i < count; ++i)
+        strips[i] = {frame.columns * i / count, frame.columns * (i + 1) / count};
+    return strips;
+}
 
-    constexpr std::size_t kPays = 1U << 19U;  // adding up two grids has its price
-    const unsigned threads = threads_for(count, kPays, options_.threads);
-    const std::vector<ViewedPart> viewed = viewed_parts(history_, counts_);
-    std::vector<std::optional<BlockPainter>> painters(threads);
-    std::atomic<std::size_t> done = 0;
-    const auto draw = [&](unsigned thread, std::size_t from, std::size_t to) {
-        std::optional<BlockPainter>& painter = painters[thread];
-        if (!painter)
-            painter.emplace(history_, layout_, classes_, frame, options_, viewed);
-        for (std::size_t i = from; i < to; ++i)
-            painter->draw(i < older.size() ? older[i]
-                                           : static_cast<BlockIndex>(begin + (i - older.size())));
-        const std::size_t so_far = done.fetch_add(to - from) + (to - from);
-        if (thread == 0 && options_.progress)
-            options_.progress(static_cast<double>(so_far) / static_cast<double>(count));
+// With a column more at each side: where a block begins is rounded.
+OccupancyArtist::Shown OccupancyArtist::shown_in(const ColumnStrip& strip) const {
+    const OccupancyFrame& frame = heatmap_.frame;
+    const auto first_from = [&](std::uint32_t column) {
+        const Position edge = column_edge(frame.begin, frame.end, column, frame.columns);
+        return history_.event_from(frame.unit, edge);
     };
-    const bool complete = in_slices(count, threads, options_.cancel, draw);
-    BlockPainter* all = nullptr;
-    for (std::optional<BlockPainter>& painter : painters) {
-        if (!painter)
-            continue;
-        if (all != nullptr) {
-            all->areas.add(painter->areas);
-            all->kinds.add(painter->kinds);
-            painter.reset();
-        } else {
-            all = &*painter;
+    const EventIndex first = first_from(strip.begin > 0 ? strip.begin - 1 : 0);
+    const EventIndex beyond = first_from(std::min(strip.end + 1, frame.columns));
+    Shown shown;
+    if (first > 0 && counts_.events > 0)
+        history_.for_each_live(first - 1, [&](BlockIndex block) { shown.older.push_back(block); });
+    shown.begin = history_.born_before(first);
+    shown.end = std::max(shown.begin, history_.born_before(beyond));
+    return shown;
+}
+
+bool OccupancyArtist::draw_blocks() {
+    constexpr std::size_t kPays = 1U << 17U;    // blocks, for a thread
+    constexpr std::size_t kAtOnce = 1U << 14U;  // between two looks at `cancel`
+    const OccupancyFrame& frame = heatmap_.frame;
+    const Shown whole = shown_in({0, frame.columns});
+    const unsigned threads = threads_for(whole.count(), kPays, options_.threads);
+    const std::vector<ViewedPart> viewed = viewed_parts(history_, counts_);
+    const Drawing drawing{history_, layout_, classes_, frame, options_, viewed};
+    const std::vector<ColumnStrip> all = strips(whole.older.size());
+    std::atomic<std::uint32_t> done = 0;  // columns
+    const bool complete = parallel_for(all.size(), threads, [&](std::size_t i, unsigned thread) {
+        BlockPainter painter(drawing, all[i]);
+        const Shown shown = shown_in(all[i]);
+        bool goes_on = true;
+        for (std::size_t at = 0; at < shown.count() && goes_on; ++at) {
+            painter.draw(shown[at]);
+            goes_on = at % kAtOnce != 0 || options_.cancel == nullptr || !options_.cancel->load();
         }
-    }
-    if (all != nullptr)
-        keep_blocks(*all);
+        keep_blocks(all[i], painter);
+        const std::uint32_t so_far = done.fetch_add(all[i].columns()) + all[i].columns();
+        if (thread == 0 && options_.progress)
+            options_.progress(static_cast<double>(so_far) / frame.columns);
+        return goes_on;
+    });
+    settle_kinds();
     return complete;
 }
 
-// Visits cells in squares: they lie column by column here and row by row there.
+// Visits a strip's cells in squares: they lie column by column here and row by row there.
 template <class Keep>
-void OccupancyArtist::for_each_cell(Keep&& keep) {
+void OccupancyArtist::for_each_cell(const ColumnStrip& strip, Keep&& keep) {
     constexpr std::uint32_t kSquare = 32;
     const OccupancyFrame& frame = heatmap_.frame;
-    for (std::uint32_t left = 0; left < frame.columns; left += kSquare)
+    for (std::uint32_t left = strip.begin; left < strip.end; left += kSquare)
         for (std::uint32_t bottom = 0; bottom < frame.rows; bottom += kSquare)
             for (std::uint32_t row = bottom; row < std::min(bottom + kSquare, frame.rows); ++row)
-                for (std::uint32_t column = left; column < std::min(left + kSquare, frame.columns);
+                for (std::uint32_t column = left; column < std::min(left + kSquare, strip.end);
                      ++column)
                     keep(column, row, heatmap_.cells[std::size_t{row} * frame.columns + column]);
 }
@@ -359,24 +315,42 @@ std::uint8_t share_of(std::uint32_t area) {
     return static_cast<std::uint8_t>((inside * 255 + Splat::kFull / 2) / Splat::kFull);
 }
 
-void OccupancyArtist::keep_blocks(BlockPainter& painter) {
+constexpr std::uint8_t kNobodyWon = 0x80;  // OccupancyCell::flags, until settle_kinds()
+
+void OccupancyArtist::keep_blocks(const ColumnStrip& strip, BlockPainter& painter) {
     painter.areas.finish();
-    for_each_cell([&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
-        const std::uint32_t area = painter.areas.at(column, row);
-        std::uint32_t kind = painter.kinds.at(column, row);
+    for_each_cell(strip, [&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
+        const std::uint32_t area = painter.areas.at(column - strip.begin, row);
+        const std::uint32_t kind = painter.kinds.at(column, row);
         if (area == 0 && kind == 0)
             return;
         cell.taken = std::max<std::uint8_t>(1, share_of(area));
-        if (kind == 0 && column > 0)  // nobody won the lot: as the one before
-            kind = (&cell)[-1].kind;
         cell.kind = static_cast<std::uint8_t>(kind & 0xffU);
-        const std::uint32_t shade = (kind >> Kinds::kShade & 3U) << kShadeBits;
-        const std::uint32_t waits = (kind & Kinds::kWaiting) != 0 ? kWaitingCell : 0U;
-        cell.flags = static_cast<std::uint8_t>(shade | waits);
+        const std::uint32_t shade = (kind >> CellKinds::kShade & 3U) << kShadeBits;
+        const std::uint32_t waits = (kind & CellKinds::kWaiting) != 0 ? kWaitingCell : 0U;
+        cell.flags = static_cast<std::uint8_t>(kind == 0 ? kNobodyWon : shade | waits);
     });
 }
 
+// A cell in which nobody won the lot is as the one before.
+void OccupancyArtist::settle_kinds() {
+    const std::uint32_t columns = heatmap_.frame.columns;
+    for (std::size_t i = 0; i < heatmap_.cells.size(); ++i) {
+        OccupancyCell& cell = heatmap_.cells[i];
+        if ((cell.flags & kNobodyWon) == 0)
+            continue;
+        cell.flags = 0;
+        if (i % columns != 0)
+            cell.kind = heatmap_.cells[i - 1].kind;
+    }
+}
+
 void OccupancyArtist::draw_segments() {
+    for (const ColumnStrip& strip : strips(counts_.segments))
+        draw_segments(strip);
+}
+
+void OccupancyArtist::draw_segments(const ColumnStrip& strip) {
     const OccupancyFrame& frame = heatmap_.frame;
     const Grid grid(frame);
     const Position end = history_.end(frame.unit);
@@ -386,11 +360,11 @@ void OccupancyArtist::draw_segments() {
             grid.x(segment.died == kNever ? end : history_.position(frame.unit, segment.died));
         layout_.for_each_stretch(
             segment.device, {segment.begin, segment.size}, [&](Bytes offset, Bytes length) {
-                splat.add(left, right, grid.y(offset), grid.y(offset + length));
+                add_within(splat, strip, {left, right, grid.y(offset), grid.y(offset + length)});
             });
     };
     bool reserves = false;
-    Splat areas(frame.columns, frame.rows);
+    Splat areas(strip.columns(), frame.rows);
     for (std::size_t i = 0; i < counts_.segments; ++i) {
         const Segment segment = history_.segment(static_cast<SegmentIndex>(i));
         if (segment.kind == SegmentKind::reservation)
@@ -399,8 +373,8 @@ void OccupancyArtist::draw_segments() {
             add(areas, segment);
     }
     areas.finish();
-    for_each_cell([&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
-        cell.memory = share_of(areas.at(column, row));
+    for_each_cell(strip, [&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
+        cell.memory = share_of(areas.at(column - strip.begin, row));
     });
     if (!reserves)
         return;
@@ -411,8 +385,8 @@ void OccupancyArtist::draw_segments() {
             add(areas, segment);
     }
     areas.finish();
-    for_each_cell([&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
-        if (areas.at(column, row) != 0)
+    for_each_cell(strip, [&](std::uint32_t column, std::uint32_t row, OccupancyCell& cell) {
+        if (areas.at(column - strip.begin, row) != 0)
             cell.flags |= kReservedCell;
     });
 }

@@ -3,7 +3,7 @@
 // the grid makes areas of them. Whole numbers that may wrap on the way, so nothing drifts.
 //
 // Coordinates are fixed-point: so many kAcross (kUp) to a cell. Column by column in memory: what
-// happens at about the same time lies close together. One thread; grids of several can be added.
+// happens at about the same time lies close together. One thread.
 #pragma once
 
 #include <algorithm>
@@ -39,12 +39,6 @@ class Splat {
         add_column(from.cell + 1, from.second, low, high);
         add_column(to.cell, 0U - to.first, low, high);
         add_column(to.cell + 1, 0U - to.second, low, high);
-    }
-
-    // The sum of both. O(cells).
-    void add(const Splat& other) {
-        for (std::size_t i = 0; i < cells_.size(); ++i)
-            cells_[i] += other.cells_[i];
     }
 
     // Makes areas of corners, once, when all is added; from then on at() may be asked. O(cells).
