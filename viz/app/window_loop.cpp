@@ -11,6 +11,7 @@
 
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
+#include "replay/cli_support/trace_files.h"
 #include "viz/app/state_log.h"
 #include "viz/app/window.h"
 #include "viz/headless/png.h"
@@ -101,11 +102,7 @@ class WindowProgram {
   private:
     ShellHost host() {
         ShellHost host;
-        host.open = [this](const std::string& path) {
-            LoadRequest request = command_.load;
-            request.files = {path};
-            loader_.add(std::move(request));
-        };
+        host.open = [this](const std::vector<std::string>& paths) { return open(paths); };
         host.cancel_loading = [this] { loader_.cancel(); };
         host.advise = [this](std::size_t run) { loader_.advise(run); };
         host.replay = [this](std::size_t run, const std::string& policy) {
@@ -125,6 +122,13 @@ class WindowProgram {
         };
         host.quit = [this] { window_->close(); };
         return host;
+    }
+
+    Result<void> open(const std::vector<std::string>& paths) {
+        LoadRequest request = command_.load;
+        TM_ASSIGN(request.files, expand_traces(paths));
+        loader_.add(std::move(request));
+        return {};
     }
 
     double now() const { return static_cast<double>(clock_.elapsed()) * 1e-9; }

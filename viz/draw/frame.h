@@ -21,7 +21,9 @@ struct Frame {
     const BlockSearch& search;  // of the selection's filter in the shown run
     Canvas canvas;              // theme, fonts and scale; drawing into the window at hand
     Box area;                   // where to draw, in pixels
-    bool still = false;  // a picture for a file: no mouse, nothing animated, jobs are waited for
+    bool still = false;    // a picture for a file: no mouse, nothing animated, jobs are waited for
+    bool replays = false;  // a replay can be asked for: Selection::wanted_policy
+    bool opens = false;    // files can be opened: Selection::wants_file
 
     // The run that is shown; there is one.
     const ViewedRun& run() const { return session.runs[selection.run]; }

@@ -22,54 +22,6 @@ constexpr std::int64_t kFarStep = 100;     // events
 constexpr double kAskProgramsEvery = 0.9;  // seconds
 constexpr Position kMarkReach = 100;       // a mark is hit within such a part of the window
 
-std::size_t index_of(std::string_view name) {
-    const auto views = all_views();
-    return static_cast<std::size_t>(
-        std::find_if(views.begin(), views.end(),
-                     [name](const ViewInfo& info) { return info.name == name; }) -
-        views.begin());
-}
-
-void zoom(ShellParts& parts, double factor) {
-    const Window& window = parts.camera.window();
-    parts.camera.zoom(factor, parts.selection.hover.value_or(window.begin + window.length() / 2));
-}
-
-void step(ShellParts& parts, std::int64_t by) {
-    if (!step_events(parts.session, parts.camera, parts.selection, by))
-        return parts.say("This run has no events to step through.");
-    const auto& cursor = parts.selection.cursor;
-    const ViewedRun& run = *parts.run();
-    const auto event = event_at(*run.history, parts.camera.unit(), *cursor);
-    if (event)
-        parts.say(moment_text(*run.history, *event));
-}
-
-template <ViewLocation::Landmark landmark>
-void go_to_landmark(ShellParts& parts) {
-    ViewLocation location;
-    location.landmark = landmark;
-    const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
-    const auto* const what =
-        landmark == ViewLocation::Landmark::peak ? "The peak is" : "Memory is out";
-    parts.say(gone ? fmt::format("{} at {}", what,
-                                 position_text(parts.camera.unit(), *parts.selection.cursor))
-                   : to_text(gone.error()));
-}
-
-void go_to_stop(ShellParts& parts, bool forward) {
-    const auto stop = next_stop(parts.session, parts.camera, parts.selection, forward);
-    if (!stop)
-        return parts.say(forward ? "No finding or mark after this."
-                                 : "No finding or mark before this.");
-    parts.camera.settle(parts.selection.user_state());
-    put_cursor(parts.camera, parts.selection, stop->position);
-    if (stop->block != kNoBlock)
-        parts.selection.block = stop->block;
-    parts.camera.settle(parts.selection.user_state());
-    parts.say(stop->what);
-}
-
 void set_mark(ShellParts& parts) {
     const auto at = parts.selection.looked_at();
     if (!at)
@@ -154,7 +106,8 @@ void toggle_split(ShellParts& parts) {
         return;
     }
     const std::vector<std::size_t> views = views_in(Pane::main);
-    for (const std::size_t other : {index_of("address-map"), index_of("timeline")}) {
+    for (const std::string_view name : {"address-map", "timeline"}) {
+        const std::size_t other = *find_view(name);
         const bool is_there = std::find(views.begin(), views.end(), other) != views.end();
         if (!is_there || (!parts.main.empty() && parts.main.front() == other))
             continue;
@@ -186,7 +139,8 @@ void next_panel(ShellParts& parts, std::ptrdiff_t by) {
 void next_run(ShellParts& parts) {
     const std::size_t count = parts.session.runs.size();
     if (count < 2)
-        return parts.say("There is one run only: --policy A --policy B makes two.");
+        return parts.say(
+            "There is one run only: Shift-U replays it under another policy, Ctrl-O opens a file.");
     parts.selection.run = (parts.selection.run + 1) % count;
     parts.selection.block.reset();
     parts.say("Blocks and tables are of " + parts.run()->label + ".");
@@ -230,13 +184,6 @@ void toggle_alignment(ShellParts& parts) {
                                  : "Living programs stand side by side from their own starts.");
 }
 
-void zoom_selected(ShellParts& parts) {
-    const auto stretch = selected_stretch(parts.session, parts.camera, parts.selection);
-    if (!stretch)
-        return parts.say("Nothing is selected: Shift-drag measures, a click selects a block.");
-    parts.camera.show(*stretch);
-}
-
 void open_prompt(ShellParts& parts) {
     parts.popup = Popup::prompt;
     parts.prompt.set({});
@@ -249,16 +196,6 @@ void fold_table(ShellParts& parts) {
         parts.splits.has_table = false;
     else
         want_table(parts);
-}
-
-void follow_end(ShellParts& parts) {
-    parts.camera.follow(true);
-    parts.say("Following the end.");
-}
-
-void go_through_history(ShellParts& parts, bool forward) {
-    if (!go_back(parts.session, parts.camera, parts.selection, forward))
-        parts.say(forward ? "Nothing to move forward to." : "Nothing to move back to.");
 }
 
 void switch_axis(ShellParts& parts) {
@@ -298,8 +235,11 @@ constexpr std::array kHandlers = {
     Handler{Action::zoom_selected, zoom_selected},
     Handler{Action::undo, [](ShellParts& parts) { go_through_history(parts, false); }},
     Handler{Action::redo, [](ShellParts& parts) { go_through_history(parts, true); }},
-    Handler{Action::peak, go_to_landmark<ViewLocation::Landmark::peak>},
-    Handler{Action::out_of_memory, go_to_landmark<ViewLocation::Landmark::out_of_memory>},
+    Handler{Action::peak,
+            [](ShellParts& parts) { go_to_landmark(parts, ViewLocation::Landmark::peak); }},
+    Handler{
+        Action::out_of_memory,
+        [](ShellParts& parts) { go_to_landmark(parts, ViewLocation::Landmark::out_of_memory); }},
     Handler{Action::prompt, open_prompt},
     Handler{Action::previous_event, [](ShellParts& parts) { step(parts, -1); }},
     Handler{Action::next_event, [](ShellParts& parts) { step(parts, 1); }},
@@ -323,6 +263,8 @@ constexpr std::array kHandlers = {
     Handler{Action::colours, next_colours},
     Handler{Action::theme, [](ShellParts& parts) { parts.dark = !parts.dark; }},
     Handler{Action::replay_suggested, replay_suggested},
+    Handler{Action::replay_under, choose_policy},
+    Handler{Action::open_file, choose_file},
     Handler{Action::pause, toggle_pause},
     Handler{Action::align, toggle_alignment},
     Handler{Action::copy, copy},
@@ -334,33 +276,6 @@ constexpr std::array kHandlers = {
 };
 
 }  // namespace
-
-void step_to_hit(ShellParts& parts, bool forward) {
-    parts.wanted_hit.reset();
-    const ViewedRun* const run = parts.run();
-    if (run == nullptr || !run->history)
-        return parts.say("This run has no blocks to find.");
-    if (parts.search.hits() == nullptr) {
-        parts.find.takes_focus = true;
-        return parts.say("Nothing is searched for yet: type a tag or function.");
-    }
-    if (!parts.search.hits()->complete()) {
-        parts.wanted_hit = forward;
-        return parts.say("Searching...");
-    }
-    const auto hit = go_to_hit(parts.search, parts.session, parts.camera, parts.selection, forward);
-    if (!hit)
-        return parts.say(run->history->stacks().size() > 1
-                             ? "No block has it: tags, functions and files were looked through."
-                             : "No block has it: no call stacks were recorded, only tags were "
-                               "looked through.");
-    const std::string text =
-        fmt::format("{}: {}", parts.search.text(hit->block),
-                    moment_text(*run->history, run->history->block(hit->block).born));
-    if (!hit->wrapped)
-        return parts.say(text);
-    parts.say(text + (forward ? "; from the first one again" : "; from the last one again"));
-}
 
 void show_view(ShellParts& parts, std::size_t index, bool below) {
     const Pane pane = all_views()[index].pane;
@@ -393,10 +308,14 @@ const std::vector<AttachableProgram>& known_programs(ShellParts& parts) {
 void attach(ShellParts& parts, const AttachableProgram& program) {
     const std::size_t before = parts.session.runs.size();
     parts.host.attach(program);
-    if (parts.session.runs.size() <= before)
-        return;
-    parts.selection.run = before;
+    if (parts.session.runs.size() > before)
+        show_whole_run(parts, before);
+}
+
+void show_whole_run(ShellParts& parts, std::size_t run) {
+    parts.selection.run = run;
     parts.selection.block.reset();
+    parts.selection.used.clear();
     parts.selection.cursor.reset();
     parts.selection.measure.reset();
     parts.camera.fit();

@@ -88,7 +88,10 @@ constexpr std::array kActions = {
            plain(Key::escape)),
     action(Action::replay_suggested, show, "Replay what is suggested",
            "the setting of the first finding that has one, side by side", plain('u')),
+    action(Action::replay_under, show, "Replay under...",
+           "another policy, with its options, to compare with", shift(key('u'))),
 
+    action(Action::open_file, window, "Open...", "a recording, beside what is open", ctrl('o')),
     action(Action::pause, window, "Play or pause",
            "the cursor over the window; a living program's view", plain(Key::space)),
     action(Action::align, window, "By the clock or from the start",

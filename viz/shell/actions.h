@@ -48,6 +48,8 @@ enum class Action : std::uint8_t {
     colours,
     theme,
     replay_suggested,
+    replay_under,
+    open_file,
     pause,
     align,
     copy,

@@ -13,6 +13,7 @@ namespace {
 
 constexpr float kMostChip = 320;  // points
 constexpr float kHeaderGap = 8;
+constexpr float kLeastChips = 200;  // what buttons behind them leave
 
 // "62 %", "failed", or what a living program does.
 std::string state_text(const ViewedRun& run) {
@@ -108,7 +109,8 @@ void draw_chip(ShellParts& parts, Canvas& canvas, const Box& box, std::size_t in
                        is_shown ? theme.text : theme.faint_text);
 }
 
-void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
+// Returns where they end.
+float draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
     const std::size_t count = parts.session.runs.size();
     for (std::size_t i = 0; i < count; ++i) {
         const ViewedRun& run = parts.session.runs[i];
@@ -116,12 +118,51 @@ void draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
         const std::string rest = fmt::format("+{} more (R)", count - i);
         const float kept = i + 1 < count ? canvas.text_width(rest) + canvas.px(kHeaderGap) : 0;
         if (box.left + width + kept > box.right && i > 0) {
-            canvas.text_within(box, rest, canvas.theme().faint_text);
-            return;
+            return box.left + canvas.text_within(box, rest, canvas.theme().faint_text);
         }
         draw_chip(parts, canvas,
                   {box.left, box.top, std::min(box.left + width, box.right), box.bottom}, i);
         box.left += width + canvas.px(4);
+    }
+    return box.left;
+}
+
+// More to look at: buttons behind the chips, where there is room.
+struct HeaderOffer {
+    std::string_view text;
+    Action action;
+};
+
+std::vector<HeaderOffer> header_offers(const ShellParts& parts) {
+    std::vector<HeaderOffer> offers;
+    if (parts.host.open)
+        offers.push_back({"+ Open", Action::open_file});
+    if (parts.host.replay)
+        offers.push_back({"Replay under\u2026", Action::replay_under});
+    return offers;
+}
+
+void draw_chips_and_offers(ShellParts& parts, Canvas& canvas, const Box& box) {
+    const std::vector<HeaderOffer> offers = header_offers(parts);
+    float room = 0;
+    for (const HeaderOffer& offer : offers)
+        room += button_width(canvas, offer.text);
+    const bool has_room = box.width() - room > canvas.px(kLeastChips);
+    float left = draw_chips(
+        parts, canvas, {box.left, box.top, has_room ? box.right - room : box.right, box.bottom});
+    for (const HeaderOffer& offer : offers) {
+        if (!has_room)
+            return;
+        const float width = button_width(canvas, offer.text);
+        const ActionInfo& info = info_of(offer.action);
+        const std::string id(info.title);
+        const Pressed pressed =
+            button(canvas, {left, box.top, left + width, box.bottom}, id.c_str(), offer.text);
+        if (pressed.left)
+            perform(parts, {offer.action, 0});
+        if (pressed.hovered)
+            ImGui::SetTooltip("%s (%s)", std::string(info.about).c_str(), keys_text(info).c_str());
+        left += width;
     }
 }
 
@@ -146,7 +187,7 @@ void draw_header(ShellParts& parts, Canvas& canvas, const Box& box) {
               : inner.right;
     const Box chips{left, inner.top, right, inner.bottom};
     if (finds)
-        draw_chips(parts, canvas, chips);
+        draw_chips_and_offers(parts, canvas, chips);
     else
         canvas.text_within(chips, "Tidemark", theme.faint_text);
 }

@@ -105,8 +105,15 @@ void draw_empty(ShellParts& parts, Canvas& canvas, const Box& box) {
     Column column(canvas, box, 0.18F);
     const Theme& theme = canvas.theme();
     column.heading("Nothing is open");
-    column.text(parts.host.open ? "Drop a recording on this window, or begin with one of these:"
-                                : "Begin with one of these:",
+    if (parts.host.open) {
+        column.text("Open a recording, or drop one on this window; a folder of ranks as well.",
+                    theme.text);
+        column.skip(6);
+        if (column.action("open a file", "Open a recording (Ctrl-O)"))
+            perform(parts, {Action::open_file, 0});
+        column.skip(8);
+    }
+    column.text(parts.host.open ? "Or begin with one of these:" : "Begin with one of these:",
                 theme.text);
     column.skip(6);
     for (const Example& example : kExamples)
@@ -160,7 +167,11 @@ void draw_error(ShellParts& parts, Canvas& canvas, const Box& box) {
     column.skip(10);
     if (parts.session.runs.size() > 1 && column.action("other run", "Show the next run (R)"))
         perform(parts, {Action::next_run, 0});
-    column.text(parts.host.open ? "Or drop another file on this window." : "", theme.faint_text);
+    if (!parts.host.open)
+        return;
+    if (column.action("open another", "Open another file (Ctrl-O)"))
+        perform(parts, {Action::open_file, 0});
+    column.text("Or drop one on this window.", theme.faint_text);
 }
 
 }  // namespace

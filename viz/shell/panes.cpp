@@ -1,9 +1,25 @@
 // Views in panes of their own: each is an ImGui window that clips it and takes its mouse.
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "core/base/text.h"
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {
+namespace {
+
+tl::unexpected<Error> no_view(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const ViewInfo& info : all_views())
+        names.push_back(info.name);
+    const std::string_view near = nearest(name, names);
+    return fail(ErrorCode::not_found, fmt::format("there is no view '{}'", name), "--view",
+                near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                             : fmt::format("did you mean {}?", near));
+}
+
+}  // namespace
 
 std::vector<std::size_t> views_in(Pane pane) {
     std::vector<std::size_t> indexes;
@@ -13,6 +29,30 @@ std::vector<std::size_t> views_in(Pane pane) {
             indexes.push_back(i);
     }
     return indexes;
+}
+
+std::optional<std::size_t> find_view(std::string_view name) {
+    const auto views = all_views();
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        if (views[i].name == name)
+            return i;
+    }
+    return std::nullopt;
+}
+
+Result<void> show_views(ShellParts& parts, std::string_view names) {
+    bool below = false;
+    for (std::size_t begin = 0; begin <= names.size();) {
+        const std::size_t end = std::min(names.find('+', begin), names.size());
+        const std::string_view name = names.substr(begin, end - begin);
+        const auto index = find_view(name);
+        if (!index)
+            return no_view(name);
+        show_view(parts, *index, below);
+        below = below || all_views()[*index].pane == Pane::main;
+        begin = end + 1;
+    }
+    return {};
 }
 
 void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale) {
@@ -32,6 +72,8 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
         canvas.fill(box, canvas.theme().panel);
     Frame frame{parts.session, parts.camera, parts.selection, parts.search,
                 canvas,        box,          parts.still};
+    frame.replays = static_cast<bool>(parts.host.replay);
+    frame.opens = static_cast<bool>(parts.host.open);
     parts.view(view).draw(frame);
     ImGui::EndChild();
 }

@@ -1,4 +1,4 @@
-// What lies over the views for a moment: the menu, the key sheet, the prompt.
+// What lies over the views for a moment: the menu, the key sheet, the prompt, the choosers.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -6,20 +6,22 @@
 #include <fmt/format.h>
 
 #include "viz/draw/table.h"
+#include "viz/shell/popup_window.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr ImGuiWindowFlags kFlags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
-                                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav;
-
 constexpr std::array kGroups = {ActionGroup::navigate, ActionGroup::go, ActionGroup::show,
                                 ActionGroup::window};
 
 bool is_offered(const ShellParts& parts, Action action) {
     switch (action) {
+        case Action::open_file:
+            return static_cast<bool>(parts.host.open);
+        case Action::replay_under:
+            return static_cast<bool>(parts.host.replay);
         case Action::pause:
             return static_cast<bool>(parts.host.pause);
         case Action::align:
@@ -40,29 +42,6 @@ std::vector<const ActionInfo*> actions_of(const ShellParts& parts, ActionGroup g
             actions.push_back(&info);
     }
     return actions;
-}
-
-// A window over the others; a press of the mouse beside it, or Esc, takes it away.
-template <class Content>
-void popup_window(ShellParts& parts, const char* name, const Box& box, float scale,
-                  Content content) {
-    ImGui::SetNextWindowPos({box.left, box.top});
-    ImGui::SetNextWindowSize({box.width(), box.height()});
-    ImGui::SetNextWindowFocus();
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
-    ImGui::Begin(name, nullptr,
-                 kFlags | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollWithMouse);
-    ImGui::PopStyleVar();
-    Canvas canvas = parts.canvas(scale);
-    canvas.fill(box, canvas.theme().panel);
-    canvas.outline(box, canvas.theme().border);
-    content(canvas);
-    ImGui::End();
-    const ImGuiIO& io = ImGui::GetIO();
-    const bool is_beside = (io.MouseClicked[0] || io.MouseClicked[1]) && !box.contains(io.MousePos);
-    // The menu's own button closes it by itself.
-    if (is_beside && !(parts.popup == Popup::menu && io.MousePos.y < box.top))
-        parts.popup = Popup::none;
 }
 
 float menu_row_height(const Canvas& canvas) {
@@ -323,6 +302,12 @@ void draw_popups(ShellParts& parts, float scale) {
         draw_key_sheet(parts, size, scale);
     else if (parts.popup == Popup::prompt)
         draw_prompt(parts, size, scale);
+    else if (parts.popup == Popup::file)
+        draw_file_chooser(parts, size, scale);
+    else if (parts.popup == Popup::replay)
+        draw_replay_chooser(parts, size, scale);
+    else if (parts.popup == Popup::notice)
+        draw_notices(parts, size, scale);
 }
 
 }  // namespace tidemark::viz

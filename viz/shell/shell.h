@@ -41,7 +41,8 @@ struct AttachableProgram {
 
 // What the shell asks of the program around it. What is empty is not offered.
 struct ShellHost {
-    std::function<void(const std::string& path)> open = {};
+    // Adds what is in these files or folders to the session's runs. Errors: nothing is added, why.
+    std::function<Result<void>(const std::vector<std::string>& paths)> open = {};
     std::function<void()> cancel_loading = {};
     std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
     // Replays the run's trace under a policy; gives the run that it becomes.
@@ -61,7 +62,8 @@ struct ShellState {
     std::string side;
     bool has_strip = true;  // above the views
     std::string page;       // "views", or instead of them "empty", "loading", "error"
-    std::string popup;      // "keys", "go", "menu" or empty
+    std::string popup;      // "keys", "go", "menu", "open", "replay", "notice" or empty
+    std::string problem;    // of what was entered there, or what the notice says
     std::string message;    // on the status line
     std::string live;       // of the shown run: "live", "paused", "ended"; empty: it was recorded
     std::string found;      // what the search found, as it stands beside its words

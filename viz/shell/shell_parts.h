@@ -2,7 +2,6 @@
 // Private to viz/shell: others include shell.h.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,35 +11,28 @@
 #include "viz/model/blocks/block_search.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/shell/actions.h"
+#include "viz/shell/file_chooser.h"
 #include "viz/shell/layout.h"
+#include "viz/shell/replay_chooser.h"
 #include "viz/shell/shell.h"
+#include "viz/shell/text_field.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
 
-enum class Popup : std::uint8_t { none, keys, prompt, menu };
+enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice };
+
+// Whether one types into it: no key means anything else then.
+inline bool takes_typing(Popup popup) {
+    return popup == Popup::prompt || popup == Popup::file || popup == Popup::replay;
+}
 
 // What the large area shows when it can't show views.
 enum class Page : std::uint8_t { views, empty, loading, error };
 
-// A line that the user types.
-struct TextField {
-    std::array<char, 256> text{};
-    bool takes_focus = false;  // with the next frame
-    bool has_focus = false;
-    bool entered = false;  // Enter was pressed: taken once the frame's letters are in the text
-
-    std::string_view view() const { return text.data(); }
-
-    void set(std::string_view content) {
-        text.fill(0);
-        content.copy(text.data(), text.size() - 1);
-    }
-};
-
 struct ShellParts {
-    ShellParts(Session& opened, ShellHost around)
-        : session(opened), host(std::move(around)), views(all_views().size()) {}
+    ShellParts(Session& seen, ShellHost around)
+        : session(seen), host(std::move(around)), views(all_views().size()) {}
 
     Session& session;
     ShellHost host;
@@ -69,7 +61,13 @@ struct ShellParts {
     std::optional<bool> wanted_hit;  // once it is found: the next one, or the one before
     TextField prompt;
     std::string prompt_error;
-    float sheet_scrolled = 0;             // pixels of the key sheet
+    FileChooser file_chooser;
+    ReplayChooser replay_chooser;
+    std::vector<std::size_t> opened;  // runs that are being opened
+    bool shows_opened = false;        // the first of them that has begun
+    std::vector<Error> notices;       // why files could not be opened; shown once nothing else is
+    bool shown_notices = false;       // in the last frame
+    float sheet_scrolled = 0;         // pixels of the key sheet
     std::optional<ViewLocation> pending;  // gone to as soon as it is known
 
     std::string message;
@@ -120,17 +118,90 @@ void take_table(ShellParts& parts);
 // Reads the prompt's line and goes there; what is wrong stays beside it.
 void submit_prompt(ShellParts& parts);
 
-// To the next hit or the one before: now, or as soon as the search has found it.
-void step_to_hit(ShellParts& parts, bool forward);
-
 // Brings up the view, beneath the one that is there if `below`.
 void show_view(ShellParts& parts, std::size_t index, bool below);
+
+// The same by its name; "A+B" two main views. Errors (not_found): there is none, with the nearest.
+Result<void> show_views(ShellParts& parts, std::string_view names);
+
+std::optional<std::size_t> find_view(std::string_view name);
 
 // The programs that can be attached, asked for once a second.
 const std::vector<AttachableProgram>& known_programs(ShellParts& parts);
 
 // Attaches the program and shows it.
 void attach(ShellParts& parts, const AttachableProgram& program);
+
+// That run from now on, all of it and nothing selected.
+void show_whole_run(ShellParts& parts, std::size_t run);
+
+// --- moving_actions.cpp: those that go somewhere ----------------------------------------------
+
+void zoom(ShellParts& parts, double factor);
+void zoom_selected(ShellParts& parts);
+void step(ShellParts& parts, std::int64_t by);
+void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark);
+void go_to_stop(ShellParts& parts, bool forward);
+void go_through_history(ShellParts& parts, bool forward);
+void follow_end(ShellParts& parts);
+
+// To the next hit or the one before: now, or as soon as the search has found it.
+void step_to_hit(ShellParts& parts, bool forward);
+
+// --- opening.cpp: files, and other policies for what is open ----------------------------------
+
+// Opens files and folders beside what is open; what can't be is said in a notice.
+void open_paths(ShellParts& parts, const std::vector<std::string>& paths);
+
+// Shows what was opened as soon as it has begun, or says why it could not be.
+void follow_opened(ShellParts& parts);
+
+void choose_file(ShellParts& parts);
+void choose_policy(ShellParts& parts);
+
+// The shown run's trace under another policy, beside it. Unless two runs are compared already, the
+// view of that name shows both.
+void replay_beside(ShellParts& parts, const std::string& policy, std::string_view view);
+
+// --- frame_steps.cpp: before and after the views ----------------------------------------------
+
+// Keys that are pressed, and those that move as long as they are held (seconds since the last
+// frame).
+void take_keys(ShellParts& parts, const ShellInput& input);
+void move_by_held(ShellParts& parts, const ShellInput& input, double seconds);
+
+// The axis is as long as the longest run.
+void update_extent(ShellParts& parts);
+
+// The first views for what has come: of a recording the answer; of a living program, which has none
+// yet, a timeline over an address map; over tiers, where there are no addresses, a timeline.
+void choose_views(ShellParts& parts);
+
+// What is found in the run that is shown; and the step to it that somebody wanted meanwhile.
+void update_search(ShellParts& parts);
+
+// Where somebody wanted to go as soon as there is something to go to.
+void go_to_pending(ShellParts& parts);
+
+// The cursor moves over the window in some seconds, and stays at its end.
+void play(ShellParts& parts, double seconds);
+
+// What views want of the shell.
+void take_requests(ShellParts& parts);
+
+// A movement that has come to rest can be undone.
+void settle(ShellParts& parts);
+
+// --- window_drawing.cpp: the frame's drawing --------------------------------------------------
+
+// Header, tabs, views, side column, tables, status line: all but what lies over them.
+void draw_root(ShellParts& parts, float scale);
+
+// A view that has the window to itself: no strip above, no side column, a table only if somebody
+// asked for one.
+bool fills_window(const ShellParts& parts);
+
+bool has_table(const ShellParts& parts);
 
 // Whether a run is of a living program that has ended.
 inline bool has_ended(const ViewedRun* run) {
@@ -163,5 +234,8 @@ Page page_of(const ShellParts& parts);
 void draw_page(ShellParts& parts, Page page, const Box& box, float scale);
 
 void draw_popups(ShellParts& parts, float scale);
+void draw_file_chooser(ShellParts& parts, const ImVec2& size, float scale);
+void draw_replay_chooser(ShellParts& parts, const ImVec2& size, float scale);
+void draw_notices(ShellParts& parts, const ImVec2& size, float scale);
 
 }  // namespace tidemark::viz

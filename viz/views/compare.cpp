@@ -17,6 +17,7 @@
 #include "viz/model/timeline/fragmentation_follower.h"
 #include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/compare_differences.h"
+#include "viz/views/compare_offers.h"
 #include "viz/views/compare_plot.h"
 #include "viz/views/compare_tiers.h"
 #include "viz/views/hover_card.h"
@@ -51,7 +52,7 @@ class CompareView final : public View {
         if (chosen_.size() < 2 && tier_runs(frame.session) > 1)
             return draw_tier_comparison(frame, table_);
         if (chosen_.size() < 2)
-            return draw_notice(frame.canvas, frame.area, empty_text(frame.session));
+            return draw_compare_offers(frame);
         const CompareBoxes boxes = boxes_of(frame);
         compared_ = chosen_;
         chosen_.resize(std::min(chosen_.size(), boxes.plots.size()));
@@ -97,20 +98,6 @@ class CompareView final : public View {
         }
         if (!order_.empty())
             best_ = best_run(frame.session, order_);
-    }
-
-    static std::string empty_text(const Session& session) {
-        const auto loading =
-            std::any_of(session.runs.begin(), session.runs.end(), [](const ViewedRun& run) {
-                return run.state.phase == LoadState::Phase::waiting ||
-                       run.state.phase == LoadState::Phase::loading;
-            });
-        if (session.runs.size() > 1 && loading)
-            return "The runs to compare are still being loaded.";
-        if (session.runs.size() > 1)
-            return "Of these runs not two have a history that could be compared.";
-        return "There is one run only, so there is nothing to compare it with.\nOpen the trace "
-               "under several policies:  tidemark view FILE --policy torch --policy best-fit";
     }
 
     CompareBoxes boxes_of(Frame& frame) const {

@@ -39,6 +39,9 @@ std::string policy_text(const PolicyInfo& policy);
 // `generate` without a name: the generators with their options.
 std::string generators_text(std::span<const GeneratorInfo> generators);
 
+// What may be said for an option: "bytes, 4KiB..1GiB", "count, MiB", "first|best".
+std::string option_kind_text(const OptionInfo& option);
+
 // Options with type, unit, range, default and meaning; each begins with an empty line.
 std::string options_text(std::span<const OptionInfo> options);
 

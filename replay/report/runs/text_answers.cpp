@@ -184,14 +184,18 @@ std::string option_range(const OptionInfo& option) {
 
 }  // namespace
 
+std::string option_kind_text(const OptionInfo& option) {
+    const bool unit = !option.unit.empty() && option.type != OptionType::bytes;
+    const std::string range = option_range(option);
+    return fmt::format("{}{}{}{}{}", option_type(option), unit ? ", " : "", unit ? option.unit : "",
+                       range.empty() ? "" : ", ", range);
+}
+
 std::string options_text(std::span<const OptionInfo> options) {
     std::string text;
     for (const OptionInfo& option : options) {
-        const bool unit = !option.unit.empty() && option.type != OptionType::bytes;
-        const std::string range = option_range(option);
         text += fmt::format(
-            "\n  {} ({}{}{}{}{}), default {}\n    {}\n", option.name, option_type(option),
-            unit ? ", " : "", unit ? option.unit : "", range.empty() ? "" : ", ", range,
+            "\n  {} ({}), default {}\n    {}\n", option.name, option_kind_text(option),
             option.default_value.empty() ? "none" : option.default_value, option.summary);
         if (!option.source.empty())
             text += fmt::format("    source: {}\n", option.source);

@@ -154,6 +154,18 @@ std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
     return names;
 }
 
+// "run.tmk (2)" where a run is called "run.tmk" already.
+std::string free_label(const Session& session, std::string label) {
+    const auto is_taken = [&session](const std::string& name) {
+        return std::ranges::any_of(session.runs,
+                                   [&name](const ViewedRun& run) { return run.label == name; });
+    };
+    std::string free = label;
+    for (int i = 2; is_taken(free); ++i)
+        free = fmt::format("{} ({})", label, i);
+    return free;
+}
+
 // One file: opened once, then replayed by a task for each of its runs. Lives as long as its tasks.
 class FileWork : public std::enable_shared_from_this<FileWork> {
   public:
@@ -381,8 +393,10 @@ void Loader::add(LoadRequest request) {
         }
         work->start();
     }
-    for (ViewedRun& run : planned_runs(request))
+    for (ViewedRun& run : planned_runs(request)) {
+        run.label = free_label(session_, std::move(run.label));
         session_.runs.push_back(std::move(run));
+    }
 }
 
 void Loader::advise(std::size_t run) {
@@ -404,7 +418,8 @@ Result<std::size_t> Loader::replay(std::size_t run, const std::string& policy) {
         return fail(ErrorCode::bad_option, "standard input can't be read again", label,
                     "save the trace to a file");
     for (const auto& [other, made] : shared_->sources)
-        if (made.files == request.files && session_.runs[other].policy == policy)
+        if (made.files == request.files && session_.runs[other].policy == policy &&
+            session_.runs[other].state.phase != LoadState::Phase::failed)
             return other;
     request.policies = {policy};
     request.most_advised_events = 0;

@@ -148,6 +148,8 @@ struct Selection {
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
     bool plays = false;               // the cursor moves on by itself
     std::string wanted_policy;        // the shown run's trace is to be replayed under it: likewise
+    bool wants_policies = false;      // one is to be chosen for that: likewise
+    bool wants_file = false;          // one is to be chosen and opened: likewise
     std::vector<Position> marks;      // the user's own, rising
     std::optional<std::size_t> compared_first;   // the runs picked as A and B; none: see
     std::optional<std::size_t> compared_second;  // comparison_order

@@ -1,0 +1,79 @@
+// PolicyForm: see the header.
+#include "viz/model/navigation/policy_form.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark::viz {
+namespace {
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
+        return static_cast<char>(std::tolower(letter));
+    });
+    return lower;
+}
+
+bool has_all_words(const std::string& text, std::string_view words) {
+    while (!(words = trimmed(words)).empty()) {
+        const std::string_view word = words.substr(0, words.find(' '));
+        if (text.find(word) == std::string::npos)
+            return false;
+        words.remove_prefix(word.size());
+    }
+    return true;
+}
+
+}  // namespace
+
+PolicyForm::PolicyForm(const PolicyInfo& info) : policy(&info) {
+    for (const OptionInfo& option : info.options)
+        fields.push_back({&option, {}});
+    for (const OptionInfo& option : thread_options())
+        fields.push_back({&option, {}});
+}
+
+std::string PolicyForm::typed() const {
+    std::string text(policy->name);
+    char before = ':';
+    for (const Field& field : fields) {
+        const std::string_view value = trimmed(field.value);
+        if (value.empty())
+            continue;
+        text += fmt::format("{}{}={}", before, field.option->name, value);
+        before = ',';
+    }
+    return text;
+}
+
+std::vector<const PolicyInfo*> policies_with(std::string_view text) {
+    const std::string wanted = lower_case(trimmed(text));
+    std::vector<const PolicyInfo*> found;
+    for (const PolicyInfo& policy : all_policies())
+        if (has_all_words(lower_case(fmt::format("{} {}", policy.name, policy.summary)), wanted))
+            found.push_back(&policy);
+    std::ranges::stable_partition(
+        found, [&](const PolicyInfo* policy) { return policy->name.starts_with(wanted); });
+    return found;
+}
+
+std::string policy_argument(const std::string& spec) {
+    constexpr std::string_view kPlain = "_:=,.%+-/@";
+    const bool is_plain = std::ranges::all_of(spec, [&](unsigned char letter) {
+        return std::isalnum(letter) != 0 ||
+               kPlain.find(static_cast<char>(letter)) != std::string_view::npos;
+    });
+    if (is_plain)
+        return "--policy " + spec;
+    std::string quoted;
+    for (const char letter : spec)
+        quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return fmt::format("--policy '{}'", quoted);
+}
+
+}  // namespace tidemark::viz

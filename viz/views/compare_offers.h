@@ -1,0 +1,10 @@
+// What stands where there are not two runs to compare: what comparing is, and how to get a second.
+#pragma once
+
+#include "viz/draw/frame.h"
+
+namespace tidemark::viz {
+
+void draw_compare_offers(Frame& frame);
+
+}  // namespace tidemark::viz
