@@ -208,8 +208,8 @@ std::optional<std::string> FileChooser::enter() {
         go_into(typed);
         return std::nullopt;
     }
-    if (!has_moved_ && typed_.part.empty() && typed_.folder != folder_) {
-        go_into(typed_.folder);  // "~/", "/data/runs/"
+    if (!has_moved_ && typed_.part.empty() && !text.empty()) {
+        go_into(typed_.folder);  // "~", "..", "/data/runs/"
         return std::nullopt;
     }
     if (chosen_ < shown_.size() + (has_above_ ? 1 : 0))

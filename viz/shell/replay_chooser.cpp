@@ -16,7 +16,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kOptionName = 190;   // points
+constexpr float kOptionName = 216;   // points
 constexpr float kOptionField = 170;  // of what is typed
 constexpr float kChooserGap = 8;
 constexpr std::ptrdiff_t kPolicyPage = 8;  // rows

@@ -16,49 +16,38 @@ namespace tidemark::viz {
 namespace {
 
 constexpr float kOffersWidth = 640;  // points
-constexpr float kOfferPad = 12;      // beside a button's text
+constexpr float kOfferPad = 10;      // about a button's text
+constexpr float kPolicyWidth = 110;
 
-// One behind the other, on as many lines as they need.
-class OfferRow {
-  public:
-    OfferRow(Frame& frame, const Box& box)
-        : frame_(frame),
-          box_(box),
-          left_(box.left),
-          top_(box.top),
-          height_(std::ceil(frame.canvas.line_height() + frame.canvas.px(kOfferPad))) {}
+enum class OfferLook : std::uint8_t { small, large };
 
-    // True if it was clicked. The first offer of a page is the `large` one.
-    bool offer(std::string_view text, bool large = false) {
-        Canvas& canvas = frame_.canvas;
-        const Theme& theme = canvas.theme();
-        const float width = std::ceil(canvas.text_width(text) + 2 * canvas.px(kOfferPad));
-        if (left_ > box_.left && left_ + width > box_.right) {
-            left_ = box_.left;
-            top_ += height_ + canvas.px(6);
-        }
-        const Box at{left_, top_, std::min(left_ + width, box_.right), top_ + height_};
-        left_ = at.right + canvas.px(6);
-        if (at.bottom > box_.bottom)
-            return false;
-        const Press press = frame_.press(at, std::string(text).c_str());
-        const double share = press.hovered ? 0.45 : large ? 0.32 : 0.14;
-        canvas.fill(at, mix(theme.ground, theme.accent, share));
-        if (large)
-            canvas.outline(at, theme.accent);
-        canvas.text_within(at, text, theme.text, Align::centre);
-        return press.clicked;
-    }
-
-    float bottom() const { return top_ + height_; }
-
-  private:
-    Frame& frame_;
-    Box box_;
-    float left_;
-    float top_;
-    float height_;
-};
+// A button at the top of the column, with what it is about behind it where it is one of a list.
+// True if it was clicked.
+bool offer(Frame& frame, Writer& writer, std::string_view text, OfferLook look,
+           std::string_view about = {}) {
+    Canvas& canvas = frame.canvas;
+    const Theme& theme = canvas.theme();
+    const bool is_large = look == OfferLook::large;
+    const float height =
+        std::ceil(canvas.line_height() + canvas.px(is_large ? 2 * kOfferPad : kOfferPad / 2));
+    if (writer.box.height() < height)
+        return false;
+    const float width = about.empty()
+                            ? std::ceil(canvas.text_width(text) + 3 * canvas.px(kOfferPad))
+                            : canvas.px(kPolicyWidth);
+    const Box at{writer.box.left, writer.box.top,
+                 std::min(writer.box.left + width, writer.box.right), writer.box.top + height};
+    const Press press = frame.press(at, std::string(text).c_str());
+    const double share = press.hovered ? 0.45 : is_large ? 0.32 : 0.14;
+    canvas.fill(at, mix(theme.ground, theme.accent, share));
+    if (is_large)
+        canvas.outline(at, theme.accent);
+    canvas.text_within(at, text, theme.text, Align::centre);
+    canvas.text_within({at.right + canvas.px(kOfferPad), at.top, writer.box.right, at.bottom},
+                       about, theme.faint_text);
+    writer.box.top = at.bottom + canvas.px(4);
+    return press.clicked;
+}
 
 bool is_loading(const ViewedRun& run) {
     return run.state.phase == LoadState::Phase::waiting ||
@@ -74,37 +63,31 @@ std::string why_not_compared(const Session& session) {
     return "Of these runs not two have a history that could be compared.";
 }
 
-// The policy without its options.
-std::string_view policy_name(std::string_view policy) {
-    return policy.substr(0, policy.find(':'));
-}
-
 void draw_replays(Frame& frame, Writer& writer) {
     const ViewedRun& run = frame.run();
     const Theme& theme = frame.canvas.theme();
     const auto suggested = std::ranges::find_if(
         run.findings, [](const Finding& each) { return !each.policy.empty(); });
-    if (suggested != run.findings.end()) {
+    const bool has_suggestion = suggested != run.findings.end();
+    if (has_suggestion) {
         writer.paragraph(suggested->title, theme.text);
-        OfferRow row(frame, writer.box);
-        if (row.offer(fmt::format("Compare with {} (U)", suggested->policy), true))
+        if (offer(frame, writer, fmt::format("Compare with {} (U)", suggested->policy),
+                  OfferLook::large))
             frame.selection.wanted_policy = suggested->policy;
-        writer.box.top = row.bottom();
-        writer.skip(14);
+        writer.skip(10);
     }
-    writer.paragraph("Or under any policy; its options can be set:", theme.faint_text);
-    OfferRow rows(frame, writer.box);
-    if (rows.offer("Replay under\u2026 (Shift-U)", suggested == run.findings.end()))
+    if (offer(frame, writer, "Replay under\u2026 (Shift-U)",
+              has_suggestion ? OfferLook::small : OfferLook::large))
         frame.selection.wants_policies = true;
-    const std::string shown(policy_name(run.run ? run.run->scenario.policy : run.policy));
+    writer.skip(2);
+    writer.paragraph("Any policy, with its options; or one of these as it is:", theme.faint_text);
+    const std::string& shown = run.run ? run.run->scenario.policy : run.policy;
     for (const PolicyInfo& policy : all_policies()) {
-        if (!policy.tried_unasked || policy.name == shown)
-            continue;
-        if (rows.offer(policy.name))
+        if (policy.tried_unasked && policy.name != shown &&
+            offer(frame, writer, policy.name, OfferLook::small, policy.summary))
             frame.selection.wanted_policy = policy.name;
     }
-    writer.box.top = rows.bottom();
-    writer.skip(14);
+    writer.skip(10);
 }
 
 }  // namespace
@@ -118,7 +101,7 @@ void draw_compare_offers(Frame& frame) {
     const Theme& theme = canvas.theme();
     const float width = std::min(canvas.px(kOffersWidth), frame.area.width() - canvas.px(32));
     const float left = std::round((frame.area.left + frame.area.right - width) / 2);
-    const float top = std::round(frame.area.top + frame.area.height() * 0.12F);
+    const float top = std::round(frame.area.top + frame.area.height() * 0.08F);
     Writer writer{canvas, {left, top, left + width, frame.area.bottom - canvas.px(8)}};
     writer.headline(
         is_alone ? "Compare: there is one run so far" : "Compare: there are no two runs to compare",
@@ -136,11 +119,9 @@ void draw_compare_offers(Frame& frame) {
     if (frame.replays && !frame.still && run.history && !run.live)
         draw_replays(frame, writer);
     if (frame.opens && !frame.still) {
-        OfferRow row(frame, writer.box);
-        if (row.offer("Open another recording (Ctrl-O)"))
+        if (offer(frame, writer, "Open another recording (Ctrl-O)", OfferLook::small))
             frame.selection.wants_file = true;
-        writer.box.top = row.bottom();
-        writer.skip(14);
+        writer.skip(10);
     }
     writer.paragraph("From the command line: tidemark view FILE --policy torch --policy best-fit",
                      theme.faint_text);

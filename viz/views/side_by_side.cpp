@@ -66,7 +66,8 @@ class SideBySideView final : public View {
             if (run.state.phase != LoadState::Phase::ready)
                 return run.state.activity.empty() ? "Loading\u2026" : run.state.activity + "\u2026";
         }
-        return "There is one run only. U replays it under the setting that a finding suggests;\n"
+        return "There is one run only. U replays it under the setting that a finding suggests, "
+               "Shift-U under any;\n"
                "or open the trace under several:  tidemark view FILE -p torch -p best-fit";
     }
 

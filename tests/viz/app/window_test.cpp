@@ -341,6 +341,42 @@ TEST_CASE("a window without a file shows what can be attached, also what starts 
     });
 }
 
+TEST_CASE("a file is opened from an empty window, and replayed under another policy") {
+    if (!can_run())
+        return;
+    Driven viewer(std::vector<std::string>{});
+    viewer.expect("an empty page", [](const json& state) { return state["page"] == "empty"; });
+    viewer.type("ctrl+o");
+    viewer.expect("the chooser", [](const json& state) {
+        return state["popup"] == "open" && state["typing"].get<bool>();
+    });
+    viewer.act({"type", kSample});
+    viewer.type("Return");
+    loaded(viewer);
+    viewer.type("shift+u");
+    viewer.expect("the policies", [](const json& state) {
+        return state["popup"] == "replay" && state["typing"].get<bool>();
+    });
+    viewer.act({"type", "buddy"});
+    viewer.type("Return");
+    viewer.type("Return");
+    viewer.expect("both", [](const json& state) {
+        return state["runs"] == 2 && state["popup"] == "" && state["main"] == json{"compare"} &&
+               !state["loading"].get<bool>();
+    });
+    // A folder is opened whole, what can't be leaves what is there.
+    viewer.type("ctrl+o");
+    viewer.expect("the chooser again", [](const json& state) { return state["popup"] == "open"; });
+    viewer.act({"type", "/dev/null"});
+    viewer.type("Return");
+    viewer.expect("why not", [](const json& state) {
+        return state["popup"] == "notice" && state["page"] == "views" && state["run"] == 0;
+    });
+    viewer.type("Escape");
+    viewer.type("ctrl+q");
+    CHECK(viewer.program().wait() == 0);
+}
+
 TEST_CASE("a living program is followed, paused, outlived, and its successor attached") {
     if (!can_run())
         return;

@@ -71,6 +71,22 @@ class Client(unittest.TestCase):
         client.until(lambda: client.copied, "a place is copied")
         self.assertIn("view=timeline", client.copied)
 
+    def test_no_other_file_can_be_opened(self):
+        served = self.serve()
+        client = self.look(served)
+        client.key("o", held=1)  # Ctrl
+        client.settle()
+        self.assertEqual(served.state()["popup"], "")
+        client.key("U", held=2)  # Shift
+        client.until(lambda: served.state()["popup"] == "replay", "policies can be replayed: that only reads")
+        client.paste("buddy")
+        client.settle()
+        client.key("Enter")
+        client.settle()
+        client.key("Enter")
+        client.until(lambda: served.state()["runs"] == 2, "a replay")
+        client.until(lambda: served.state()["main"] == ["compare"], "is compared")
+
     def test_two_browsers_have_views_of_their_own(self):
         served = self.serve()
         first, second = self.look(served), self.look(served, size=(800, 500))

@@ -27,6 +27,8 @@ class Screen {
 
     ImGuiIO& io() { return offscreen_.io(); }
 
+    void frame(const ShellInput& input);
+
     // So many frames without input.
     void frames(int count = 1);
 
@@ -58,8 +60,6 @@ class Screen {
     std::string clipboard;
 
   private:
-    void frame(const ShellInput& input);
-
     Offscreen offscreen_;
     float scale_;
 };

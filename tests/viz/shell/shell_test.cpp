@@ -74,21 +74,6 @@ TEST_CASE("with nothing open the window says what to do, and attaches programs",
     CHECK(screen.shell.state().page == "empty");
 }
 
-TEST_CASE("files that are dropped are opened", "[viz][shell]") {
-    Session session;
-    std::vector<std::string> opened;
-    ShellHost host;
-    host.open = [&](const std::string& path) { opened.push_back(path); };
-    Offscreen offscreen({800, 600, 1, FontChoice::built_in});
-    Shell shell(session, std::move(host));
-    ShellInput input;
-    input.dropped = {"/a/run.tmk", "/b/c.pickle"};
-    offscreen.begin(shell.theme());
-    shell.draw(input);
-    offscreen.skip();
-    CHECK(opened == input.dropped);
-}
-
 TEST_CASE("loading can be cancelled; an error stands where the views would", "[viz][shell]") {
     Session session;
     session.runs.resize(2);

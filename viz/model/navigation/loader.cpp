@@ -428,7 +428,9 @@ Result<std::size_t> Loader::replay(std::size_t run, const std::string& policy) {
     add(std::move(request));
     ViewedRun& added = session_.runs[index];
     added.trace_name = trace;
-    added.label = trace == label ? policy : fmt::format("{}, {}", trace, policy);
+    added.label.clear();
+    added.label =
+        free_label(session_, trace == label ? policy : fmt::format("{}, {}", trace, policy));
     added.advised_with = label;
     return index;
 }
