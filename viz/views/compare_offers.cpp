@@ -15,7 +15,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kOffersWidth = 640;  // points
+constexpr float kOffersWidth = 720;  // points
 constexpr float kOfferPad = 10;      // about a button's text
 constexpr float kPolicyWidth = 110;
 

@@ -105,7 +105,7 @@ TEST_CASE("the mouse chooses a policy, a value and starts", "[viz][shell]") {
         return screen.clipboard != "--policy torch";
     };
     // Somewhere among the options true can be clicked.
-    for (float y = 260; y < 560 && !changed(); y += 12)
+    for (float y = 180; y < 560 && !changed(); y += 6)
         screen.click(800, y);
     CHECK(has(screen.clipboard, "--policy torch:"));
     for (float y = 640; y < 760 && replays.policies.empty(); y += 6)

@@ -19,12 +19,13 @@ std::string lower_case(std::string_view text) {
     return lower;
 }
 
-bool has_all_words(const std::string& text, std::string_view words) {
-    while (!(words = trimmed(words)).empty()) {
-        const std::string_view word = words.substr(0, words.find(' '));
-        if (text.find(word) == std::string::npos)
+// Whether it has each part of `wanted`, between blanks.
+bool has_all(const std::string& text, std::string_view wanted) {
+    while (!(wanted = trimmed(wanted)).empty()) {
+        const std::string_view part = wanted.substr(0, wanted.find(' '));
+        if (text.find(part) == std::string::npos)
             return false;
-        words.remove_prefix(word.size());
+        wanted.remove_prefix(part.size());
     }
     return true;
 }
@@ -55,7 +56,7 @@ std::vector<const PolicyInfo*> policies_with(std::string_view text) {
     const std::string wanted = lower_case(trimmed(text));
     std::vector<const PolicyInfo*> found;
     for (const PolicyInfo& policy : all_policies())
-        if (has_all_words(lower_case(fmt::format("{} {}", policy.name, policy.summary)), wanted))
+        if (has_all(lower_case(fmt::format("{} {}", policy.name, policy.summary)), wanted))
             found.push_back(&policy);
     std::ranges::stable_partition(
         found, [&](const PolicyInfo* policy) { return policy->name.starts_with(wanted); });
