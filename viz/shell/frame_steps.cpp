@@ -35,7 +35,7 @@ bool take_typing_key(ShellParts& parts, const KeyPress& press) {
         parts.find.entered = true;
         parts.finds_forward = !press.shift;
     } else {
-        return takes_typing(parts.popup) || ImGui::GetIO().WantTextInput;
+        return parts.types() || ImGui::GetIO().WantTextInput;
     }
     return true;
 }
@@ -63,7 +63,7 @@ void take_keys(ShellParts& parts, const ShellInput& input) {
 }
 
 void move_by_held(ShellParts& parts, const ShellInput& input, double seconds) {
-    if (!ImGui::GetIO().WantTextInput && !takes_typing(parts.popup) && !ImGui::GetIO().KeyCtrl) {
+    if (!ImGui::GetIO().WantTextInput && !parts.types() && !ImGui::GetIO().KeyCtrl) {
         const auto pressed = [&](char character) {
             return contains(input.held, key(character)) && contains(parts.held, key(character));
         };

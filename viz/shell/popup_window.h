@@ -1,9 +1,12 @@
-// A popup: a window of ImGui's over all others, with a ground and an edge.
+// A window over the others: what popups are drawn into. Private to viz/shell.
 #pragma once
 
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {
+
+constexpr ImGuiWindowFlags kPopupFlags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                         ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav;
 
 // A window over the others; a press of the mouse beside it, or Esc, takes it away.
 template <class Content>
@@ -14,9 +17,7 @@ void popup_window(ShellParts& parts, const char* name, const Box& box, float sca
     ImGui::SetNextWindowFocus();
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
     ImGui::Begin(name, nullptr,
-                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
-                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav |
-                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollWithMouse);
+                 kPopupFlags | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollWithMouse);
     ImGui::PopStyleVar();
     Canvas canvas = parts.canvas(scale);
     canvas.fill(box, canvas.theme().panel);

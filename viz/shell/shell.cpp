@@ -108,8 +108,8 @@ bool Shell::busy() const {
         return true;
     if (parts.still)
         return false;
-    const bool blinks = ImGui::GetIO().ConfigInputTextCursorBlink &&
-                        (parts.find.has_focus || takes_typing(parts.popup));
+    const bool blinks =
+        ImGui::GetIO().ConfigInputTextCursorBlink && (parts.find.has_focus || parts.types());
     return parts.selection.plays || !parts.held.empty() || !parts.is_settled ||
            parts.now < parts.message_until || blinks || parts.pending;
 }

@@ -22,11 +22,6 @@ namespace tidemark::viz {
 
 enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice };
 
-// Whether one types into it: no key means anything else then.
-inline bool takes_typing(Popup popup) {
-    return popup == Popup::prompt || popup == Popup::file || popup == Popup::replay;
-}
-
 // What the large area shows when it can't show views.
 enum class Page : std::uint8_t { views, empty, loading, error };
 
@@ -89,6 +84,11 @@ struct ShellParts {
     const Theme& theme() const { return dark ? dark_theme() : light_theme(); }
 
     const ViewedRun* run() const { return session.shown(selection.run); }
+
+    // A text is being typed into a popup.
+    bool types() const {
+        return popup == Popup::prompt || popup == Popup::file || popup == Popup::replay;
+    }
 
     View& view(std::size_t index) {
         if (!views[index])
