@@ -51,6 +51,7 @@ void ReplayChooser::begin() {
     line_.set({});
     line_.takes_focus = true;
     problem_.clear();
+    entries_ = 0;
     policies_ = policies_with({});
     listed_.clear();
     chosen_ = 0;
@@ -65,6 +66,14 @@ void ReplayChooser::show_form(const PolicyInfo& policy) {
     problem_.clear();
 }
 
+// Letters of this frame are in the text by now; another Enter of the same frame is for the next.
+bool ReplayChooser::take_enter() {
+    if (entries_ == 0)
+        return false;
+    --entries_;
+    return true;
+}
+
 void ReplayChooser::show_list() {
     form_.reset();
     line_.takes_focus = true;
@@ -74,7 +83,7 @@ void ReplayChooser::show_list() {
 bool ReplayChooser::take_key(const KeyPress& press) {
     switch (press.key) {
         case Key::enter:
-            line_.entered = true;
+            ++entries_;
             return true;
         case Key::down:
             move(1);
@@ -182,7 +191,7 @@ std::optional<std::string> ReplayChooser::draw_list(Frame& frame, const Box& box
                        problem_.empty() ? theme.faint_text : theme.problem);
     if (touch.clicked)
         show_form(*policies_[*touch.clicked]);
-    return std::exchange(line_.entered, false) ? enter_list() : std::nullopt;
+    return take_enter() ? enter_list() : std::nullopt;
 }
 
 // --- the options ---------------------------------------------------------------------------------
@@ -338,7 +347,7 @@ std::optional<std::string> ReplayChooser::draw_foot(Frame& frame, const Box& box
     }
     const bool goes_back = press(frame, next_box(kBack), kBack);
     std::optional<std::string> chosen;
-    if (std::exchange(line_.entered, false) || starts)
+    if (take_enter() || starts)
         chosen = enter_form();
     if (goes_back)
         show_list();

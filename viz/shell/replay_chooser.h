@@ -32,6 +32,7 @@ class ReplayChooser {
     const std::string& problem() const { return problem_; }
 
   private:
+    bool take_enter();
     void show_form(const PolicyInfo& policy);
     void show_list();
     void move(std::ptrdiff_t by);
@@ -56,6 +57,7 @@ class ReplayChooser {
     std::vector<TextField> fields_;   // of it
     std::vector<int> field_numbers_;  // ImGui keeps the text of one that has the focus
     std::size_t field_ = 0;           // where one types
+    int entries_ = 0;                 // presses of Enter; each is for what the one before made
     bool copies_ = false;             // with the next frame
     std::string copied_;
 };

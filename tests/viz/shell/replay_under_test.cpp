@@ -45,6 +45,14 @@ TEST_CASE("Shift-U, a name and two Enters replay under a policy and compare", "[
     CHECK(screen.shell.selection().compared_first == 0);
     CHECK(screen.shell.selection().compared_second == 1);
     CHECK(screen.shell.state().message == "Replaying under vpmm");
+    // Both Enters in one frame, as a slow window gets them.
+    screen.press({"Shift-U"});
+    screen.type("buddy");
+    ShellInput input;
+    input.keys = {{Key::enter, false, false, false}, {Key::enter, false, false, false}};
+    screen.frame(input);
+    screen.frames(3);
+    CHECK(replays.policies.back() == "buddy");
 }
 
 TEST_CASE("options are typed into their fields and read by the parser of command lines",
