@@ -112,6 +112,7 @@ void FileChooser::read_folder() {
     listed_folder_ = typed_.folder;
     recognition_job_.cancel();
     listing_.reset();
+    is_stale_ = true;
     kinds_.clear();
     shown_.clear();
     recognised_ = 0;
@@ -124,6 +125,7 @@ void FileChooser::take_answers() {
     if (auto listing = listing_job_.take()) {
         listing_ = std::make_shared<const FolderListing>(std::move(*listing));
         kinds_.assign(listing_->entries.size(), Kind::unknown);
+        is_stale_ = true;
     }
     if (const auto recordings = recognition_job_.take()) {
         for (const bool is_recording : *recordings)
@@ -136,8 +138,10 @@ void FileChooser::take_answers() {
     });
 }
 
-// The rows: what the line leaves, in the order that is wanted; and the one that Enter takes.
+// The rows: what the line leaves, in the order that is wanted.
 void FileChooser::choose_entries() {
+    if (!std::exchange(is_stale_, false))
+        return;
     shown_.clear();
     has_above_ = typed_.part.empty() && typed_.folder != "/";
     if (listing_ == nullptr)
@@ -164,6 +168,10 @@ void FileChooser::choose_entries() {
     };
     if (sorted_by_ != kAgeColumn || descending_)  // else they are so already
         std::ranges::stable_sort(shown_, before);
+}
+
+// The row that Enter takes: the newest recording, unless somebody has chosen another one.
+void FileChooser::choose_row() {
     const std::size_t above = has_above_ ? 1 : 0;
     const std::size_t rows = shown_.size() + above;
     if (has_moved_) {
@@ -233,11 +241,13 @@ std::optional<std::string> FileChooser::draw(Frame& frame, const Box& box) {
     if (typed.part != typed_.part || typed.folder != typed_.folder) {
         typed_ = std::move(typed);
         has_moved_ = false;
+        is_stale_ = true;
         problem_.clear();
     }
     read_folder();
     take_answers();
     choose_entries();
+    choose_row();
     canvas.text_within({rest.left, rest.top, rest.right, rest.top + row}, shown_path(typed_.folder),
                        canvas.theme().faint_text);
     rest.top += row;
@@ -311,6 +321,7 @@ std::optional<std::string> FileChooser::draw_entries(Frame& frame, const Box& bo
     if (touch.title) {
         descending_ = sorted_by_ == *touch.title && !descending_;
         sorted_by_ = *touch.title;
+        is_stale_ = true;
         has_moved_ = false;
     }
     if (touch.clicked) {

@@ -38,6 +38,7 @@ class FileChooser {
     void read_folder();
     void take_answers();
     void choose_entries();
+    void choose_row();
     void go_into(const std::string& folder);
     void go_up();
     void move(std::ptrdiff_t by);
@@ -64,6 +65,7 @@ class FileChooser {
     Job<FolderListing> listing_job_;
     Job<std::vector<bool>> recognition_job_;
 
+    bool is_stale_ = true;            // the rows are to be chosen anew
     std::vector<std::size_t> shown_;  // entries, in the order of rows, behind ".."
     bool has_above_ = false;          // the first row is ".."
     std::size_t chosen_ = 0;          // a row
