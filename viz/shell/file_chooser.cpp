@@ -232,8 +232,10 @@ std::optional<std::string> FileChooser::draw(Frame& frame, const Box& box) {
     Canvas& canvas = frame.canvas;
     const float row = std::ceil(canvas.line_height() * 1.5F);
     Box rest = box;
-    canvas.text_within({rest.left, rest.top, rest.right, rest.top + row},
-                       "Open a recording, beside what is open", canvas.theme().text);
+    canvas.text_within(
+        {rest.left, rest.top, rest.right, rest.top + row},
+        frame.session.runs.empty() ? "Open a recording" : "Open a recording, beside what is open",
+        canvas.theme().text);
     rest.top += row;
     draw_line({rest.left, rest.top, rest.right, rest.top + ImGui::GetFrameHeight()});
     rest.top += ImGui::GetFrameHeight() + canvas.px(6);

@@ -85,6 +85,18 @@ TEST_CASE("labels say in what runs differ, and no more", "[viz][loader]") {
     CHECK(labels(tiers) == Labels{"lru, 60%", "lru, 40%", "s3fifo, 60%", "s3fifo, 40%"});
 }
 
+TEST_CASE("files that are opened one after the other have names of their own", "[viz][loader]") {
+    Loaded loaded(request_of({sample("graphs.pickle.xz")}));
+    loaded.add(request_of({sample("graphs.pickle.xz")}));
+    CHECK(loaded.run(0).label == "graphs.pickle.xz");
+    CHECK(loaded.run(1).label == "graphs.pickle.xz (2)");
+    CHECK(loaded.run(1).trace_name == loaded.run(0).trace_name);
+    REQUIRE(loaded.loader.replay(0, "buddy"));
+    REQUIRE(loaded.loader.replay(1, "buddy"));  // of the same file: once
+    loaded.loader.wait();
+    CHECK(loaded.session.runs.size() == 3);
+}
+
 TEST_CASE("a file under two policies becomes two runs of the same trace", "[viz][loader]") {
     const support::ThreadLimit limit(GENERATE(0, 1, 1000));
     Session session;
