@@ -17,11 +17,10 @@ FRAME = ('<iframe {} width="100%" height="{}" allow="clipboard-write; fullscreen
          'style="border: 0"></iframe>')
 
 WORDS = """\
-<p>The viewer runs, at <a href="{url}" target="_blank">port {port}</a>. <span></span>
-If nothing is to be seen here, your browser doesn't reach that port: <code>pip install
-jupyter-server-proxy</code> where Jupyter runs, and start Jupyter again; or forward the port, by
-<code>ssh -L {port}:127.0.0.1:{port} {machine}</code> or <i>Ports</i> in VS Code, and
-<button>look again</button></p>
+<p>The viewer runs, at <a href="{url}" target="_blank">port {port}</a>. <span>If nothing is to be
+seen here, your browser doesn't reach that port: <code>pip install jupyter-server-proxy</code> where
+Jupyter runs, and start Jupyter again; or forward the port, by <code>ssh -L {port}:127.0.0.1:{port}
+{machine}</code>, or <i>Ports</i> in VS Code.</span> <button>Look again</button></p>
 """
 
 SCRIPT = """\
@@ -45,7 +44,6 @@ SCRIPT = """\
     return own.href;
   }
   async function show() {
-    reason.textContent = "";
     try {
       frame.src = await address();
       frame.hidden = false;

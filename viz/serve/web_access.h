@@ -3,8 +3,8 @@
 // else, is refused before that.
 //
 // Behind a proxy the name is the proxy's, and any will do: what a page sends by a WebSocket has no
-// headers of its choice, so that one with X-Forwarded-... was sent by a proxy, not by a browser
-// that a false name led here. Where the page is from is asked all the same.
+// headers of its choice, so that one with X-Forwarded-For, -Host or -Proto was sent by a proxy, not
+// by a browser that a false name led here. Where the page is from is asked all the same.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ struct WebRequest {
     std::string_view target = {};
     std::string_view host = {};
     std::string_view origin = {};          // empty: it has none, and so no browser's page sent it
-    bool forwarded = false;                // it has headers X-Forwarded-...
+    bool forwarded = false;                // a proxy says so: X-Forwarded-For, -Host or -Proto
     std::string_view forwarded_host = {};  // X-Forwarded-Host
 };
 

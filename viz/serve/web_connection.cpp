@@ -2,11 +2,11 @@
 #include "viz/serve/web_connection.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <span>
 #include <utility>
 
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <fmt/format.h>
@@ -26,7 +26,9 @@ constexpr std::chrono::seconds kProxysPatience{50};  // nginx ends what is silen
 constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;  // proxies add some, and the cookies of their own
 constexpr std::size_t kNonceBytes = 16;
 constexpr std::string_view kNonceMark = "{{nonce}}";
-constexpr beast::string_view kForwarded = "X-Forwarded-";
+// Of a proxy that stands before pages and WebSockets alike. (jupyter-server-proxy adds
+// X-Forwarded-Context to what is no WebSocket.)
+constexpr std::array kProxyHeaders = {"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"};
 
 std::string_view view_of(beast::string_view text) {
     return {text.data(), text.size()};
@@ -87,9 +89,8 @@ void WebConnection::answer_request() {
     asks.host = view_of(request[http::field::host]);
     asks.origin = view_of(request[http::field::origin]);
     asks.forwarded_host = view_of(request["X-Forwarded-Host"]);
-    asks.forwarded = std::ranges::any_of(request, [](const auto& field) {
-        return beast::iequals(field.name_string().substr(0, kForwarded.size()), kForwarded);
-    });
+    asks.forwarded = std::ranges::any_of(
+        kProxyHeaders, [&request](const char* name) { return request.count(name) > 0; });
     const WebAnswer answer = decide(asks, shared_.rules, shared_.token);
     if (answer == WebAnswer::page)
         return send_page();
