@@ -38,7 +38,11 @@ def test_it_is_served_until_it_is_closed(small):
     with pytest.raises(urllib.error.HTTPError):
         page(viewer.url[:-1])
     cell = viewer._repr_html_()
-    assert f'src="{viewer.url}"' in cell and 'height="500"' in cell
+    assert viewer.url in cell and 'height="500"' in cell
+    port = re.search(r":(\d+)/", viewer.url)[1]
+    assert f"ssh -L {port}:127.0.0.1:{port}" in cell and "jupyter-server-proxy" in cell
+    # Twice in a notebook, each cell finds its own parts.
+    assert cell != viewer._repr_html_()
     viewer.close()
     viewer.close()
     assert not viewer.alive and "ended" in repr(viewer)
@@ -79,6 +83,7 @@ def test_behind_a_proxy_the_cell_shows_the_proxy(small):
         request = urllib.request.Request(f"http://127.0.0.1:{port}/?token={token}",
                                        headers={"Host": "hub.example.org"})
         assert "<canvas" in page(request)
+        assert f'<iframe src="{viewer.url}"' in viewer._repr_html_()
 
 
 def test_wrong_use_is_refused(small):

@@ -6,12 +6,15 @@ Usage: browser_test.py --program tidemark-view --live live_example
 import argparse
 import contextlib
 import os
+import re
 import signal
 import socket
+import socketserver
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -29,6 +32,54 @@ SHIFT = 8  # as developer tools count modifiers
 def loaded(served, view=0):
     state = served.state(view)
     return state and state["page"] == "views" and not state["loading"]
+
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """Forwards to a port as jupyter-server-proxy does: without the path before it. A context."""
+
+    daemon_threads, allow_reuse_address = True, True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", 0), None)
+        self.port, self.host, self.wires = port, None, []
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def link(self, path, token):
+        return f"http://localhost:{self.server_address[1]}{path}?token={token}"
+
+    def cut(self):
+        """Ends all connections, without a word."""
+        for wire in self.wires:
+            with contextlib.suppress(OSError):
+                wire.shutdown(socket.SHUT_RDWR)
+
+    def __exit__(self, *error):
+        self.shutdown()
+        self.cut()
+        self.server_close()
+
+    def finish_request(self, request, _address):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            part = request.recv(1 << 16)
+            if not part:
+                return
+            head += part
+        head = re.sub(rb"^GET /user/me/proxy/1/?", b"GET /", head)
+        if self.host:
+            head = re.sub(rb"\r\nHost: [^\r]*", b"\r\nHost: " + self.host.encode(), head)
+        with socket.create_connection(("127.0.0.1", self.port)) as wire:
+            self.wires += [request, wire]
+            wire.sendall(head)
+            threading.Thread(target=self.pass_on, args=(request, wire), daemon=True).start()
+            self.pass_on(wire, request)
+
+    @staticmethod
+    def pass_on(source, target):
+        with contextlib.suppress(OSError):
+            while part := source.recv(1 << 16):
+                target.sendall(part)
+            target.shutdown(socket.SHUT_WR)
 
 
 class Client(unittest.TestCase):
@@ -150,6 +201,25 @@ class Client(unittest.TestCase):
         headers = {"Host": "gpu.example.org", "Origin": "https://gpu.example.org"}
         self.assertEqual(served.request(f"/?token={served.token}", headers=headers)[0], 200)
         self.look(served, headers=headers)
+
+    def test_proxies_are_understood(self):
+        served = self.serve()
+        local = f"127.0.0.1:{served.port + 1}"  # ssh -L, VS Code: the other end has another port
+        hub, tunnel = "hub.example.net", f"k7x2-{served.port}.euw.devtunnels.ms"
+        for headers in ({"Host": local, "Origin": f"http://{local}"},
+                        {"Host": hub, "Origin": f"https://{hub}", "X-Forwarded-Proto": "https"},
+                        {"Host": "localhost", "Origin": f"http://localhost:{served.port}", "X-Forwarded-Host": tunnel},
+                        {"Host": "127.0.0.1", "Origin": f"https://{tunnel}", "x-forwarded-host": f"{tunnel}, inner"}):
+            self.assertEqual(served.request(f"/proxy/absolute/1/?token={served.token}", headers=headers)[0], 200)
+            served.connect(headers=headers, size=None).wire.close()
+        for headers, status in (({"Host": hub, "Origin": f"https://{hub}"}, 421),
+                                ({"Host": hub, "Origin": "https://evil.example", "X-Forwarded-For": "10.1.2.3"}, 403),
+                                ({"Host": hub, "Origin": f"https://{hub}", "X-Forwarded-Context": "/"}, 421)):
+            with self.assertRaises(Refused) as refused:
+                served.connect(headers=headers)
+            self.assertEqual(refused.exception.status, status, headers)
+        status, _, said = served.request(f"/socket?token={served.token}&from=https://{hub}")
+        self.assertEqual((status, b"--allow-host hub.example.net" in said), (403, True))
 
     def test_what_is_too_much_or_wrong_is_cut_off_and_others_go_on(self):
         served = self.serve()
@@ -284,6 +354,22 @@ class InBrowser(unittest.TestCase):
             browser.wait(lambda: browser.evaluate("typeof key !== 'undefined' && screen_.dataset.frame"), "it is back")
             self.assertEqual((served.state()["window"], browser.evaluate("key")), kept)
             self.assert_same_pixels(served, browser)
+
+    def test_under_a_path_and_why_it_is_refused(self):
+        with Served(PROGRAM, SAMPLE, "--view", "timeline") as served, Proxy(served.port) as proxy:
+            with Browser(proxy.link("/user/me/proxy/1/", served.token)) as browser:
+                browser.wait(lambda: loaded(served), "the trace is loaded")
+                browser.evaluate("var cut = socket; 0")
+                proxy.cut()
+                browser.wait(lambda: browser.evaluate("socket !== cut && socket.readyState") == 1, "it connects again")
+                self.assertEqual(browser.evaluate("notice.textContent"), "")
+                browser.key("x")
+                browser.wait(lambda: served.state()["unit"] == "events", "X counts events")
+                # Without its last slash, as people type it; and by a proxy that hides where the page is from.
+                proxy.host = f"127.0.0.1:{served.port}"
+                browser.call("Page.navigate", url=proxy.link("/user/me/proxy/1", served.token))
+                browser.wait(lambda: "--allow-host localhost" in (browser.evaluate("notice?.textContent") or ""),
+                             "it says what to type")
 
     def assert_same_pixels(self, served, browser):
         """What the page shows is what another client makes of the same view."""
