@@ -14,10 +14,11 @@ namespace tidemark::viz {
 namespace {
 
 constexpr double kFrame = 1.0 / 30;
-constexpr double kSlowFrame = 0.1;               // where frame after frame shows the same
-constexpr int kUnchanged = 30;                   // so many of them
-constexpr int kSettleFrames = 4;                 // ImGui lays out by the frame before
-constexpr int kMostSkipped = 8;                  // frames without pixels, for a click's steps
+constexpr double kEarlyFrame = 0.008;  // for a key or button, if the last one was as before
+constexpr double kSlowFrame = 0.1;     // where frame after frame shows the same
+constexpr int kUnchanged = 30;         // so many of them
+constexpr int kSettleFrames = 4;       // ImGui lays out by the frame before
+constexpr int kMostSkipped = 8;        // frames without pixels, for a click's steps
 constexpr std::size_t kSentBytes = 128U << 10U;  // on the way, unless it is a single frame
 constexpr std::size_t kSentFrames = 8;
 constexpr std::size_t kMostTyping = 256;  // events that wait for a frame; more are lost
@@ -65,6 +66,12 @@ ShellHost with_saving(ShellHost host, bool& saves) {
     host.save_image = [&saves] { saves = true; };
     host.quit = {};
     return host;
+}
+
+// Of which somebody waits for the answer; a mouse that moves does so all the time.
+bool is_press(const BrowserEvent& event) {
+    return std::holds_alternative<BrowserKey>(event) ||
+           std::holds_alternative<MousePressed>(event) || std::holds_alternative<TextPasted>(event);
 }
 
 template <class... Handlers>
@@ -160,6 +167,9 @@ void RemoteView::take(const BrowserEvent& event) {
         return;
     }
     refresh(kSettleFrames);
+    // What is sent stays within its 30 frames a second: the last one wasn't.
+    if (is_press(event) && drew_same_)
+        next_ = std::min(next_, last_ + kEarlyFrame);
     std::visit(Overloaded{
                    [&](const PageSized& size) {
                        size_ = size;
@@ -269,7 +279,9 @@ std::vector<std::vector<std::byte>> RemoteView::draw(double now) {
     const Bitmap& bitmap = draw_frames(now);
     busy_ = shell_.busy() || has_input() || down_.any();
     std::vector<std::vector<std::byte>> messages;
-    if (auto frame = encoder_.encode(bitmap, number_ + 1); !frame.empty()) {
+    auto frame = encoder_.encode(bitmap, number_ + 1);
+    drew_same_ = frame.empty();
+    if (!drew_same_) {
         sent_.push_back({++number_, frame.size()});
         messages.push_back(std::move(frame));
         unchanged_ = 0;

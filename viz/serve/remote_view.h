@@ -102,7 +102,8 @@ class RemoteView {
     int settle_ = 0;  // frames that are drawn although nothing moves
     double next_ = 0;
     double last_ = 0;
-    int unchanged_ = 0;  // frames in a row that were as the one before
+    int unchanged_ = 0;       // frames in a row that were as the one before
+    bool drew_same_ = false;  // the last one was
     bool busy_ = false;
     std::uint32_t number_ = 0;
     std::deque<SentFrame> sent_;

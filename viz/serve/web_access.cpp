@@ -50,9 +50,10 @@ bool is_plain_name(std::string_view name) {
 // How to let that name in.
 std::string advice_for(std::string_view host) {
     const std::string name(is_plain_name(host) ? host : "NAME");
-    return fmt::format("start the viewer with --allow-host {0} (in Python: "
-                       "tidemark.view(..., allow_host=\"{0}\"))",
-                       name);
+    return fmt::format(
+        "start the viewer with --allow-host {0} (in Python: "
+        "tidemark.view(..., allow_host=\"{0}\"))",
+        name);
 }
 
 std::string_view without(std::string_view port, std::string_view authority) {
@@ -188,9 +189,10 @@ std::string refusal_text(WebAnswer answer, const WebRequest& request) {
             return {};
         case WebAnswer::wrong_host: {
             const std::string_view host = host_of(request.host);
-            return fmt::format("The viewer doesn't know the name {} for itself. If it is a name of "
-                               "this machine, or of a proxy before it, {}.",
-                               is_plain_name(host) ? host : "in this link", advice_for(host));
+            return fmt::format(
+                "The viewer doesn't know the name {} for itself. If it is a name of "
+                "this machine, or of a proxy before it, {}.",
+                is_plain_name(host) ? host : "in this link", advice_for(host));
         }
         case WebAnswer::wrong_method:
             return "There is only GET here.";
@@ -203,15 +205,17 @@ std::string refusal_text(WebAnswer answer, const WebRequest& request) {
             const std::string_view from =
                 request.upgrades ? request.origin : parse_web_target(request.target).from;
             const std::string_view host = host_of(parse_origin(from).authority);
-            return fmt::format("A page from elsewhere may not look. If {} is a proxy before the "
-                               "viewer, let it send the header Host or X-Forwarded-Host as the "
-                               "browser has it, or {}.",
-                               is_plain_name(host) ? host : "that", advice_for(host));
+            return fmt::format(
+                "A page from elsewhere may not look. If {} is a proxy before the "
+                "viewer, let it send the header Host or X-Forwarded-Host as the "
+                "browser has it, or {}.",
+                is_plain_name(host) ? host : "that", advice_for(host));
         }
         case WebAnswer::no_socket:
             break;
     }
-    return "The proxy before the viewer doesn't let WebSockets through. In nginx: proxy_http_version "
+    return "The proxy before the viewer doesn't let WebSockets through. In nginx: "
+           "proxy_http_version "
            "1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;";
 }
 

@@ -21,9 +21,10 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 namespace websocket = beast::websocket;
 
-constexpr std::chrono::seconds kRequestTime{10};  // for a request, an answer, a handshake
+constexpr std::chrono::seconds kRequestTime{10};     // for a request, an answer, a handshake
 constexpr std::chrono::seconds kProxysPatience{50};  // nginx ends what is silent for 60
-constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;  // proxies add some, and the cookies of their own
+constexpr std::uint32_t kMostHeaderBytes =
+    16U << 10U;  // proxies add some, and the cookies of their own
 constexpr std::size_t kNonceBytes = 16;
 constexpr std::string_view kNonceMark = "{{nonce}}";
 // Of a proxy that stands before pages and WebSockets alike. (jupyter-server-proxy adds
@@ -147,9 +148,9 @@ void WebConnection::open_socket() {
     // the system finds out (keep_alive). But a proxy ends what is silent: half of its patience is
     // a ping.
     socket_->set_option(
-        forwarded_ ? websocket::stream_base::timeout{kRequestTime, kProxysPatience, true}
-                   : websocket::stream_base::timeout{kRequestTime, websocket::stream_base::none(),
-                                                     false});
+        forwarded_
+            ? websocket::stream_base::timeout{kRequestTime, kProxysPatience, true}
+            : websocket::stream_base::timeout{kRequestTime, websocket::stream_base::none(), false});
     socket_->read_message_max(kMostMessageBytes);
     buffer_.consume(buffer_.size());  // nobody says anything before the handshake is over
     socket_->binary(true);

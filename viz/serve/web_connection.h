@@ -68,7 +68,7 @@ class WebConnection : public std::enable_shared_from_this<WebConnection> {
     std::optional<boost::beast::http::response<boost::beast::http::string_body>> response_;
     std::optional<boost::beast::websocket::stream<boost::beast::tcp_stream>> socket_;
     std::deque<std::vector<std::byte>> waiting_;  // the first of them is being written
-    bool forwarded_ = false;  // by a proxy
+    bool forwarded_ = false;                      // by a proxy
     bool joined_ = false;
     bool closing_ = false;
 };

@@ -1,6 +1,7 @@
 // A view as its browser meets it: events in, frames out, and nothing at rest.
 #include "viz/serve/remote_view.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -172,6 +173,31 @@ TEST_CASE("a click that comes with one message is a click, and a drag moves", "[
     const Window after = browser.view->shell().camera().window();
     CHECK(after.begin < before.begin);
     CHECK(after.length() == before.length());
+}
+
+TEST_CASE("a key doesn't wait for the turn of a frame that changes nothing", "[one-thread]") {
+    SampleSession sample;
+    RemoteBrowser browser(sample.session);
+    const auto draw_when_due = [&] {
+        browser.now = std::max(browser.now, *browser.view->next_frame()) - kStep + 1e-6;
+        REQUIRE(browser.step());
+    };
+    const auto wait = [&] { return *browser.view->next_frame() - browser.now; };
+    browser.send(BrowserBytes().move(400, 250));
+    browser.rest();
+    browser.send(BrowserBytes().move(400, 250));
+    draw_when_due();
+    draw_when_due();
+    CHECK(wait() > 0.03);
+    browser.send(BrowserBytes().move(400, 250));  // a mouse has its frames, thirty a second
+    CHECK(wait() > 0.03);
+    const int frames = browser.frames;
+    browser.send(BrowserBytes().move(400, 250).key("x"));
+    CHECK(wait() < 0.01);
+    draw_when_due();
+    CHECK(browser.frames == frames + 1);
+    browser.send(BrowserBytes().key("x", 0));  // and so have frames that are sent
+    CHECK(wait() > 0.03);
 }
 
 TEST_CASE("who doesn't report frames as drawn gets no more than a few", "[one-thread]") {
