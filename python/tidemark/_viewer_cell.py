@@ -16,7 +16,7 @@ import urllib.parse
 FRAME = ('<iframe {} width="100%" height="{}" allow="clipboard-write; fullscreen" '
          'style="border: 0"></iframe>')
 
-WORDS = """\
+TEXT = """\
 <p>The viewer runs, at <a href="{url}" target="_blank">port {port}</a>. <span>If nothing is to be
 seen here, your browser doesn't reach that port: <code>pip install jupyter-server-proxy</code> where
 Jupyter runs, and start Jupyter again; or forward the port, by <code>ssh -L {port}:127.0.0.1:{port}
@@ -27,15 +27,15 @@ SCRIPT = """\
 <script>
 (() => {
   const cell = document.getElementById(CELL), own = new URL(LINK);
-  const frame = cell.querySelector("iframe"), words = cell.querySelector("p");
+  const frame = cell.querySelector("iframe"), text = cell.querySelector("p");
   const reason = cell.querySelector("span");
   const config = document.getElementById("jupyter-config-data");  // of JupyterLab and Notebook 7
   const base = config ? JSON.parse(config.textContent).baseUrl : document.body.dataset.baseUrl;
   async function through(proxy) {
-    const answer = await fetch(proxy + own.search), text = await answer.text();
+    const answer = await fetch(proxy + own.search), said = await answer.text();
     const isText = (answer.headers.get("content-type") ?? "").startsWith("text/plain");
-    if (!answer.ok && isText && text.includes("viewer")) reason.textContent = text;
-    return answer.ok && text.includes("<title>Tidemark</title>");
+    if (!answer.ok && isText && said.includes("viewer")) reason.textContent = said;
+    return answer.ok && said.includes("<title>Tidemark</title>");
   }
   async function address() {
     const proxy = base && `${base}proxy/${own.port}/`;
@@ -47,8 +47,8 @@ SCRIPT = """\
     try {
       frame.src = await address();
       frame.hidden = false;
-      words.hidden = true;
-    } catch { /* the words stay */ }
+      text.hidden = true;
+    } catch { /* the text stays */ }
   }
   cell.querySelector("button").addEventListener("click", show);
   show();
@@ -67,6 +67,6 @@ def cell(url: str, height: int) -> str:
     name = f"tidemark-{secrets.token_hex(8)}"
     script = SCRIPT.replace("CELL", json.dumps(name)).replace(
         "LINK", json.dumps(url).replace("<", "\\u003c"))
-    words = WORDS.format(url=html.escape(url), port=urllib.parse.urlsplit(url).port,
+    text = TEXT.format(url=html.escape(url), port=urllib.parse.urlsplit(url).port,
                          machine=html.escape(socket.gethostname()))
-    return f'<div id="{name}">\n{FRAME.format("hidden", height)}\n{words}</div>\n{script}'
+    return f'<div id="{name}">\n{FRAME.format("hidden", height)}\n{text}</div>\n{script}'

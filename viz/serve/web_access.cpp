@@ -157,10 +157,10 @@ bool HostRules::allows_origin(std::string_view origin, const WebRequest& request
     if (host.empty())
         return false;
     // Of several proxies the first one was asked by the browser.
-    const std::string_view asked =
+    const std::string_view requested =
         request.forwarded_host.substr(0, request.forwarded_host.find(','));
     return same_name(from, without(usual_port, request.host)) ||
-           same_name(from, without(usual_port, asked)) || has_name(host) ||
+           same_name(from, without(usual_port, requested)) || has_name(host) ||
            (request.forwarded && is_loopback(host) && from.ends_with(fmt::format(":{}", port_)));
 }
 
