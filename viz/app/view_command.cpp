@@ -73,8 +73,9 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
-    arguments.file({"--animate", "FILE.webp",
-                    "write what is seen while the cursor moves over it, and end; needs no display"},
+    arguments.file({"--animate", "FILE",
+                    "write what is seen while the cursor moves over it as .webp, .gif or .mp4, and "
+                    "end; needs no display"},
                    command.animate);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
     arguments.real(

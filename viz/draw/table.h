@@ -79,6 +79,11 @@ class VirtualTable {
     // Scrolls as little as is needed for the row to be seen, at the next draw.
     void show(std::uint64_t row) { wanted_ = row; }
 
+    // The topmost row, and how many stood below each other at the last draw.
+    std::uint64_t first() const { return first_; }
+
+    std::uint64_t seen() const { return seen_; }
+
   private:
     // Where a column stands; not drawn if it has no width.
     struct ColumnSpan {

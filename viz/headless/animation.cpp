@@ -1,10 +1,13 @@
 // Moving the cursor from frame to frame.
 #include "viz/headless/animation.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
+#include "traces/io/output_file.h"
+#include "viz/headless/animated_file.h"
 #include "viz/headless/still_screen.h"
-#include "viz/headless/webp.h"
 
 namespace tidemark::viz {
 
@@ -31,7 +34,7 @@ Result<void> write_animation(Session& session, const AnimationOptions& options,
                              const std::string& path) {
     TM_TRY(check_animation_path(path));
     const OffscreenOptions& screen = options.still.screen;
-    TM_ASSIGN(const auto file, AnimatedWebp::create(screen.width, screen.height));
+    TM_ASSIGN(const auto file, animation_format_of(path)->create(screen.width, screen.height));
     TM_TRY(draw_animation(session, options, [&file](const Bitmap& bitmap, int milliseconds) {
         return file->add(bitmap, milliseconds);
     }));
@@ -39,11 +42,16 @@ Result<void> write_animation(Session& session, const AnimationOptions& options,
 }
 
 Result<void> check_animation_path(const std::string& path) {
-    if (path.ends_with(".webp"))
-        return {};
-    return fail(ErrorCode::bad_option, fmt::format("'{}' is no name of a WebP", path), "--animate",
-                "name it OUT.webp, which browsers play; ImageMagick makes others of it: convert "
-                "OUT.webp OUT.gif");
+    const AnimationFormat* const format = animation_format_of(path);
+    if (format == nullptr) {
+        std::vector<std::string> names;
+        for (const AnimationFormat& each : animation_formats())
+            names.push_back(fmt::format("OUT{}", each.ending));
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is no name of an animation", path),
+                    "--animate", fmt::format("name it {}", fmt::join(names, ", ")));
+    }
+    TM_TRY(format->create(kSmallestStill, kSmallestStill));
+    return OutputFile::check(path);
 }
 
 }  // namespace tidemark::viz

@@ -19,11 +19,13 @@ struct AnimationOptions {
 Result<void> draw_animation(Session& session, const AnimationOptions& options,
                             const std::function<Result<void>(const Bitmap&, int)>& take);
 
-// As an animated WebP. Errors: those above and of AnimatedWebp.
+// As a file in the format that its name says. Errors: those above, of check_animation_path and of
+// AnimatedFile.
 Result<void> write_animation(Session& session, const AnimationOptions& options,
                              const std::string& path);
 
-// Errors (bad_option): a name that doesn't end in ".webp", with what makes others of it.
+// Errors: bad_option (a name with the ending of no format, with those there are), unsupported (the
+// format's library isn't there, with what to install), io (nothing can be written there).
 Result<void> check_animation_path(const std::string& path);
 
 }  // namespace tidemark::viz

@@ -1,12 +1,13 @@
-// Instead of webp.cpp, where there is no libwebp.
-#include "viz/headless/webp.h"
+// Instead of webp.cpp, where its library is not.
+#include "viz/headless/animated_file.h"
 
 namespace tidemark::viz {
 
-Result<std::unique_ptr<AnimatedWebp>> AnimatedWebp::create(std::uint32_t /*width*/,
-                                                           std::uint32_t /*height*/) {
-    return fail(ErrorCode::bad_option, "this build can't write animations", "--animate",
-                "install libwebp-dev and build Tidemark again; --png writes a still picture");
+Result<std::unique_ptr<AnimatedFile>> create_webp(std::uint32_t width, std::uint32_t height);
+
+Result<std::unique_ptr<AnimatedFile>> create_webp(std::uint32_t /*width*/,
+                                                  std::uint32_t /*height*/) {
+    return no_animation_format(".webp");
 }
 
 }  // namespace tidemark::viz

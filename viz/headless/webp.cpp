@@ -1,6 +1,5 @@
-// Through libwebp's encoder of animations, which stores what changes from image to image.
-#include "viz/headless/webp.h"
-
+// WebP, lossless, through libwebp's encoder of animations, which stores what changes from image to
+// image. At most 16383 pixels in either direction.
 #include <span>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "traces/io/output_file.h"
+#include "viz/headless/animated_file.h"
 
 namespace tidemark::viz {
 namespace {
@@ -26,7 +26,7 @@ struct EncoderDeleter {
     void operator()(WebPAnimEncoder* encoder) const { WebPAnimEncoderDelete(encoder); }
 };
 
-class LibwebpFile final : public AnimatedWebp {
+class LibwebpFile final : public AnimatedFile {
   public:
     LibwebpFile(std::uint32_t width, std::uint32_t height)
         : width_(static_cast<int>(width)), height_(static_cast<int>(height)) {
@@ -83,8 +83,9 @@ class LibwebpFile final : public AnimatedWebp {
 
 }  // namespace
 
-Result<std::unique_ptr<AnimatedWebp>> AnimatedWebp::create(std::uint32_t width,
-                                                           std::uint32_t height) {
+Result<std::unique_ptr<AnimatedFile>> create_webp(std::uint32_t width, std::uint32_t height);
+
+Result<std::unique_ptr<AnimatedFile>> create_webp(std::uint32_t width, std::uint32_t height) {
     auto file = std::make_unique<LibwebpFile>(width, height);
     if (!file->is_ready())
         return fail(ErrorCode::bad_option,

@@ -169,6 +169,8 @@ float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pan
     float left = box.left;
     for (std::size_t i = 0; i < views.size(); ++i) {
         const ViewInfo& info = all_views()[views[i]];
+        if (info.offered != nullptr && !info.offered(parts.session, parts.selection))
+            continue;
         const std::string hint = is_main && i < 9 ? fmt::format("{}", i + 1) : std::string();
         std::string title(info.title);
         if (info.name == "findings" && !parts.run()->findings.empty())

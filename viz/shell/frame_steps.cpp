@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "viz/model/navigation/navigation.h"
+#include "viz/model/ranks/rank_names.h"
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {
@@ -43,6 +44,17 @@ bool take_typing_key(ShellParts& parts, const KeyPress& press) {
 bool moves_while_held(Action action) {
     return action == Action::zoom_in || action == Action::zoom_out || action == Action::pan_left ||
            action == Action::pan_right;
+}
+
+// A rank that isn't there must not hide those that are.
+void show_first_rank(ShellParts& parts) {
+    const std::vector<ViewedRun>& runs = parts.session.runs;
+    if (parts.run()->state.phase != LoadState::Phase::failed || parts.run()->history)
+        return;
+    const auto found = std::ranges::find_if(
+        runs, [](const ViewedRun& run) { return run.history != nullptr; });
+    if (found != runs.end())
+        parts.selection.run = static_cast<std::size_t>(found - runs.begin());
 }
 
 }  // namespace
@@ -97,6 +109,11 @@ void choose_views(ShellParts& parts) {
     if (parts.has_chosen_main || run == nullptr)
         return;
     parts.main.clear();
+    if (has_ranks(parts.session, parts.selection)) {
+        show_first_rank(parts);
+        parts.main.push_back(*find_view("ranks"));
+        return;
+    }
     const bool has_answer = run->history && !run->live;
     for (const std::string_view name : {"overview", "timeline", "address-map"}) {
         const bool is_wanted = name == "overview"   ? has_answer

@@ -173,8 +173,9 @@ void move_by_held(ShellParts& parts, const ShellInput& input, double seconds);
 // The axis is as long as the longest run.
 void update_extent(ShellParts& parts);
 
-// The first views for what has come: of a recording the answer; of a living program, which has none
-// yet, a timeline over an address map; over tiers, where there are no addresses, a timeline.
+// The first views for what has come: of several ranks their overview; of a recording the answer; of
+// a living program, which has none yet, a timeline over an address map; over tiers, where there are
+// no addresses, a timeline.
 void choose_views(ShellParts& parts);
 
 // What is found in the run that is shown; and the step to it that somebody wanted meanwhile.

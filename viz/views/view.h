@@ -55,6 +55,8 @@ struct ViewInfo {
     Pane pane = Pane::main;
     std::unique_ptr<View> (*make)() = nullptr;
     bool fills = false;  // a main view that, alone, has the window to itself
+    // Whether it has a tab; null: always. A view without one can be asked for by its name.
+    bool (*offered)(const Session& session, const Selection& selection) = nullptr;
 };
 
 template <class Drawn>

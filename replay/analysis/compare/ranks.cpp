@@ -146,9 +146,12 @@ std::optional<RankSpread> find_spread(std::span<const StepPeaks> ranks) {
     return widest;
 }
 
-// The name with each number made a '#'.
-std::string without_numbers(const std::string& name) {
+}  // namespace
+
+std::string rank_pattern(std::string_view name) {
     std::string result;
+    if (name.starts_with("generate:"))
+        return result;
     for (const char letter : name) {
         const bool digit = letter >= '0' && letter <= '9';
         if (!digit)
@@ -159,15 +162,13 @@ std::string without_numbers(const std::string& name) {
     return result;
 }
 
-}  // namespace
-
 bool are_ranks(std::span<const NamedTrace> traces) {
-    if (traces.size() < 2 || traces[0].name == traces[1].name ||
-        traces[0].name.starts_with("generate:"))
+    if (traces.size() < 2 || traces[0].name == traces[1].name)
         return false;
-    const std::string first = without_numbers(traces.front().name);
-    return std::ranges::all_of(
-        traces, [&first](const NamedTrace& trace) { return without_numbers(trace.name) == first; });
+    const std::string first = rank_pattern(traces.front().name);
+    return !first.empty() && std::ranges::all_of(traces, [&first](const NamedTrace& trace) {
+        return rank_pattern(trace.name) == first;
+    });
 }
 
 std::size_t RankReport::largest() const {

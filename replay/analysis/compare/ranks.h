@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -22,6 +23,10 @@ struct NamedTrace {
     std::string name;
     const Trace* trace = nullptr;
 };
+
+// A name with each number made a '#': files of one pattern are named as ranks are. Those of
+// generators are not files, and have none: "".
+std::string rank_pattern(std::string_view name);
 
 // Whether several traces are named as ranks are: alike but for their numbers ("rank0/a.pickle",
 // "rank1/a.pickle").

@@ -64,7 +64,7 @@ TEST_CASE("wrong words end with what is wrong, where, and what would be right") 
     refused({kStreams, "--memory", "much"}, "--memory", "");
     refused({"--png", "out.png"}, "--png", "FILE");
     refused({"--animate", "out.webp"}, "--animate", "FILE");
-    refused({kStreams, "--animate", "out.mp4"}, "--animate", "OUT.webp");
+    refused({kStreams, "--animate", "out.avi"}, "--animate", "OUT.gif");
     refused({"--attach", "1", "--policy", "torch"}, "--attach", "recording");
 }
 

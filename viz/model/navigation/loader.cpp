@@ -19,6 +19,10 @@
 namespace tidemark::viz {
 namespace {
 
+// Of more files nobody wants to wait for the many replays that `advise` makes of each: it waits
+// until it is asked.
+constexpr std::size_t kMostAdvisedFiles = 8;
+
 LoadState failed(Error error) {
     return {LoadState::Phase::failed, 0, {}, std::move(error)};
 }
@@ -31,6 +35,7 @@ LoadState ready() {
 struct RunUpdate {
     LoadState state;
     std::shared_ptr<const History> history;
+    EventIndex preamble = 0;  // of the history
     std::unique_ptr<Run> run;
     std::unique_ptr<TierRun> tiers;
 };
@@ -89,8 +94,10 @@ class Box {
   private:
     static void move_into(ViewedRun& viewed, RunUpdate& update) {
         viewed.state = std::move(update.state);
-        if (update.history)
+        if (update.history) {
             viewed.history = std::move(update.history);
+            viewed.preamble = update.preamble;
+        }
         if (update.run) {
             viewed.run = std::move(update.run);
             viewed.warnings = viewed.run->warnings;
@@ -213,8 +220,12 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         }
         trace_ = std::move(*trace);
         open_choices_ = choices.size();
+        const std::size_t first = choices.front();
         for (const std::size_t choice : choices)
-            tasks_.add([self = shared_from_this(), choice] { self->replay(choice); });
+            if (choice != first)
+                tasks_.add([self = shared_from_this(), choice] { self->replay(choice); });
+        // At once, so that of a thousand ranks a few are open, not all.
+        replay(first);
     }
 
     void replay(std::size_t choice) {
@@ -230,10 +241,21 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
             replay_under_policy(run, choice, report);
         if (--open_choices_ != 0)
             return;
+        if (request_.advises && history_ && !is_long()) {
+            // Behind the other files: they can be looked at before anybody advises.
+            tasks_.add([self = shared_from_this()] {
+                self->advise();
+                self->trace_.reset();
+            });
+            return;
+        }
         if (request_.advises && history_)
             advise();
         trace_.reset();
     }
+
+    // Many replays of it would take long.
+    bool is_long() const { return trace_->info().event_count > request_.most_advised_events; }
 
     void replay_over_tiers(std::size_t run, std::size_t choice, const ReportProgress& report) {
         auto result =
@@ -247,10 +269,12 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     }
 
     void replay_under_policy(std::size_t run, std::size_t choice, const ReportProgress& report) {
+        const auto preamble = static_cast<EventIndex>(trace_->info().preamble_count);
         const auto begun = [&](std::shared_ptr<const History> history) {
             box_->change(run, [&](RunUpdate& update) {
                 update.state.phase = LoadState::Phase::loading;
                 update.history = std::move(history);
+                update.preamble = preamble;
             });
         };
         auto result = record_for_view(*trace_, request_, path_, policy_of(request_, choice), begun,
@@ -262,6 +286,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         box_->change(run, [&](RunUpdate& update) {
             update.state = ready();
             update.history = history;
+            update.preamble = preamble;
             update.run = std::make_unique<Run>(std::move(result->run));
         });
         if (request_.advises)
@@ -288,7 +313,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     // What many replays say of the first run, unless they would take long.
     void advise() {
         const std::uint64_t events = trace_->info().event_count;
-        if (!cancelled_->load() && events <= request_.most_advised_events)
+        if (!cancelled_->load() && !is_long())
             return ask(*trace_, *cancelled_);
         box_->set_findings(first_run_, cancelled_->load() ? was_cancelled() : ready(), {},
                            askable(events));
@@ -349,10 +374,12 @@ std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
     const std::vector<std::string> names = distinct_names(request.files);
     const std::size_t choices = runs_a_file(request);
     std::vector<ViewedRun> runs;
-    for (const std::string& name : names) {
+    for (std::size_t file = 0; file < names.size(); ++file) {
+        const std::string& name = names[file];
         for (std::size_t i = 0; i < choices; ++i) {
             ViewedRun run;
             run.trace_name = name;
+            run.path = request.files[file];
             run.policy = choice_label(request, i);
             run.label = names.size() == 1 && choices > 1 ? run.policy
                         : choices == 1                   ? name
@@ -381,6 +408,8 @@ Loader::~Loader() {
 
 void Loader::add(LoadRequest request) {
     const std::size_t choices = runs_a_file(request);
+    if (request.files.size() > kMostAdvisedFiles)
+        request.most_advised_events = 0;
     for (std::size_t file = 0; file < request.files.size(); ++file) {
         const std::size_t first = session_.runs.size() + file * choices;
         const auto work = std::make_shared<FileWork>(

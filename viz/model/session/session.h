@@ -70,6 +70,7 @@ class PeakMemo {
 struct ViewedRun {
     std::string label;       // "run.tmk, buddy": as in legends
     std::string trace_name;  // without folders
+    std::string path;        // of the file, as it was given; empty where there is none
     std::string policy;      // with its options
     LoadState state;
     std::shared_ptr<const History> history;  // null until there is one; may grow
@@ -77,6 +78,7 @@ struct ViewedRun {
     std::unique_ptr<Run> run;                // figures; null until complete, and for what is alive
     std::shared_ptr<const TierRun> tiers;    // over GPU, host and disk: then there's no history
     std::optional<LiveState> live;
+    EventIndex preamble = 0;  // the first so many events rebuild what lived before
     std::vector<std::string> warnings;
     std::vector<Finding> findings;
     LoadState findings_state;

@@ -1,0 +1,13 @@
+// Instead of gif.cpp, where its library is not.
+#include "viz/headless/animated_file.h"
+
+namespace tidemark::viz {
+
+Result<std::unique_ptr<AnimatedFile>> create_gif(std::uint32_t width, std::uint32_t height);
+
+Result<std::unique_ptr<AnimatedFile>> create_gif(std::uint32_t /*width*/,
+                                                 std::uint32_t /*height*/) {
+    return no_animation_format(".gif");
+}
+
+}  // namespace tidemark::viz

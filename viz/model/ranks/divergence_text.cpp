@@ -1,0 +1,70 @@
+// Two sentences: of requests, and of reserved memory.
+#include "viz/model/ranks/divergence_text.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark::viz {
+namespace {
+
+std::string requests_text(const Session& session, std::span<const RankFigures> rows,
+                          const RankDivergences& found) {
+    std::size_t count = 0;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!found.requests[i])
+            continue;
+        if (count == 0 || found.requests[i]->index < found.requests[first]->index)
+            first = i;
+        ++count;
+    }
+    if (count == 0)
+        return "All ranks request the same sizes in the same order.";
+    const RequestDivergence& where = *found.requests[first];
+    const History& history = *session.runs[rows[first].run].history;
+    return fmt::format(
+        "{} at {} (event {}, by order of requests): {} requests {} where the others request {}.",
+        count == 1 ? fmt::format("Rank {} leaves what the others do", rows[first].number)
+                   : fmt::format("{} ranks leave what most do, the first", count),
+        format_duration(history.time(where.event)), format_count(where.event),
+        count == 1 ? "it" : "rank " + rows[first].number, format_bytes(where.size),
+        format_bytes(where.usual));
+}
+
+std::string reserved_text(std::span<const RankFigures> rows, const RankDivergences& found,
+                          std::size_t reference, Bytes threshold) {
+    std::size_t count = 0;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!found.reserved[i])
+            continue;
+        if (count == 0 || found.reserved[i]->time < found.reserved[first]->time)
+            first = i;
+        ++count;
+    }
+    const std::string& other = rows[reference].number;
+    if (count == 0)
+        return fmt::format("In reserved memory none differs from rank {} by more than {}.", other,
+                           format_bytes(threshold));
+    const ReservedDivergence& where = *found.reserved[first];
+    return fmt::format("In reserved memory {} from rank {} by more than {}{} at {}, {}.",
+                       count == 1 ? fmt::format("rank {} differs", rows[first].number)
+                                  : fmt::format("{} ranks differ", count),
+                       other, format_bytes(threshold),
+                       count == 1 ? ", first" : fmt::format(", rank {} first", rows[first].number),
+                       format_duration(where.time),
+                       where.by_request
+                           ? "compared request by request"
+                           : "compared at the same time, as their requests differ by then");
+}
+
+}  // namespace
+
+std::string divergence_text(const Session& session, std::span<const RankFigures> rows,
+                            const RankDivergences& found, std::size_t reference, Bytes threshold) {
+    return requests_text(session, rows, found) + " " +
+           reserved_text(rows, found, reference, threshold);
+}
+
+}  // namespace tidemark::viz

@@ -1,0 +1,62 @@
+// Rank divergence: where ranks that should do the same stop doing the same. Two questions, in this
+// order, since ranks that do the same need not run at the same speed:
+//
+// Requests, by order: which rank's sequence of requested sizes leaves that of the others, and
+// where. The others are the most ranks that agree; of equally many those with the lowest one. Who
+// ends earlier than others has not left them.
+//
+// Reserved memory: where a rank differs from a reference by more than a threshold. As long as both
+// have requested the same it is compared request by request; from where one of them leaves, or
+// ends, by the time on the shared axis.
+//
+// Pure; on any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "replay/timeline/history.h"
+#include "viz/model/session/job.h"
+
+namespace tidemark::viz {
+
+// A rank's history, complete; its first `preamble` events rebuild what lived before.
+struct RankHistory {
+    std::shared_ptr<const History> history;
+    EventIndex preamble = 0;
+};
+
+struct RequestDivergence {
+    std::uint64_t index = 0;  // requests that were alike
+    EventIndex event = 0;     // of this rank's first other one
+    Bytes size = 0;           // that it requests there
+    Bytes usual = 0;          // that the others request
+
+    friend bool operator==(const RequestDivergence&, const RequestDivergence&) = default;
+};
+
+struct ReservedDivergence {
+    Nanoseconds time = 0;    // from when on
+    std::int64_t more = 0;   // than the reference, there
+    bool by_request = true;  // compared after the same request; else at the same time
+
+    friend bool operator==(const ReservedDivergence&, const ReservedDivergence&) = default;
+};
+
+struct RankDivergences {
+    std::vector<std::optional<RequestDivergence>> requests;  // of each rank
+    std::vector<std::optional<ReservedDivergence>> reserved;
+
+    friend bool operator==(const RankDivergences&, const RankDivergences&) = default;
+};
+
+// O(requests of all ranks), and for reserved memory as much as differs, times log(events). Cut
+// short, with what was found, if cancelled.
+RankDivergences find_divergences(std::span<const RankHistory> ranks, std::size_t reference,
+                                 Bytes threshold, const Cancelled& cancelled);
+
+}  // namespace tidemark::viz

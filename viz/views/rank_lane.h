@@ -1,0 +1,32 @@
+// The lane of a rank: its curves in little, with the median's reserved memory as a line over them,
+// and marks where it was out of memory and where it leaves the others.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "viz/draw/time_area.h"
+#include "viz/model/ranks/rank_table.h"
+#include "viz/model/timeline/timeline_columns.h"
+#include "viz/views/timeline_plot.h"
+
+namespace tidemark::viz {
+
+struct RankLane {
+    const RankFigures& rank;
+    std::size_t median = 0;                   // the run with the median's peak
+    std::optional<EventIndex> leaves = {};    // the others' requests, at this event
+    std::optional<Nanoseconds> differs = {};  // from the median in reserved memory, from then on
+};
+
+// What lanes have asked their histories, by run.
+using LaneColumns = std::map<std::size_t, TimelineColumns>;
+
+// Draws it into the scale's box.
+void draw_rank_lane(Frame& frame, const TimeArea& area, const ByteScale& scale,
+                    const RankLane& lane, LaneColumns& asked);
+
+// What the colours of bars and lanes mean, in a line; returns its height.
+float draw_lane_legend(Canvas& canvas, const Box& box);
+
+}  // namespace tidemark::viz
