@@ -223,6 +223,10 @@ std::vector<VirtualTable::ColumnSpan> VirtualTable::spans(const Canvas& canvas,
     return spans;
 }
 
+float VirtualTable::height(const Canvas& canvas, std::size_t rows) {
+    return row_height(canvas) * static_cast<float>(rows + 1);
+}
+
 void VirtualTable::draw_titles(Frame& frame, const Box& box, const TableContent& content,
                                const std::vector<ColumnSpan>& spans, TableTouch& touch) {
     Canvas& canvas = frame.canvas;

@@ -79,6 +79,9 @@ class VirtualTable {
     // Scrolls as little as is needed for the row to be seen, at the next draw.
     void show(std::uint64_t row) { wanted_ = row; }
 
+    // Of its titles and so many rows.
+    static float height(const Canvas& canvas, std::size_t rows);
+
     // The topmost row, and how many stood below each other at the last draw.
     std::uint64_t first() const { return first_; }
 

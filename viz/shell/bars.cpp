@@ -161,17 +161,37 @@ bool tab_row_button(Canvas& canvas, const Box& box, const char* text) {
            button(canvas, {right - width, box.top, right, box.bottom}, text, text).left;
 }
 
+bool is_offered(const ShellParts& parts, const ViewInfo& view) {
+    return view.offered == nullptr || view.offered(parts.session, parts.selection);
+}
+
+// The key before a main view's title.
+std::string tab_hint(Pane pane, std::size_t index) {
+    return pane == Pane::main && index < 9 ? fmt::format("{}", index + 1) : std::string();
+}
+
+// Where there is no room for all titles with their keys the keys go.
+bool has_tab_hints(const ShellParts& parts, const Canvas& canvas, float room, Pane pane) {
+    const std::vector<std::size_t> views = views_in(pane);
+    float width = 0;
+    for (std::size_t i = 0; i < views.size(); ++i)
+        if (const ViewInfo& info = all_views()[views[i]]; is_offered(parts, info))
+            width += tab_width(canvas, info.title, tab_hint(pane, i));
+    return width <= room;
+}
+
 }  // namespace
 
 float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pane) {
     const std::vector<std::size_t> views = views_in(pane);
     const bool is_main = pane == Pane::main;
+    const bool has_hints = has_tab_hints(parts, canvas, box.width(), pane);
     float left = box.left;
     for (std::size_t i = 0; i < views.size(); ++i) {
         const ViewInfo& info = all_views()[views[i]];
-        if (info.offered != nullptr && !info.offered(parts.session, parts.selection))
+        if (!is_offered(parts, info))
             continue;
-        const std::string hint = is_main && i < 9 ? fmt::format("{}", i + 1) : std::string();
+        const std::string hint = has_hints ? tab_hint(pane, i) : std::string();
         std::string title(info.title);
         if (info.name == "findings" && !parts.run()->findings.empty())
             title += fmt::format(" ({})", parts.run()->findings.size());

@@ -1,5 +1,5 @@
 // Ranks: who needs most in a sentence, a table with a bar for each rank, and below it the curves of
-// those at the table's top over one time axis: their lanes follow the table.
+// those at the table's top over one time axis: their tracks follow the table.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,16 +21,16 @@
 #include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/compare_plot.h"
 #include "viz/views/overview_writer.h"
-#include "viz/views/rank_lane.h"
+#include "viz/views/rank_track.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr float kRanksPad = 8;         // points
-constexpr float kLeastLane = 46;       // points of height
-constexpr std::size_t kMostLanes = 8;  // drawn at once
-constexpr float kRanksTable = 0.42F;   // of the height, at most
+constexpr float kRanksPad = 8;              // points
+constexpr float kLeastRankTrack = 46;       // points of height
+constexpr std::size_t kMostRankTracks = 8;  // drawn at once
+constexpr float kRanksTable = 0.42F;        // of the height, at most
 constexpr double kRanksHeadroom = 1.12;
 
 enum RankColumn : std::size_t {
@@ -60,14 +60,13 @@ class RanksView final : public View {
         page.paragraph(divergence_, canvas.theme().faint_text);
         page.skip(4);
         Box rest{frame.area.left, std::round(page.box.top), frame.area.right, frame.area.bottom};
-        const float wanted =
-            (1.5F + static_cast<float>(order_.size())) * canvas.line_height() * 1.4F;
+        const float wanted = VirtualTable::height(canvas, order_.size());
         Box list = rest;
         list.bottom = std::round(rest.top + std::min(wanted, frame.area.height() * kRanksTable));
         rest.top = list.bottom + pad / 2;
         draw_table(frame, list);
-        rest.top += draw_lane_legend(canvas, plot_box(canvas, rest));
-        draw_lanes(frame, rest);
+        rest.top += draw_rank_legend(canvas, plot_box(canvas, rest));
+        draw_tracks(frame, rest);
     }
 
     bool busy() const override { return job_.running(); }
@@ -81,7 +80,7 @@ class RanksView final : public View {
 
     // --- divergence ------------------------------------------------------------------------------
 
-    // Asked once all ranks are there, and again when one has changed.
+    // Started once all ranks are there, and again when one has changed.
     void diverge(const Frame& frame) {
         std::vector<RankHistory> ranks;
         std::vector<std::size_t> rows;
@@ -326,8 +325,11 @@ class RanksView final : public View {
             descending_ = sorted_by_ == *touch.title ? !descending_ : *touch.title != kNumber;
             sorted_by_ = static_cast<RankColumn>(*touch.title);
         }
-        if (touch.hovered)
+        if (touch.hovered) {
             frame.selection.described = described(frame, order_[*touch.hovered]);
+            if (const RankFigures& rank = row_of(*touch.hovered); !rank.is_known)
+                ImGui::SetTooltip("%s", why_not(frame.session.runs[rank.run]).c_str());
+        }
         if (touch.clicked)
             show_rank(frame, row_of(*touch.clicked));
         if (!touch.double_clicked || !row_of(*touch.double_clicked).is_known)
@@ -356,11 +358,12 @@ class RanksView final : public View {
         frame.selection.used.clear();
     }
 
-    // --- the lanes -------------------------------------------------------------------------------
+    // --- the tracks
+    // -------------------------------------------------------------------------------
 
-    // The first of `count` rows whose lanes are drawn: from the table's top on, but the shown
+    // The first of `count` rows whose tracks are drawn: from the table's top on, but the shown
     // rank's is among them if its row is seen.
-    std::size_t first_lane(const Frame& frame, std::size_t count) const {
+    std::size_t first_track(const Frame& frame, std::size_t count) const {
         const auto top = static_cast<std::size_t>(list_.first());
         std::size_t first = std::min(top, order_.size() - count);
         const std::size_t until = std::min<std::size_t>(top + list_.seen(), order_.size());
@@ -370,19 +373,19 @@ class RanksView final : public View {
         return first;
     }
 
-    void draw_lanes(Frame& frame, const Box& box) {
+    void draw_tracks(Frame& frame, const Box& box) {
         Canvas& canvas = frame.canvas;
         Box plots = plot_box(canvas, box);
         plots.bottom = std::floor(box.bottom - TimeArea::axis_height(canvas));
-        const float gap = canvas.px(4);
+        const float gap = std::round(canvas.px(4));
         const auto fit = static_cast<std::size_t>(
-            std::max((plots.height() + gap) / (canvas.px(kLeastLane) + gap), 0.0F));
-        const std::size_t count = std::min({fit, kMostLanes, order_.size()});
+            std::max((plots.height() + gap) / (canvas.px(kLeastRankTrack) + gap), 0.0F));
+        const std::size_t count = std::min({fit, kMostRankTracks, order_.size()});
         if (count == 0)
             return;
         const TimeArea area(frame, plots, "ranks");
         area.draw_grid();
-        const std::size_t first = first_lane(frame, count);
+        const std::size_t first = first_track(frame, count);
         const float height = (plots.height() + gap) / static_cast<float>(count);
         const auto top =
             static_cast<Bytes>(kRanksHeadroom * static_cast<double>(table_.largest_peak()));
@@ -390,33 +393,34 @@ class RanksView final : public View {
         hot_run_.reset();
         for (std::size_t i = 0; i < count; ++i) {
             const float from = std::round(plots.top + height * static_cast<float>(i));
-            const Box lane{plots.left, from, plots.right,
-                           std::round(plots.top + height * static_cast<float>(i + 1)) - gap};
+            const Box track{plots.left, from, plots.right,
+                            std::round(plots.top + height * static_cast<float>(i + 1)) - gap};
             const RankFigures& rank = row_of(first + i);
-            if (area.hovered() && lane.contains(ImGui::GetIO().MousePos)) {
+            if (area.hovered() && track.contains(ImGui::GetIO().MousePos)) {
                 hot_run_ = rank.run;
                 frame.selection.described = described(frame, order_[first + i]);
                 if (area.clicked())
                     show_rank(frame, rank);
             }
-            draw_rank_lane(frame, area, {lane, top}, lane_of(order_[first + i], median), columns_);
+            draw_rank_track(frame, area, {track, top}, track_of(order_[first + i], median),
+                            columns_);
         }
         keep(first, count, median);
         area.draw_cursors();
         area.draw_axis();
     }
 
-    RankLane lane_of(std::size_t row, std::size_t median) const {
+    RankTrack track_of(std::size_t row, std::size_t median) const {
         const RankFigures& rank = table_.rows()[row];
-        RankLane lane{rank, median, {}, {}};
+        RankTrack track{rank, median, {}, {}};
         if (const RequestDivergence* const at = leaves(row))
-            lane.leaves = at->event;
+            track.leaves = at->event;
         if (const ReservedDivergence* const at = differs(row))
-            lane.differs = at->time;
-        return lane;
+            track.differs = at->time;
+        return track;
     }
 
-    // Forgets the columns of lanes that aren't seen any more.
+    // Forgets the columns of tracks that aren't seen any more.
     void keep(std::size_t first, std::size_t count, std::size_t median) {
         std::erase_if(columns_, [&](const auto& each) {
             if (each.first == median)
@@ -429,14 +433,14 @@ class RanksView final : public View {
     }
 
     RankTable table_;
-    std::vector<std::size_t> order_;  // rows, as they are sorted
-    RankColumn sorted_by_ = kNumber;
-    bool descending_ = false;
+    std::vector<std::size_t> order_;    // rows, as they are sorted
+    RankColumn sorted_by_ = kReserved;  // who needs most stands first
+    bool descending_ = true;
     std::string bar_title_;
     VirtualTable list_;
     std::optional<std::size_t> followed_;  // the shown run, when the table last went to it
-    std::optional<std::size_t> hot_run_;   // whose lane is under the mouse
-    LaneColumns columns_;
+    std::optional<std::size_t> hot_run_;   // whose track is under the mouse
+    TrackColumns columns_;
     std::vector<RankHistory> compared_;
     std::vector<std::size_t> compared_rows_;  // rising
     std::size_t reference_ = 0;               // among what was compared

@@ -11,7 +11,7 @@
 
 #include "tests/viz/headless/golden.h"
 #include "tests/viz/shell/sample_session.h"
-#include "viz/headless/webp.h"
+#include "viz/headless/animated_file.h"
 #include "viz/model/navigation/loader.h"
 
 namespace tidemark::viz {
@@ -80,7 +80,7 @@ TEST_CASE("what comes after the moment that is played isn't drawn yet", "[viz][a
 TEST_CASE("an animation in a file is a WebP of the same bytes each time", "[viz][animation]") {
     SampleSession opened(2);
     const std::string path = std::filesystem::temp_directory_path() / "tidemark-animation.webp";
-    if (const auto file = AnimatedWebp::create(8, 8); !file) {
+    if (const auto file = animation_format_of(path)->create(8, 8); !file) {
         CHECK(file.error().hint.find("libwebp-dev") != std::string::npos);
         WARN("skipped: this build has no libwebp");
         return;
@@ -95,12 +95,30 @@ TEST_CASE("an animation in a file is a WebP of the same bytes each time", "[viz]
     std::filesystem::remove(path);
 }
 
-TEST_CASE("other formats are refused with what makes them", "[viz][animation]") {
+TEST_CASE("other formats are refused with those that there are", "[viz][animation]") {
     SampleSession opened;
-    const Result<void> refused = write_animation(opened.session, small(3), "gap.gif");
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::bad_option);
-    CHECK(refused.error().hint.find("ImageMagick") != std::string::npos);
+    for (const char* const path : {"gap.avi", "gif", "", "gap.gif.png", "gap.MP4"}) {
+        const Result<void> refused = write_animation(opened.session, small(3), path);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().code == ErrorCode::bad_option);
+        for (const AnimationFormat& format : animation_formats())
+            CHECK(refused.error().hint.find(format.ending) != std::string::npos);
+    }
+}
+
+TEST_CASE("an animation that can't be written is refused before it is drawn", "[viz][animation]") {
+    for (const AnimationFormat& format : animation_formats()) {
+        if (!format.create(8, 8))
+            continue;
+        const std::string name = std::string("gap") + std::string(format.ending);
+        const Result<void> refused = check_animation_path("no/such/folder/" + name);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().code == ErrorCode::io);
+        // A name is a name, not an address that a library would open.
+        const Result<void> address = check_animation_path("http://127.0.0.1:1/" + name);
+        REQUIRE_FALSE(address);
+        CHECK(address.error().code == ErrorCode::io);
+    }
 }
 
 }  // namespace tidemark::viz

@@ -95,10 +95,10 @@ struct RanksScene {
 }  // namespace
 
 TEST_CASE("ranks look as they did", "[viz][ranks]") {
-    for (const RanksScene& scene : {RanksScene{"ranks", 1600, 900, true},
-                                    RanksScene{"ranks-light", 1600, 900, false},
-                                    RanksScene{"ranks-small", 900, 600, true},
-                                    RanksScene{"ranks-small-light", 900, 600, false}}) {
+    for (const RanksScene& scene :
+         {RanksScene{"ranks", 1600, 900, true}, RanksScene{"ranks-light", 1600, 900, false},
+          RanksScene{"ranks-small", 900, 600, true},
+          RanksScene{"ranks-small-light", 900, 600, false}}) {
         Session session = training();
         StillOptions options;
         options.screen = {scene.width, scene.height, 1, FontChoice::built_in};

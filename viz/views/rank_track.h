@@ -1,4 +1,4 @@
-// The lane of a rank: its curves in little, with the median's reserved memory as a line over them,
+// The track of a rank: its curves in little, with the median's reserved memory as a line over them,
 // and marks where it was out of memory and where it leaves the others.
 #pragma once
 
@@ -12,21 +12,21 @@
 
 namespace tidemark::viz {
 
-struct RankLane {
+struct RankTrack {
     const RankFigures& rank;
     std::size_t median = 0;                   // the run with the median's peak
     std::optional<EventIndex> leaves = {};    // the others' requests, at this event
     std::optional<Nanoseconds> differs = {};  // from the median in reserved memory, from then on
 };
 
-// What lanes have asked their histories, by run.
-using LaneColumns = std::map<std::size_t, TimelineColumns>;
+// What tracks have known their histories, by run.
+using TrackColumns = std::map<std::size_t, TimelineColumns>;
 
 // Draws it into the scale's box.
-void draw_rank_lane(Frame& frame, const TimeArea& area, const ByteScale& scale,
-                    const RankLane& lane, LaneColumns& asked);
+void draw_rank_track(Frame& frame, const TimeArea& area, const ByteScale& scale,
+                     const RankTrack& track, TrackColumns& known);
 
-// What the colours of bars and lanes mean, in a line; returns its height.
-float draw_lane_legend(Canvas& canvas, const Box& box);
+// What the colours of bars and tracks mean, in a line; returns its height.
+float draw_rank_legend(Canvas& canvas, const Box& box);
 
 }  // namespace tidemark::viz
