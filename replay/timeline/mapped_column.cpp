@@ -153,6 +153,10 @@ Result<void> MappedBytes::finish(std::size_t bytes) {
     if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         return failed("cannot be finished", path_, errno);
     capacity_ = bytes;
+    // Addresses that nothing will lie at are others': a thousand histories have some 300 GiB each.
+    const std::size_t kept = whole_pages(std::max(bytes, kPage));
+    if (kept < address_space_ && ::munmap(data_ + kept, address_space_ - kept) == 0)
+        address_space_ = kept;
     return {};
 }
 
