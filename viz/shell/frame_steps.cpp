@@ -51,8 +51,8 @@ void show_first_rank(ShellParts& parts) {
     const std::vector<ViewedRun>& runs = parts.session.runs;
     if (parts.run()->state.phase != LoadState::Phase::failed || parts.run()->history)
         return;
-    const auto found = std::ranges::find_if(
-        runs, [](const ViewedRun& run) { return run.history != nullptr; });
+    const auto found =
+        std::ranges::find_if(runs, [](const ViewedRun& run) { return run.history != nullptr; });
     if (found != runs.end())
         parts.selection.run = static_cast<std::size_t>(found - runs.begin());
 }

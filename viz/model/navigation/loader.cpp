@@ -408,21 +408,23 @@ Loader::~Loader() {
 
 void Loader::add(LoadRequest request) {
     const std::size_t choices = runs_a_file(request);
-    if (request.files.size() > kMostAdvisedFiles)
+    std::vector<ViewedRun> planned = planned_runs(request);
+    // Each file is a request of its own: a thousand ranks don't carry a thousand names each.
+    const std::vector<std::string> files = std::exchange(request.files, {});
+    if (files.size() > kMostAdvisedFiles)
         request.most_advised_events = 0;
-    for (std::size_t file = 0; file < request.files.size(); ++file) {
+    for (std::size_t file = 0; file < files.size(); ++file) {
         const std::size_t first = session_.runs.size() + file * choices;
-        const auto work = std::make_shared<FileWork>(
-            request, request.files[file], first, shared_->box, shared_->tasks, shared_->cancelled);
+        request.files = {files[file]};
+        const auto work = std::make_shared<FileWork>(request, files[file], first, shared_->box,
+                                                     shared_->tasks, shared_->cancelled);
         if (request.advises)
             shared_->advised[first] = work;
-        for (std::size_t run = first; run < first + choices; ++run) {
-            LoadRequest& source = shared_->sources[run] = request;
-            source.files = {request.files[file]};
-        }
+        for (std::size_t run = first; run < first + choices; ++run)
+            shared_->sources[run] = request;
         work->start();
     }
-    for (ViewedRun& run : planned_runs(request)) {
+    for (ViewedRun& run : planned) {
         run.label = free_label(session_, std::move(run.label));
         session_.runs.push_back(std::move(run));
     }
