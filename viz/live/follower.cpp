@@ -201,6 +201,9 @@ Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& progr
     state->counters = program.counters;
     state->alive = program.alive;
     state->rate_from = program.counters.sequence;
+    if (program.alive && program.age > 0)  // until there is one of the last moments: since it began
+        state->rate =
+            static_cast<double>(program.counters.sequence) * 1e9 / static_cast<double>(program.age);
     State* const work = state.get();
     TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] { work->work(); }));
     return std::unique_ptr<Follower>(new Follower(std::move(state)));

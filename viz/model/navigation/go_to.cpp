@@ -1,5 +1,6 @@
 // Going to a location: camera, cursor, run and block.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/axis_ticks.h"
+#include "viz/model/timeline/step_index.h"
 #include "viz/model/timeline/tier_tracks.h"
 
 namespace tidemark::viz {
@@ -53,6 +55,20 @@ Result<Position> landmark_position(ViewLocation::Landmark landmark, const Viewed
         TM_ASSIGN(event, first_out_of_memory(*history));
     }
     return history->position(camera.unit(), event);
+}
+
+Result<Position> step_position(std::uint64_t number, const ViewedRun& run, const Camera& camera) {
+    StepIndex steps;
+    if (run.history)
+        steps.follow(run.history, std::numeric_limits<std::uint32_t>::max());
+    if (const auto found = steps.find(number))
+        return steps.position(*found, camera.unit());
+    if (steps.size() == 0)
+        return fail(ErrorCode::not_found, "this run has no steps", "go to step",
+                    "ranges or marks called \"step 1\" or the like are some");
+    return fail(ErrorCode::not_found, fmt::format("there is no step {}", number), "go to step",
+                fmt::format("the first one is {}, the last one {}", steps.number(0),
+                            steps.number(steps.size() - 1)));
 }
 
 // An error if `position` lies beyond the run.
@@ -147,6 +163,9 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
     std::optional<Position> at;
     if (location.landmark != ViewLocation::Landmark::none) {
         TM_ASSIGN(at, landmark_position(location.landmark, *shown, camera));
+    }
+    if (location.step) {
+        TM_ASSIGN(at, step_position(*location.step, *shown, camera));
     }
     if (const auto& moment = location.moment ? location.moment : location.cursor) {
         TM_ASSIGN(at, on_axis(*moment, history, camera));

@@ -171,6 +171,24 @@ std::optional<Stop> next_stop(const Session& session, const Camera& camera,
     return best;
 }
 
+std::optional<Stop> next_step(const StepIndex& steps, const Session& session, const Camera& camera,
+                              const Selection& selection, bool forward) {
+    const History* const history = shown_history(session, selection);
+    const AxisUnit unit = camera.unit();
+    const Position from = selection.cursor.value_or(forward ? Position{-1} : camera.extent());
+    const std::size_t ahead =
+        history == nullptr ? 0 : steps.first_from(unit, from + (forward ? 1 : 0));
+    if (history == nullptr || ahead == (forward ? steps.size() : 0))
+        return std::nullopt;
+    const std::size_t step = forward ? ahead : ahead - 1;
+    const Position begin = steps.position(step, unit);
+    const EventIndex end = steps.at(step).end;
+    std::string what = fmt::format("step {}", format_count(steps.number(step)));
+    if (end < history->counts().events)
+        what += ": " + length_text(unit, history->position(unit, end) - begin);
+    return Stop{begin, std::move(what), kNoBlock};
+}
+
 std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, Camera& camera,
                              Selection& selection, bool forward) {
     const History* const history = shown_history(session, selection);

@@ -8,6 +8,7 @@
 #include "viz/model/blocks/block_search.h"
 #include "viz/model/session/camera.h"
 #include "viz/model/session/session.h"
+#include "viz/model/timeline/step_index.h"
 
 namespace tidemark::viz {
 
@@ -32,6 +33,11 @@ struct Stop {
 // The first stop beyond the cursor (before it if not `forward`) in the shown run; none if there is
 // no other. O(findings + log marks + user's marks).
 std::optional<Stop> next_stop(const Session& session, const Camera& camera,
+                              const Selection& selection, bool forward);
+
+// The first step that begins beyond the cursor (before it if not `forward`) in the shown run, whose
+// steps these are; none if there is no other. O(log steps).
+std::optional<Stop> next_step(const StepIndex& steps, const Session& session, const Camera& camera,
                               const Selection& selection, bool forward);
 
 // Goes to the hit after where one is, or before it: to the block that is born there, which is

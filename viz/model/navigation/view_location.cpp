@@ -28,9 +28,9 @@ constexpr std::array<Unit, 6> kTimeUnits{{
     {"h", 3'600'000'000'000},
 }};
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
-constexpr std::array<std::string_view, 12> kKeys{"t",      "event", "peak",   "oom",
-                                                 "start",  "end",   "cursor", "measure",
-                                                 "owners", "view",  "run",    "block"};
+constexpr std::array<std::string_view, 13> kKeys{"t",     "event", "step",   "peak",    "oom",
+                                                 "start", "end",   "cursor", "measure", "owners",
+                                                 "view",  "run",   "block"};
 
 constexpr std::array<std::pair<std::string_view, ViewLocation::Landmark>, 4> kLandmarks{{
     {"peak", ViewLocation::Landmark::peak},
@@ -190,6 +190,13 @@ Result<void> read_block(ViewLocation& location, std::string_view value) {
                           "block=#81 by its number, block=0x7f00 by an address in it");
 }
 
+Result<void> read_step(ViewLocation& location, std::string_view value) {
+    location.step = whole_number<std::uint64_t>(value);
+    if (!location.step)
+        return location_error(fmt::format("'{}' is no number of a step", value), "as in step=12");
+    return {};
+}
+
 std::optional<ViewLocation::Landmark> landmark_of(std::string_view word) {
     for (const auto& [name, landmark] : kLandmarks)
         if (name == word)
@@ -202,6 +209,8 @@ Result<void> read_word(ViewLocation& location, std::string_view name, std::strin
         return read_stretch(location, AxisUnit::time, value);
     if (name == "event")
         return read_stretch(location, AxisUnit::events, value);
+    if (name == "step")
+        return read_step(location, value);
     if (name == "cursor")
         return read_cursor(location, value);
     if (name == "block")
@@ -241,11 +250,11 @@ Result<void> check_word(std::string_view word, std::vector<std::string_view>& se
 
 Result<void> check_whole(const std::vector<std::string_view>& seen) {
     const auto says_where = [](std::string_view word) {
-        return word == "t" || word == "event" || landmark_of(word);
+        return word == "t" || word == "event" || word == "step" || landmark_of(word);
     };
     if (std::ranges::count_if(seen, says_where) > 1)
         return location_error("says twice where to go",
-                              "give one of t, event, peak, oom, start, end");
+                              "give one of t, event, step, peak, oom, start, end");
     return {};
 }
 
@@ -279,6 +288,8 @@ std::string stretch_word(const ViewLocation& location) {
     if (const auto& moment = location.moment)
         return fmt::format("{}={}", key(moment->unit),
                            position_word(moment->unit, moment->position));
+    if (location.step)
+        return fmt::format("step={}", *location.step);
     for (const auto& [name, landmark] : kLandmarks)
         if (landmark == location.landmark)
             return std::string(name);
@@ -323,6 +334,11 @@ Result<ViewLocation> parse_target(std::string_view text) {
     }
     if (const auto event = parse_event(text)) {
         location.moment = AxisPosition{AxisUnit::events, *event};
+        return location;
+    }
+    constexpr std::string_view kStep = "step ";
+    if (text.starts_with(kStep)) {
+        TM_TRY(read_step(location, trimmed(text.substr(kStep.size()))));
         return location;
     }
     return parse_location(text);

@@ -9,10 +9,11 @@
 //   start, end      the run's
 //   cursor=1.25s    where the cursor is; cursor=#123 at an event
 //   measure=1.2s..1.4s    the stretch between the two cursors; measure=#100..#200 of events
-//   owners=module   what owners are told apart by: tag, site, module, annotation, stream, pool,
-//   size view=timeline   a view to bring up; "timeline+address-map" two run=0           the run
-//   whose blocks are shown block=#81       a block by its number; block=0x7f.. what lies there at
-//   the cursor
+//   step=12         where the step of that number begins
+//   owners=module   what tells owners apart: tag, site, module, annotation, stream, pool, size
+//   view=timeline   a view to bring up; "timeline+address-map" two
+//   run=0           the run whose blocks are shown
+//   block=#81       a block by its number; block=0x7f.. what lies there at the cursor
 #pragma once
 
 #include <array>
@@ -42,6 +43,7 @@ struct ViewLocation {
     AxisUnit unit = AxisUnit::time;  // of window
     std::optional<Window> window;
     std::optional<AxisPosition> moment;  // in the middle, with the cursor on it
+    std::optional<std::uint64_t> step;   // its number: the cursor goes to its beginning
     std::optional<AxisPosition> cursor;
     std::optional<std::array<AxisPosition, 2>> measure;  // rising; both of one axis
     std::optional<BlockTrait> owners;
@@ -60,7 +62,7 @@ Result<ViewLocation> parse_location(std::string_view text);
 std::string to_text(const ViewLocation& location);
 
 // What a person types into a prompt: a location as above, or only "1.25s", "#123", "123", "0x7f..",
-// "peak". Errors: likewise.
+// "step 12", "peak". Errors: likewise.
 Result<ViewLocation> parse_target(std::string_view text);
 
 // Where one looks now.

@@ -142,6 +142,8 @@ struct Selection {
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
     std::string described;            // what is under the mouse, as text, for Ctrl-C; for one frame
+    bool shows_measured = false;      // its figures stand somewhere in this frame
+    std::string detail;               // of what the inspector doesn't know: likewise, as text
     bool wants_table = false;         // the table under the mouse is asked for: it resets this
     std::string table;                // and gives itself as comma-separated values
     std::uint64_t table_rows = 0;     // that it has
