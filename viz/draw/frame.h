@@ -3,6 +3,7 @@
 
 #include "viz/draw/canvas.h"
 #include "viz/model/blocks/block_search.h"
+#include "viz/model/blocks/measured_range.h"
 #include "viz/model/session/camera.h"
 #include "viz/model/session/session.h"
 
@@ -24,6 +25,7 @@ struct Frame {
     bool still = false;    // a picture for a file: no mouse, nothing animated, jobs are waited for
     bool replays = false;  // a replay can be asked for: Selection::wanted_policy
     bool opens = false;    // files can be opened: Selection::wants_file
+    const MeasuredRange* measured = nullptr;  // of the shown run
 
     // The run that is shown; there is one.
     const ViewedRun& run() const { return session.runs[selection.run]; }

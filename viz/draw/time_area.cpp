@@ -2,6 +2,7 @@
 #include "viz/draw/time_area.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -15,10 +16,11 @@ namespace {
 
 constexpr double kTimeAreaWheelStep = 1.25;  // what one notch makes longer or shorter
 constexpr double kFineWheelStep = 1.05;
-constexpr double kWheelPan = 0.1;            // of the window, for a notch with Shift or to the side
-constexpr float kClickReach = 4;             // points that a click may move
-constexpr float kLabelApart = 110;           // points between labels of the axis
-constexpr float kTallEnough = 48;            // points of height from which on a stretch is labelled
+constexpr double kWheelPan = 0.1;   // of the window, for a notch with Shift or to the side
+constexpr float kClickReach = 4;    // points that a click may move
+constexpr float kLabelApart = 110;  // points between labels of the axis
+constexpr float kTallEnough = 48;   // points of height from which on a stretch is labelled
+constexpr float kTallEnoughForFigures = 120;
 constexpr float kTickHeight = 4;             // points
 constexpr std::uint32_t kMeasuredVeil = 38;  // of 255
 constexpr float kAxisPad = 3;                // points above and below the axis' labels
@@ -91,6 +93,14 @@ std::size_t label_count(const Canvas& canvas, const Box& box) {
 }
 
 }  // namespace
+
+void draw_measured_veil(Canvas& canvas, const Box& box) {
+    const Colour colour = canvas.theme().selection;
+    canvas.fill(box, with_alpha(colour, kMeasuredVeil));
+    canvas.vertical(box.left, box.top, box.bottom, colour);
+    canvas.vertical(box.right - 1, box.top, box.bottom, colour);
+    canvas.fill({box.left, box.top, box.right, box.top + canvas.px(3)}, colour);
+}
 
 float beside(float x, float half, const Reach& taken, const Reach& room) {
     if (x + half <= taken.from || x - half >= taken.to)
@@ -285,28 +295,82 @@ void TimeArea::draw_mark(float x) const {
     canvas.triangle({x, box_.top}, {x + size, box_.top + size / 2}, {x, box_.top + size}, colour);
 }
 
-// A veil over it, so that what lies below is still seen, and a bracket along the top with its
-// length in words.
+// The veil over it, and its figures.
 void TimeArea::draw_measure(const Window& stretch) const {
     Canvas& canvas = frame_.canvas;
-    const Colour colour = canvas.theme().selection;
     const float left = to_x(stretch.begin);
     const float right = std::max(to_x(stretch.end), left + 1);
     if (right < box_.left || left > box_.right)
         return;
-    canvas.fill({std::max(left, box_.left), box_.top, std::min(right, box_.right), box_.bottom},
-                with_alpha(colour, kMeasuredVeil));
-    canvas.vertical(left, box_.top, box_.bottom, colour);
-    canvas.vertical(right - 1, box_.top, box_.bottom, colour);
-    canvas.fill({left, box_.top, right, box_.top + canvas.px(3)}, colour);
-    if (box_.height() < canvas.px(kTallEnough))
-        return;
-    const std::string text = measure_text(frame_, stretch);
-    const float half = canvas.text_width(text) / 2 + canvas.px(kAxisPad) * 2;
-    const float middle = (std::max(left, box_.left) + std::min(right, box_.right)) / 2;
-    const float x =
-        std::clamp(middle, box_.left + half, std::max(box_.right - half, box_.left + half));
-    canvas.label({x, box_.top + canvas.px(6)}, text, canvas.theme().text, Align::centre);
+    draw_measured_veil(canvas, {left, box_.top, right, box_.bottom});
+    if (box_.height() >= canvas.px(kTallEnough) && !frame_.selection.shows_measured)
+        draw_measured_figures(stretch, {std::max(left, box_.left), std::min(right, box_.right)});
+}
+
+// Its length and, where there is room, least, mean and most of reserved and allocated memory: once
+// in the window, in the first view over the time axis. Beside the stretch, so that what is measured
+// is seen, where there is room on either side.
+void TimeArea::draw_measured_figures(const Window& stretch, const Reach& reach) const {
+    Canvas& canvas = frame_.canvas;
+    const Theme& theme = canvas.theme();
+    frame_.selection.shows_measured = true;
+    const std::string title = measure_text(frame_, stretch);
+    const RangeSummary* const summary =
+        frame_.measured == nullptr || box_.height() < canvas.px(kTallEnoughForFigures)
+            ? nullptr
+            : frame_.measured->of(frame_.camera.unit(), stretch);
+    const std::array<Series, 2> curves{Series::reserved, Series::allocated};
+    const std::array<Colour, 2> colours{theme.reserved, theme.allocated};
+    const auto cells = [&](Series series) {
+        const SeriesRange& range = summary->series[static_cast<std::size_t>(series)];
+        return std::array<std::string, 4>{
+            std::string(to_text(series)), "least " + format_bytes(range.min),
+            "mean " + format_bytes(range.mean), "most " + format_bytes(range.max)};
+    };
+    const float gap = canvas.px(12);
+    const float pad = canvas.px(kAxisPad) * 2;
+    const float mark = std::round(canvas.px(9));
+    std::array<float, 4> widths{};
+    float rows = 0;
+    if (summary != nullptr) {
+        for (const Series series : curves)
+            for (std::size_t i = 0; const std::string& cell : cells(series)) {
+                widths[i] = std::max(widths[i], canvas.text_width(cell));
+                ++i;
+            }
+        rows = mark + pad + widths[0] + widths[1] + widths[2] + widths[3] + 3 * gap;
+    }
+    const float line = canvas.line_height() + canvas.px(2);
+    const float width = std::max(canvas.text_width(title), rows) + 2 * pad;
+    const float apart = canvas.px(4);
+    const float middle = (reach.from + reach.to) / 2;
+    float left = std::clamp(middle - width / 2, box_.left, std::max(box_.right - width, box_.left));
+    if (summary != nullptr && reach.from - apart - width >= box_.left)
+        left = reach.from - apart - width;
+    else if (summary != nullptr && reach.to + apart + width <= box_.right)
+        left = reach.to + apart;
+    left = std::round(left);
+    float top = std::round(box_.top + canvas.px(6));
+    const float lines = summary == nullptr ? 1.0F : 3.0F;
+    const Box card{left, top, left + width, top + lines * line + pad};
+    canvas.fill(card, theme.panel);
+    canvas.outline(card, theme.selection);
+    top += std::round(pad / 2);
+    canvas.text_within({left + pad, top, card.right - pad + 1, top + line}, title, theme.text);
+    for (std::size_t curve = 0; summary != nullptr && curve < curves.size(); ++curve) {
+        top += line;
+        const float middle_of_line = std::round(top + canvas.line_height() / 2);
+        float x = left + pad;
+        canvas.fill({x, middle_of_line - std::round(mark / 2), x + mark,
+                     middle_of_line - std::round(mark / 2) + mark},
+                    colours[curve]);
+        x += mark + pad;
+        for (std::size_t i = 0; const std::string& cell : cells(curves[curve])) {
+            canvas.text({x, top}, cell, i == 0 ? theme.faint_text : theme.text);
+            x += widths[i] + gap;
+            ++i;
+        }
+    }
 }
 
 float TimeArea::axis_height(const Canvas& canvas) {

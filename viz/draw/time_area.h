@@ -13,6 +13,12 @@
 
 namespace tidemark::viz {
 
+// A stretch of pixels.
+struct Reach {
+    float from = 0;
+    float to = 0;
+};
+
 class TimeArea {
   public:
     // Takes the mouse over `box` (of `frame`), moves camera and selection by what it does. `id`
@@ -60,6 +66,7 @@ class TimeArea {
     void add_label(std::vector<AxisLabel>& labels, Position position, Colour colour) const;
     void draw_mark(float x) const;
     void draw_measure(const Window& stretch) const;
+    void draw_measured_figures(const Window& stretch, const Reach& reach) const;
 
     Frame& frame_;
     Box box_;
@@ -68,11 +75,9 @@ class TimeArea {
     bool double_clicked_ = false;
 };
 
-// A stretch of pixels.
-struct Reach {
-    float from = 0;
-    float to = 0;
-};
+// What lies over a measured stretch: a veil through which one still sees, edges, and a bar along
+// its top.
+void draw_measured_veil(Canvas& canvas, const Box& box);
 
 // Where the middle of a label of twice `half` goes that should be at `x`: there, or else beside
 // what is taken, on the side on which it was, if that is within the `room` for middles. O(1).

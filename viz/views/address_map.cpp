@@ -330,8 +330,6 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
                      ? format_bytes(block.size)
                      : fmt::format("{} for {} requested", format_bytes(block.size),
                                    format_bytes(block.requested)));
-        card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
-        card.row(0, "allocated", moment_text(*history_, block.born));
         if (block.freed == kNever)
             card.row(0, "freed", "never");
         else
@@ -340,6 +338,8 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
             card.row(0, "then waited",
                      block.reused == kNever ? "to the end"
                                             : stretch_text(*history_, block.freed, block.reused));
+        card.row(0, "allocated", moment_text(*history_, block.born));
+        card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
         card.row(0, "stream", names_->stream(site.stream));
         const std::vector<std::string> frames = names_->frames(site.stack);
         for (std::size_t i = 0; i < std::min<std::size_t>(frames.size(), 4); ++i)

@@ -321,8 +321,10 @@ class CompareView final : public View {
                 continue;
             }
             const SeriesValues values = event ? each.history->values(*event) : SeriesValues{};
-            card.row(colour, each.label + ", reserved", format_bytes(values[Series::reserved]));
-            card.row(theme.allocated, "allocated", format_bytes(values[Series::allocated]));
+            card.row(
+                colour, each.label,
+                fmt::format("{} reserved, {} allocated", format_bytes(values[Series::reserved]),
+                            format_bytes(values[Series::allocated])));
         }
         const auto column = static_cast<std::size_t>(
             std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));

@@ -34,16 +34,15 @@ void describe_event(const Theme& theme, const History& history,
     const Bytes requested = values[Series::requested];
     card.row(theme.reserved, "reserved", format_bytes(reserved));
     card.row(theme.allocated, "allocated", format_bytes(allocated));
-    card.row(theme.requested, "requested", format_bytes(requested));
     const IdleMemory idle = idle_of(values, fragmentation, event);
-    card.row(theme.cached, "cached: reserved, holding nothing", format_bytes(idle.cached));
+    card.row(theme.cached, "cached", format_bytes(idle.cached));
     if (idle.fragmentation)
-        card.row(theme.fragmentation, "fragmentation: free, but beside what is taken",
-                 format_bytes(*idle.fragmentation));
+        card.row(theme.fragmentation, "fragmentation", format_bytes(*idle.fragmentation));
+    card.row(theme.requested, "requested", format_bytes(requested));
     if (active > allocated)
-        card.row(theme.active, "waiting for a device", format_bytes(active - allocated));
+        card.row(theme.active, "waiting", format_bytes(active - allocated));
     if (const Bytes rounding = rounding_of(values); rounding > 0)
-        card.row(theme.rounding, "lost to rounding", format_bytes(rounding));
+        card.row(theme.rounding, "rounding", format_bytes(rounding));
     card.row(0, fmt::format("event {}", format_count(event)),
              std::string(to_text(history.kind(event))));
     if (const BlockIndex block = history.block_at(event); block != kNoBlock)

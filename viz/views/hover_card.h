@@ -1,32 +1,30 @@
-// HoverCard: what lies under the mouse, as a small table beside it: a heading, and rows of a
-// colour, a name and a value. The same text goes to the clipboard when the user copies.
+// HoverCard: what lies under the mouse: a heading, and rows of a colour, a name and a value, the
+// most telling ones first. Shown as a tip of two lines; all of it goes to the clipboard when the
+// user copies, and to the inspector where that doesn't say the same.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "viz/draw/canvas.h"
+#include "viz/draw/tip.h"
 
 namespace tidemark::viz {
 
-// Where a card of that size goes: beside the mouse, else above or below it, but never over it as
-// long as there is room for it anywhere. `beside`: how far from it.
-Box card_box(ImVec2 mouse, ImVec2 size, float beside, const Box& room);
-
 class HoverCard {
   public:
-    void head(std::string text) { rows_.push_back({0, std::move(text), {}, true}); }
+    // One: what it is.
+    void head(std::string text) { heading_ = std::move(text); }
 
     // `colour` 0: none.
     void row(Colour colour, std::string name, std::string value) {
-        rows_.push_back({colour, std::move(name), std::move(value), false});
+        rows_.push_back({colour, std::move(name), std::move(value)});
     }
 
     // A sentence without a name.
-    void note(std::string text) { rows_.push_back({0, {}, std::move(text), false}); }
+    void note(std::string text) { rows_.push_back({0, {}, std::move(text)}); }
 
-    bool empty() const { return rows_.empty(); }
+    bool empty() const { return heading_.empty() && rows_.empty(); }
 
     // Beside `mouse`, on the side where there is room in the window, over all that is in it.
     // O(rows).
@@ -36,16 +34,8 @@ class HoverCard {
     std::string text() const;
 
   private:
-    struct Row {
-        Colour colour = 0;
-        std::string name;
-        std::string value;
-        bool heading = false;
-    };
-
-    float width(const Canvas& canvas) const;
-
-    std::vector<Row> rows_;
+    std::string heading_;
+    std::vector<TipFigure> rows_;
 };
 
 }  // namespace tidemark::viz

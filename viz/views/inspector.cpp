@@ -83,6 +83,7 @@ class InspectorView final : public View {
         write_moment(frame, column);
         if (span_)
             write_measured(frame, column);
+        write_detail(frame, column);
         write_block(frame, column);
     }
 
@@ -194,6 +195,25 @@ class InspectorView final : public View {
                     theme.warning);
         }
         column.gap();
+    }
+
+    // What a track or an area said of itself, whose tip has room for two lines only.
+    static void write_detail(Frame& frame, ColumnWriter& column) {
+        std::string_view rest = frame.selection.detail;
+        for (bool is_first = true; !rest.empty(); is_first = false) {
+            const std::size_t end = std::min(rest.find('\n'), rest.size());
+            const std::string_view line = rest.substr(0, end);
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+            const std::size_t tab = line.find('\t');
+            if (is_first)
+                column.heading(line);
+            else if (tab == std::string_view::npos)
+                column.paragraph(line, frame.canvas.theme().faint_text);
+            else
+                column.fact(line.substr(0, tab), line.substr(tab + 1));
+        }
+        if (!frame.selection.detail.empty())
+            column.gap();
     }
 
     void write_block(Frame& frame, ColumnWriter& column) {

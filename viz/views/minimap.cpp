@@ -40,6 +40,7 @@ class Minimap final : public View {
             frame,
             {box.left, box.bottom - std::round(frame.canvas.px(kHits)), box.right, box.bottom},
             {0, std::max<Position>(frame.camera.extent(), 1)});
+        draw_measure(frame, box);
         draw_ticks(frame, *run, box);
         draw_window(frame, box, shown);
         if (!frame.still)
@@ -150,6 +151,16 @@ class Minimap final : public View {
                 {x - tick, box.bottom}, {x, box.bottom - tick}, {x + tick, box.bottom},
                 finding.weight == Finding::Weight::problem ? theme.problem : theme.warning);
         }
+    }
+
+    // As in all views: a veil over it, so that what lies below is still seen.
+    static void draw_measure(Frame& frame, const Box& box) {
+        const auto& stretch = frame.selection.measure;
+        if (!stretch)
+            return;
+        const float left = std::floor(to_x(frame, box, stretch->begin));
+        const float right = std::max(std::ceil(to_x(frame, box, stretch->end)), left + 2);
+        draw_measured_veil(frame.canvas, {left, box.top, right, box.bottom});
     }
 
     static void draw_window(Frame& frame, const Box& box, const Window& shown) {

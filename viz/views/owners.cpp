@@ -247,7 +247,8 @@ class OwnersView final : public View {
         const std::optional<std::size_t> owner = areas.at(scale, mouse);
         HoverCard card;
         const Position position = area.to_position(mouse.x);
-        card.head(position_label(frame, area, position));
+        const std::string when = position_label(frame, area, position);
+        card.head(owner ? fmt::format("{}, at {}", name_of_owner(*owner), when) : when);
         const auto event = event_at(*history_, frame.camera.unit(), position);
         if (!event || *event >= series_->events())
             card.note("no events here");
@@ -258,6 +259,8 @@ class OwnersView final : public View {
                      format_bytes(history_->values(*event)[Series::allocated]));
         card.draw(frame.canvas, mouse);
         frame.selection.described = card.text();
+        if (owner)
+            frame.selection.detail = card.text();
         if (owner && area.clicked())
             toggle(frame, *owner);
     }
@@ -266,8 +269,7 @@ class OwnersView final : public View {
         std::vector<Bytes> bytes(series_->owners());
         series_->at(event, bytes);
         const Bytes allocated = history_->values(event)[Series::allocated];
-        card.row(colour_of_owner(frame.canvas.theme(), owner), name_of_owner(owner),
-                 format_bytes(bytes[owner]));
+        card.row(colour_of_owner(frame.canvas.theme(), owner), "holds", format_bytes(bytes[owner]));
         card.row(0, fmt::format("of {} allocated", format_bytes(allocated)),
                  format_share(bytes[owner], allocated));
         details_.ask(history_, OwnerQuestion{series_, event, owner}, event, owner_details);

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
+#include "viz/draw/tip.h"
 #include "viz/model/blocks/stack_totals.h"
 #include "viz/model/session/async_query.h"
 #include "viz/views/inspection.h"
@@ -31,9 +32,10 @@ constexpr std::array<std::string_view, 4> kChoices{"at the cursor", "at the peak
 constexpr float kRulesWidth = 150;          // points
 constexpr std::size_t kLongestRules = 256;  // letters
 
-constexpr const char* kRulesHelp =
-    "frames that are left out: torch, python (its own library), c++,\n"
-    "and any part of a file's path, with blanks between them";
+constexpr std::string_view kRulesHelp =
+    "Frames that are left out: torch, python (its own library), c++,";
+constexpr std::string_view kRulesHelpMore =
+    "and any part of a file's path, with blanks between them.";
 
 class StacksView final : public View {
   public:
@@ -94,7 +96,7 @@ class StacksView final : public View {
             look.folded = rules_.data();
         edits_rules_ = ImGui::IsItemActive();
         if (ImGui::IsItemHovered() && !edits_rules_)
-            ImGui::SetTooltip("%s", kRulesHelp);
+            draw_tip(frame.canvas, kRulesHelp, kRulesHelpMore);
         return x + width + canvas.px(4);
     }
 
@@ -319,18 +321,18 @@ class StacksView final : public View {
 
     void take_bar(Frame& frame, const IcicleBar& bar, const StackTotals& totals) {
         const TotalsNode& node = totals.nodes[bar.node];
-        std::string text = bar.merged > 0 ? fmt::format("{} callees, each too small to show",
-                                                        format_count(bar.merged))
-                                          : full_name(totals, bar.node);
-        text += fmt::format("\n{}, {} of all", format_bytes(bar.bytes),
-                            format_share(bar.bytes, totals.bytes()));
+        const std::string what = bar.merged > 0 ? fmt::format("{} callees, each too small to show",
+                                                              format_count(bar.merged))
+                                                : full_name(totals, bar.node);
+        std::string figures = fmt::format("{}, {} of all", format_bytes(bar.bytes),
+                                          format_share(bar.bytes, totals.bytes()));
         if (bar.merged == 0) {
-            text += fmt::format(" in {}", format_counted(node.blocks, "block"));
+            figures += fmt::format(" in {}", format_counted(node.blocks, "block"));
             if (node.own > 0 && node.own < node.bytes)
-                text += fmt::format("\n{} of it right here", format_bytes(node.own));
+                figures += fmt::format("; {} of it right here", format_bytes(node.own));
         }
-        frame.selection.described = text;
-        ImGui::SetTooltip("%s", text.c_str());
+        frame.selection.described = what + "\n" + figures;
+        draw_tip(frame.canvas, what, figures);
         if (ImGui::IsMouseClicked(0) && bar.merged == 0) {
             const bool is_top = bar.node == shown_top(totals);
             top_ = is_top ? node.parent : bar.node;

@@ -10,6 +10,7 @@
 #include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/curves.h"
 #include "viz/views/hit_ticks.h"
+#include "viz/views/step_ruler.h"
 #include "viz/views/tier_follower.h"
 #include "viz/views/timeline_marks.h"
 #include "viz/views/track_stack.h"
@@ -27,10 +28,11 @@ constexpr float kHitsHeight = 4;            // points
 // The parts of the view, from the top.
 struct TimelineBoxes {
     Box legend;
+    Box steps;
     Box marks;
     Box plot;
     Box tracks;
-    Box whole;  // marks to tracks: what takes the mouse
+    Box whole;  // steps to tracks: what takes the mouse
 };
 
 class TimelineView final : public View {
@@ -48,7 +50,11 @@ class TimelineView final : public View {
         if (!curves.look(frame, input, columns))
             return draw_message(frame, tiers_.busy() ? "sorting what was moved" : "no events yet");
         const std::size_t most = frame.still ? ~std::size_t{0} >> 1U : kTimelineMarksAFrame;
-        more_marks_ = run->history && marks_.follow(run->history, most);
+        more_marks_ = false;
+        if (run->history) {
+            more_marks_ = marks_.follow(run->history, most);
+            more_marks_ = steps_.follow(run->history, most) || more_marks_;
+        }
         draw_run(frame, input, curves);
     }
 
@@ -65,7 +71,8 @@ class TimelineView final : public View {
 
     void draw_run(Frame& frame, const TrackInput& input, Curves& curves) {
         Canvas& canvas = frame.canvas;
-        const TimelineLegend legend(canvas, curves.legend(frame), legend_width(frame));
+        const TimelineLegend legend(canvas, curves.legend(frame),
+                                    plot_box(canvas, frame.area).width(), switch_width(canvas));
         const TimelineBoxes boxes = boxes_of(frame, input, legend.height());
         TimeArea area(frame, boxes.whole, "timeline");
         if (const auto clicked = legend.draw(frame, boxes.legend))
@@ -82,7 +89,12 @@ class TimelineView final : public View {
         curves.draw(frame, area, scale, labels);
         canvas.unclip();
         HoverCard card;
-        if (mouse && boxes.plot.contains(*mouse))
+        const bool in_plot = mouse && boxes.plot.contains(*mouse);
+        if (boxes.steps.height() > 0)
+            draw_steps(frame, area, steps_, boxes.steps, boxes.plot);
+        if (mouse && boxes.steps.contains(*mouse))
+            describe_step(frame, area, steps_, *mouse, card);
+        if (in_plot)
             curves.describe(frame, area, area.to_position(mouse->x), card);
         if (input.run.history && boxes.marks.height() > 0)
             draw_marks(frame, area, *input.run.history, marks_, boxes.marks, boxes.plot, mouse,
@@ -100,6 +112,8 @@ class TimelineView final : public View {
         if (mouse) {
             card.draw(canvas, *mouse);
             frame.selection.described = card.text();
+            if (!in_plot)
+                frame.selection.detail = card.text();
         }
     }
 
@@ -111,20 +125,22 @@ class TimelineView final : public View {
         TimelineBoxes boxes;
         boxes.legend = {across.left, std::round(frame.area.top + pad), across.right, 0};
         boxes.legend.bottom = boxes.legend.top + legend_height;
-        const float top = std::round(boxes.legend.bottom + pad / 2);
+        float top = std::round(boxes.legend.bottom + pad / 2);
+        const float steps = input.run.history ? steps_height(canvas, steps_) : 0;
+        boxes.steps = {across.left, top, across.right, top + steps};
+        top = boxes.steps.bottom;
         const float marks = input.run.history ? marks_height(canvas, marks_) : 0;
         boxes.marks = {across.left, top, across.right, top + marks};
         const float tracks = tracks_.prepare(frame, input, bottom - boxes.marks.bottom);
         boxes.plot = {across.left, boxes.marks.bottom, across.right, bottom - tracks};
         boxes.tracks = {across.left, boxes.plot.bottom, across.right, bottom};
-        boxes.whole = {across.left, boxes.marks.top, across.right, bottom};
+        boxes.whole = {across.left, boxes.steps.top, across.right, bottom};
         return boxes;
     }
 
     // Room for the switch at the right of the legend.
-    static float legend_width(const Frame& frame) {
-        const Box across = plot_box(frame.canvas, frame.area);
-        return across.width() - frame.canvas.text_width(kToCapacity) - frame.canvas.px(24);
+    static float switch_width(const Canvas& canvas) {
+        return canvas.text_width(kToCapacity) + canvas.px(24);
     }
 
     static constexpr std::string_view kToCapacity = "scale: capacity (V)";
@@ -204,6 +220,7 @@ class TimelineView final : public View {
     TrackStack tracks_{make_tracks()};
     TierFollower tiers_;
     MarkPositions marks_;
+    StepIndex steps_;
     HitTicks hits_;
     bool more_marks_ = false;
     bool to_capacity_ = false;

@@ -15,8 +15,8 @@ constexpr auto kWidestValue = "1,000 GiB";
 
 }  // namespace
 
-TimelineLegend::TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries,
-                               float width) {
+TimelineLegend::TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries, float width,
+                               float beside) {
     const float line = std::round(canvas.line_height() + canvas.px(kTimelineLegendRowPad));
     const float value = canvas.text_width(kWidestValue);
     float x = 0;
@@ -25,7 +25,7 @@ TimelineLegend::TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> en
         float wide = canvas.px(kSign + kWordGap) + canvas.text_width(entry.name);
         if (!entry.value.empty())
             wide += canvas.px(kWordGap) + std::max(value, canvas.text_width(entry.value));
-        if (x > 0 && x + wide > width) {
+        if (x > 0 && x + wide > width - (y < 2 * line ? beside : 0)) {
             x = 0;
             y += line;
         }

@@ -27,8 +27,10 @@ struct LegendEntry {
 
 class TimelineLegend {
   public:
-    // Where entries go in so wide a box. O(entries).
-    TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries, float width);
+    // Where entries go in so wide a box, at the right of whose first two lines `beside` is taken.
+    // O(entries).
+    TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries, float width,
+                   float beside = 0);
 
     float height() const { return height_; }
 

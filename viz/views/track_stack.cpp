@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "viz/draw/tip.h"
+
 namespace tidemark::viz {
 namespace {
 
@@ -115,12 +117,10 @@ void TrackStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
     if (press.hovered) {
         canvas.horizontal(margin.bottom - 1, margin.left, margin.right, theme.accent);
         if (end == first_)
-            ImGui::SetTooltip("No room for the lanes: one view (E), or a higher window.");
+            draw_tip(canvas, "No room for the lanes: one view (E), or a higher window.");
         else
-            ImGui::SetTooltip(
-                "%zu rows above, %zu below.\nA click shows the next ones, the wheel here moves by "
-                "one.",
-                first_, rows_.size() - end);
+            draw_tip(canvas, fmt::format("{} rows above, {} below", first_, rows_.size() - end),
+                     "A click shows the next ones, the wheel here moves by one.");
     }
 }
 

@@ -1,5 +1,5 @@
-// Where cards go.
-#include "viz/views/hover_card.h"
+// Where tips go.
+#include "viz/draw/tip.h"
 
 #include <catch2/catch.hpp>
 
