@@ -53,7 +53,7 @@ constexpr std::array kActions = {
 
     action(Action::peak, go, "The peak", "of reserved memory, where most is in use", plain('g')),
     action(Action::out_of_memory, go, "Out of memory", "where it happens first", plain('o')),
-    action(Action::prompt, go, "A time, event or address...", "type 1.25s, #1234 or 0x7f00",
+    action(Action::prompt, go, "A time, event, step...", "type 1.25s, #1234, step 12 or 0x7f00",
            shift(key('g')), ctrl('g')),
     action(Action::previous_event, go, "Previous event", "the cursor steps back", plain(Key::left),
            plain(',')),
@@ -64,6 +64,8 @@ constexpr std::array kActions = {
     action(Action::next_mark, go, "Next finding or mark", "findings, out of memory, marks",
            plain('n')),
     action(Action::previous_mark, go, "Previous finding or mark", "", plain('p')),
+    action(Action::next_step, go, "Next step", "where the program's next step begins", plain('k')),
+    action(Action::previous_step, go, "Previous step", "", plain('j')),
     action(Action::mark, go, "Set or remove a mark", "at the mouse, else at the cursor",
            plain('m')),
     action(Action::find, go, "Find...", "a tag, function, >=1MiB, stream=7", plain('f'), plain('/'),

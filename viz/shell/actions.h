@@ -31,6 +31,8 @@ enum class Action : std::uint8_t {
     next_event_far,
     previous_mark,
     next_mark,
+    previous_step,
+    next_step,
     mark,
     find,
     next_hit,

@@ -1,16 +1,20 @@
 // Tabs of views and tables, and the status line.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/draw/tip.h"
 #include "viz/model/navigation/navigation.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
 
 namespace tidemark::viz {
 namespace {
+
+constexpr float kTabsCloser = 14;  // points that a tab may be narrower in a narrow window
 
 // A job as the status line tells of it.
 struct JobLine {
@@ -66,11 +70,11 @@ float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
     ImGui::SetCursorScreenPos({line.left, line.top});
     ImGui::Dummy({std::max(line.width(), 1.0F), line.height()});
     if (ImGui::IsItemHovered()) {
-        std::string all;
-        for (const JobLine& job : jobs)
-            all += fmt::format("{}{}  {:.0f} %", all.empty() ? "" : "\n", job.text,
-                               std::floor(job.share * 100));
-        ImGui::SetTooltip("%s", all.c_str());
+        std::string others;
+        for (const JobLine& job : std::span(jobs).subspan(1))
+            others += fmt::format("{}{}  {:.0f} %", others.empty() ? "" : "; ", job.text,
+                                  std::floor(job.share * 100));
+        draw_tip(canvas, jobs.front().text, others);
     }
     return line.left - gap;
 }
@@ -100,8 +104,8 @@ float draw_switches(ShellParts& parts, Canvas& canvas, const Box& box) {
         if (pressed.left)
             perform(parts, {one.action, 0});
         if (pressed.hovered)
-            ImGui::SetTooltip("%s (%s)", info_of(one.action).title.data(),
-                              keys_text(info_of(one.action)).c_str());
+            draw_tip(canvas, fmt::format("{} ({})", info_of(one.action).title,
+                                         keys_text(info_of(one.action))));
         right -= width;
     }
     return right;
@@ -165,48 +169,64 @@ bool is_offered(const ShellParts& parts, const ViewInfo& view) {
     return view.offered == nullptr || view.offered(parts.session, parts.selection);
 }
 
-// The key before a main view's title.
-std::string tab_hint(Pane pane, std::size_t index) {
-    return pane == Pane::main && index < 9 ? fmt::format("{}", index + 1) : std::string();
-}
-
-// Where there is no room for all titles with their keys the keys go.
-bool has_tab_hints(const ShellParts& parts, const Canvas& canvas, float room, Pane pane) {
-    const std::vector<std::size_t> views = views_in(pane);
+struct TabText {
+    std::size_t view = 0;  // of all_views()
+    std::string hint;  // its key
+    std::string title;
     float width = 0;
-    for (std::size_t i = 0; i < views.size(); ++i)
-        if (const ViewInfo& info = all_views()[views[i]]; is_offered(parts, info))
-            width += tab_width(canvas, info.title, tab_hint(pane, i));
-    return width <= room;
+};
+
+// Of views that share a row `room` wide: in a narrow one without their keys, and closer together.
+std::vector<TabText> tab_texts(const ShellParts& parts, const Canvas& canvas,
+                               const std::vector<std::size_t>& views, float room) {
+    std::vector<TabText> tabs;
+    const auto total = [&tabs] {
+        float width = 0;
+        for (const TabText& tab : tabs)
+            width += tab.width;
+        return width;
+    };
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        const ViewInfo& info = all_views()[views[i]];
+        if (!is_offered(parts, info))
+            continue;
+        const bool has_key = info.pane == Pane::main && i < 9;
+        TabText tab{views[i], has_key ? fmt::format("{}", i + 1) : "", std::string(info.title)};
+        if (info.name == "findings" && !parts.run()->findings.empty())
+            tab.title += fmt::format(" ({})", parts.run()->findings.size());
+        tab.width = tab_width(canvas, tab.title, tab.hint);
+        tabs.push_back(std::move(tab));
+    }
+    if (total() > room)
+        for (TabText& tab : tabs) {
+            tab.hint.clear();
+            tab.width = tab_width(canvas, tab.title, {});
+        }
+    if (const float beyond = total() - room; beyond > 0)
+        for (TabText& tab : tabs)
+            tab.width -= std::min(beyond / static_cast<float>(tabs.size()), canvas.px(kTabsCloser));
+    return tabs;
 }
 
 }  // namespace
 
 float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pane) {
-    const std::vector<std::size_t> views = views_in(pane);
     const bool is_main = pane == Pane::main;
-    const bool has_hints = has_tab_hints(parts, canvas, box.width(), pane);
     float left = box.left;
-    for (std::size_t i = 0; i < views.size(); ++i) {
-        const ViewInfo& info = all_views()[views[i]];
-        if (!is_offered(parts, info))
-            continue;
-        const std::string hint = has_hints ? tab_hint(pane, i) : std::string();
-        std::string title(info.title);
-        if (info.name == "findings" && !parts.run()->findings.empty())
-            title += fmt::format(" ({})", parts.run()->findings.size());
-        const float width = tab_width(canvas, title, hint);
+    for (const auto& [view, hint, title, width] :
+         tab_texts(parts, canvas, views_in(pane), box.width())) {
+        const ViewInfo& info = all_views()[view];
         const bool is_on =
-            is_main ? std::find(parts.main.begin(), parts.main.end(), views[i]) != parts.main.end()
-                    : (pane == Pane::table ? parts.table : parts.side) == views[i];
+            is_main ? std::find(parts.main.begin(), parts.main.end(), view) != parts.main.end()
+                    : (pane == Pane::table ? parts.table : parts.side) == view;
         const std::string id = fmt::format("tab {}", info.name);
         const Pressed pressed =
             tab(canvas, {left, box.top, left + width, box.bottom}, id.c_str(), title, hint, is_on);
         if (pressed.left || pressed.beneath)
-            show_view(parts, views[i], pressed.beneath);
+            show_view(parts, view, pressed.beneath);
         if (pressed.hovered)
-            ImGui::SetTooltip("%s%s", std::string(info.summary).c_str(),
-                              is_main ? "\nCtrl-click: below the view that is there" : "");
+            draw_tip(canvas, info.summary,
+                     is_main ? "Ctrl-click: below the view that is there" : "");
         left += width;
     }
     return left;
@@ -215,10 +235,11 @@ float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pan
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box) {
     canvas.fill(box, canvas.theme().panel);
     canvas.horizontal(box.bottom - 1, box.left, box.right, canvas.theme().border);
-    const Box row{box.left + canvas.px(4), box.top, box.right, box.bottom};
+    const std::string_view split = parts.main.size() > 1 ? "one view" : "two views";
+    const float room = button_width(canvas, split) + canvas.px(6);
+    const Box row{box.left + canvas.px(4), box.top, box.right - room, box.bottom};
     const float left = draw_view_tabs(parts, canvas, row, Pane::main);
-    if (tab_row_button(canvas, {left, box.top, box.right, box.bottom - 1},
-                       parts.main.size() > 1 ? "one view" : "two views"))
+    if (tab_row_button(canvas, {left, box.top, box.right, box.bottom - 1}, split.data()))
         perform(parts, {Action::split, 0});
 }
 

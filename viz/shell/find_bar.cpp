@@ -4,6 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "viz/draw/tip.h"
 #include "viz/model/blocks/site_index.h"
 #include "viz/model/navigation/filter_query.h"
 #include "viz/shell/shell_parts.h"
@@ -15,12 +18,10 @@ namespace {
 constexpr float kWidth = 230;  // points, of the line
 constexpr float kFindBarGap = 6;
 
-constexpr const char* kHelp =
-    "a tag, function or file: any part of its name\n"
-    ">=1MiB, <64KiB, =512: the sizes of blocks\n"
-    "stream=7, pool=2: where they were allocated\n"
-    "tag=x, site=x, module=x, annotation=x: called exactly so\n"
-    "All that is said must be true of a block.";
+constexpr std::string_view kFindHelp =
+    "Part of a tag, function or file; >=1MiB, <64KiB, =512; stream=7, pool=2; several together";
+constexpr std::string_view kFindHelpMore =
+    "called exactly so: tag=x, site=x, module=x, annotation=x";
 
 // What is typed becomes the filter of all views; what is no filter yet changes nothing.
 void take_text(ShellParts& parts) {
@@ -44,7 +45,7 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
                                  parts.find.text.size(), ImGuiInputTextFlags_AutoSelectAll);
     parts.find.has_focus = ImGui::IsItemActive();
     if (ImGui::IsItemHovered() && !parts.find.has_focus)
-        ImGui::SetTooltip("%s", kHelp);
+        draw_tip(canvas, kFindHelp, kFindHelpMore);
     if (changed) {
         take_text(parts);
     } else if (!parts.find.has_focus && parts.find_filter != parts.selection.filter) {
@@ -73,7 +74,7 @@ float draw_step(ShellParts& parts, Canvas& canvas, const Box& box, Action action
     if (pressed.left)
         perform(parts, {action, 0});
     if (pressed.hovered)
-        ImGui::SetTooltip("%s (%s)", id.c_str(), keys_text(info).c_str());
+        draw_tip(canvas, fmt::format("{} ({})", id, keys_text(info)));
     return box.right - width;
 }
 

@@ -139,6 +139,16 @@ void update_search(ShellParts& parts) {
         step_to_hit(parts, *parts.wanted_hit);
 }
 
+void update_steps(ShellParts& parts) {
+    constexpr std::size_t kStepsAFrame = 1U << 16U;  // stretches looked through
+    constexpr std::size_t kAllSteps = ~std::size_t{0} >> 1U;
+    const ViewedRun* const run = parts.run();
+    parts.measured.update(run == nullptr ? nullptr : run->history, parts.camera.unit(),
+                          parts.selection.measure, parts.still);
+    parts.more_steps = run != nullptr && run->history &&
+                       parts.steps.follow(run->history, parts.still ? kAllSteps : kStepsAFrame);
+}
+
 void go_to_pending(ShellParts& parts) {
     const ViewedRun* const run =
         parts.pending ? parts.session.shown(parts.pending->run.value_or(parts.selection.run))

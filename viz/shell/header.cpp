@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/draw/tip.h"
 #include "viz/shell/shell_parts.h"
 #include "viz/shell/widgets.h"
 
@@ -41,23 +42,26 @@ bool is_bad(const ViewedRun& run) {
     return run.state.phase == LoadState::Phase::failed;
 }
 
-// What the label leaves out.
-std::string chip_tooltip(const ViewedRun& run) {
-    std::string text = run.label;
-    if (!run.policy.empty())
-        text += "\npolicy: " + run.policy;
+// What the label leaves out: what went wrong, else how it does.
+void draw_chip_tip(const Canvas& canvas, const ViewedRun& run) {
+    const std::string what =
+        run.policy.empty() ? run.label : fmt::format("{}, policy {}", run.label, run.policy);
+    std::string more;
     if (is_bad(run))
-        text += "\n" + to_text(run.state.error);
-    else if (!run.state.activity.empty())
-        text += "\n" + run.state.activity;
-    if (run.live && run.live->alive)
-        text += fmt::format(
-            "\nprocess {}, {} a second, ring {:.0f} % full, {} lost", run.live->process,
+        more = to_text(run.state.error);
+    else if (run.live && run.live->alive)
+        more = fmt::format(
+            "process {}, {} a second, ring {:.0f} % full, {} lost", run.live->process,
             format_counted(static_cast<std::uint64_t>(run.live->events_per_second), "event"),
             run.live->ring_share * 100, format_count(run.live->dropped));
-    for (const std::string& warning : run.warnings)
-        text += "\nnote: " + warning;
-    return text;
+    else if (!run.state.activity.empty())
+        more = run.state.activity;
+    else if (run.warnings.size() == 1)
+        more = "note: " + run.warnings.front();
+    else if (!run.warnings.empty())
+        more = fmt::format("{} notes, listed in the overview; the first: {}", run.warnings.size(),
+                           run.warnings.front());
+    draw_tip(canvas, what, more);
 }
 
 struct ChipSize {
@@ -89,7 +93,7 @@ void draw_chip(ShellParts& parts, Canvas& canvas, const Box& box, std::size_t in
         parts.selection.used.clear();
     }
     if (pressed.hovered)
-        ImGui::SetTooltip("%s", chip_tooltip(run).c_str());
+        draw_chip_tip(canvas, run);
     const std::string state = state_text(run);
     const ChipSize size = chip_size(canvas, run.label, state);
     const float middle = std::round((box.top + box.bottom) / 2);
@@ -161,7 +165,7 @@ void draw_chips_and_offers(ShellParts& parts, Canvas& canvas, const Box& box) {
         if (pressed.left)
             perform(parts, {offer.action, 0});
         if (pressed.hovered)
-            ImGui::SetTooltip("%s (%s)", std::string(info.about).c_str(), keys_text(info).c_str());
+            draw_tip(canvas, fmt::format("{} ({})", info.about, keys_text(info)));
         left += width;
     }
 }

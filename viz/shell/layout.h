@@ -7,19 +7,21 @@ namespace tidemark::viz {
 
 // Where the user has pulled the edges to, in points; folded parts take no room.
 struct Splits {
-    float side_width = 330;
-    float table_height = 250;
+    float side_width = 0;  // 0, as the next one: not pulled, what suits the window
+    float table_height = 0;
     float first_share = 0.55F;  // of two main views, the upper one's
     bool has_side = true;
     bool has_table = true;
     bool is_split = false;  // two main views
     float strip_height = 0;
+    bool has_live = false;  // the figures of a living program
 };
 
 // In pixels. Empty boxes aren't drawn.
 struct Layout {
     Box header;
     Box tabs;
+    Box live;
     Box strip;
     Box first;   // main view
     Box second;  // the one below

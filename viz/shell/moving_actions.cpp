@@ -10,6 +10,21 @@
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {
+namespace {
+
+// `none` is said where there is no stop.
+void go_to_stop(ShellParts& parts, const std::optional<Stop>& stop, std::string_view none) {
+    if (!stop)
+        return parts.say(std::string(none));
+    parts.camera.settle(parts.selection.user_state());
+    put_cursor(parts.camera, parts.selection, stop->position);
+    if (stop->block != kNoBlock)
+        parts.selection.block = stop->block;
+    parts.camera.settle(parts.selection.user_state());
+    parts.say(stop->what);
+}
+
+}  // namespace
 
 void zoom(ShellParts& parts, double factor) {
     const Window& window = parts.camera.window();
@@ -37,17 +52,16 @@ void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark) {
                    : to_text(gone.error()));
 }
 
-void go_to_stop(ShellParts& parts, bool forward) {
-    const auto stop = next_stop(parts.session, parts.camera, parts.selection, forward);
-    if (!stop)
-        return parts.say(forward ? "No finding or mark after this."
-                                 : "No finding or mark before this.");
-    parts.camera.settle(parts.selection.user_state());
-    put_cursor(parts.camera, parts.selection, stop->position);
-    if (stop->block != kNoBlock)
-        parts.selection.block = stop->block;
-    parts.camera.settle(parts.selection.user_state());
-    parts.say(stop->what);
+void go_to_mark(ShellParts& parts, bool forward) {
+    go_to_stop(parts, next_stop(parts.session, parts.camera, parts.selection, forward),
+               forward ? "No finding or mark after this." : "No finding or mark before this.");
+}
+
+void go_to_step(ShellParts& parts, bool forward) {
+    const auto step = next_step(parts.steps, parts.session, parts.camera, parts.selection, forward);
+    if (parts.steps.size() == 0)
+        return parts.say("This run has no steps: ranges or marks called \"step 1\" are some.");
+    go_to_stop(parts, step, forward ? "No step after this." : "No step before this.");
 }
 
 void zoom_selected(ShellParts& parts) {

@@ -74,6 +74,7 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
                 canvas,        box,          parts.still};
     frame.replays = static_cast<bool>(parts.host.replay);
     frame.opens = static_cast<bool>(parts.host.open);
+    frame.measured = &parts.measured;
     parts.view(view).draw(frame);
     ImGui::EndChild();
 }

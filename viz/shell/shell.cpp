@@ -49,6 +49,7 @@ void Shell::draw(const ShellInput& input) {
     choose_views(parts);
     go_to_pending(parts);
     update_search(parts);
+    update_steps(parts);
     take_keys(parts, input);
     move_by_held(parts, input, seconds);
     play(parts, seconds);
@@ -104,7 +105,8 @@ bool Shell::busy() const {
             (parts.splits.has_table && parts.draws_table && is_busy(parts.table)))
             return true;
     }
-    if (parts.search.running() || (parts.popup == Popup::file && parts.file_chooser.busy()))
+    if (parts.search.running() || parts.more_steps || parts.measured.running() ||
+        (parts.popup == Popup::file && parts.file_chooser.busy()))
         return true;
     if (parts.still)
         return false;
@@ -170,6 +172,7 @@ ShellState Shell::state() const {
         parts.find_error.empty() ? parts.search.text(parts.selection.block) : parts.find_error;
     if (const ViewedRun* const run = parts.run(); run != nullptr && run->live)
         state.live = has_ended(run) ? "ended" : run->live->paused ? "paused" : "live";
+    state.has_live = shows_live(parts);
     state.runs = parts.session.runs.size();
     state.dark = parts.dark;
     return state;

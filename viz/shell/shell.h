@@ -66,6 +66,7 @@ struct ShellState {
     std::string problem;    // of what was entered there, or what the notice says
     std::string message;    // on the status line
     std::string live;       // of the shown run: "live", "paused", "ended"; empty: it was recorded
+    bool has_live = false;  // the figures of a living program are there
     std::string found;      // what the search found, as it stands beside its words
     std::size_t runs = 0;
     bool dark = true;

@@ -10,9 +10,11 @@
 
 #include "viz/model/blocks/block_search.h"
 #include "viz/model/navigation/view_location.h"
+#include "viz/model/timeline/step_index.h"
 #include "viz/shell/actions.h"
 #include "viz/shell/file_chooser.h"
 #include "viz/shell/layout.h"
+#include "viz/shell/live_growth.h"
 #include "viz/shell/replay_chooser.h"
 #include "viz/shell/shell.h"
 #include "viz/shell/text_field.h"
@@ -53,6 +55,10 @@ struct ShellParts {
     Filter find_filter;              // that its text stands for
     BlockSearch search;              // of the selection's filter in the shown run
     bool finds_forward = true;       // from what was entered
+    StepIndex steps;                 // of the shown run
+    bool more_steps = false;         // not looked through yet
+    MeasuredRange measured;          // of the shown run
+    LiveGrowth growth;               // of the shown run, if it lives
     std::optional<bool> wanted_hit;  // once it is found: the next one, or the one before
     TextField prompt;
     std::string prompt_error;
@@ -141,7 +147,8 @@ void zoom(ShellParts& parts, double factor);
 void zoom_selected(ShellParts& parts);
 void step(ShellParts& parts, std::int64_t by);
 void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark);
-void go_to_stop(ShellParts& parts, bool forward);
+void go_to_mark(ShellParts& parts, bool forward);
+void go_to_step(ShellParts& parts, bool forward);
 void go_through_history(ShellParts& parts, bool forward);
 void follow_end(ShellParts& parts);
 
@@ -181,6 +188,9 @@ void choose_views(ShellParts& parts);
 // What is found in the run that is shown; and the step to it that somebody wanted meanwhile.
 void update_search(ShellParts& parts);
 
+// The shown run's steps, and what is measured of it.
+void update_steps(ShellParts& parts);
+
 // Where somebody wanted to go as soon as there is something to go to.
 void go_to_pending(ShellParts& parts);
 
@@ -204,6 +214,11 @@ bool fills_window(const ShellParts& parts);
 
 bool has_table(const ShellParts& parts);
 
+// Whether the shown run is of a living program, or was.
+inline bool shows_live(const ShellParts& parts) {
+    return parts.run() != nullptr && parts.run()->live && parts.run()->history;
+}
+
 // Whether a run is of a living program that has ended.
 inline bool has_ended(const ViewedRun* run) {
     return run != nullptr && run->live && !run->live->alive;
@@ -222,6 +237,10 @@ float draw_find(ShellParts& parts, Canvas& canvas, const Box& box);
 float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pane);
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
+
+// live_bar.cpp: what a living program holds now in large figures, how it grows, and the switches to
+// follow and to pause it.
+void draw_live_bar(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_status(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_splitters(ShellParts& parts, Canvas& canvas, const Layout& layout);
 

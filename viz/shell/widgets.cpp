@@ -61,7 +61,8 @@ Pressed tab(Canvas& canvas, const Box& box, const char* id, std::string_view tit
         canvas.fill(box, mix(theme.panel, theme.text, 0.08));
     if (is_on)
         canvas.fill({box.left, box.bottom - canvas.px(2), box.right, box.bottom}, theme.accent);
-    float x = box.left + canvas.px(kWidgetsPad);
+    const float free = box.width() - tab_width(canvas, title, hint) + 2 * canvas.px(kWidgetsPad);
+    float x = box.left + std::max(free / 2, 0.0F);
     const float top = box.top + (box.height() - canvas.line_height()) / 2;
     if (!hint.empty())
         x += canvas.text({x, top}, hint, theme.faint_text) + canvas.px(5);

@@ -36,6 +36,7 @@ Layout lay_out_window(ShellParts& parts, bool has_views, float scale) {
     splits.has_table = has_table(parts) && (has_blocks || (has_views && parts.has_chosen_table));
     splits.strip_height = has_views && !fills && !views_in(Pane::strip).empty() ? kStripHeight : 0;
     splits.is_split = parts.main.size() > 1;
+    splits.has_live = has_views && shows_live(parts);
     Layout layout = lay_out(size.x, size.y, scale, ImGui::GetFontSize(), splits);
     const auto lacks_table = [&] { return splits.has_table && layout.table.height() <= 0; };
     if (lacks_table() && parts.wants_table && splits.is_split) {
@@ -64,8 +65,12 @@ void draw_window(ShellParts& parts, float scale) {
         draw_page(parts, page, layout.first, scale);
         return;
     }
+    if (layout.live.height() > 0)
+        draw_live_bar(parts, canvas, layout.live);
     parts.selection.hot_block.reset();
     parts.selection.described.clear();
+    parts.selection.detail.clear();
+    parts.selection.shows_measured = false;
     draw_views(parts, layout, scale);
     draw_side(parts, canvas, layout.side, scale);
     if (layout.table.height() > 0) {

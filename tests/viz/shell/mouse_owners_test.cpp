@@ -28,7 +28,9 @@ TEST_CASE("a click on an owner's area shows its blocks alone, another one shows 
         return at.has_value();
     }));
     REQUIRE(screen.until(over("in\t1 block")));
-    CHECK(has(selection.described, "weights\t4.00 MiB"));
+    CHECK(has(selection.described, "weights, at "));
+    CHECK(has(selection.described, "holds\t4.00 MiB"));
+    CHECK(selection.detail == selection.described);
     CHECK(has(selection.described, "matmul"));
     screen.frames(20);
     screen.click(*at);

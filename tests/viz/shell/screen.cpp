@@ -153,6 +153,7 @@ Layout Screen::layout() {
     splits.has_table = !state.table.empty();
     splits.is_split = state.main.size() > 1;
     splits.strip_height = state.has_strip ? 54 : 0;
+    splits.has_live = state.has_live;
     const ImVec2 size = io().DisplaySize;
     return lay_out(size.x, size.y, scale_, ImGui::GetFontSize(), splits);
 }
