@@ -270,11 +270,12 @@ OccupancyArtist::Shown OccupancyArtist::shown_in(const ColumnStrip& strip) const
 }
 
 bool OccupancyArtist::draw_blocks() {
-    constexpr std::size_t kPays = 1U << 17U;    // blocks, for a thread
+    constexpr std::size_t kPays = 1U << 16U;    // blocks, or twice as many cells, for a thread
     constexpr std::size_t kAtOnce = 1U << 14U;  // between two looks at `cancel`
     const OccupancyFrame& frame = heatmap_.frame;
     const Shown whole = shown_in({0, frame.columns});
-    const unsigned threads = threads_for(whole.count(), kPays, options_.threads);
+    const unsigned threads =
+        threads_for(whole.count() + heatmap_.cells.size() / 2, kPays, options_.threads);
     const std::vector<ViewedPart> viewed = viewed_parts(history_, counts_);
     const Drawing drawing{history_, layout_, classes_, frame, options_, viewed};
     const std::vector<ColumnStrip> all = strips(whole.older.size());

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -33,6 +34,14 @@ double milliseconds(const Stopwatch& watch) {
     return static_cast<double>(watch.elapsed()) * 1e-6;
 }
 
+// Milliseconds of processor time that all threads of the process took: what holds on a machine
+// that others use as well.
+double processor_time() {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
 struct Percentiles {
     double p50 = 0;
     double p99 = 0;
@@ -49,14 +58,35 @@ Percentiles percentiles(std::vector<double> values) {
     return {at(0.5), at(0.99), values.back()};
 }
 
+// What took how long, frame by frame.
+struct Times {
+    std::vector<double> wall;
+    std::vector<double> cpu;  // on all threads
+
+    void add(double wall_ms, double cpu_ms) {
+        wall.push_back(wall_ms);
+        cpu.push_back(cpu_ms);
+    }
+};
+
+// Begins now.
+class Lap {
+  public:
+    void end(Times& times) const { times.add(milliseconds(watch_), processor_time() - processor_); }
+
+  private:
+    Stopwatch watch_;
+    double processor_ = processor_time();
+};
+
 // Frames of one view along the path.
 struct PathTimes {
     std::string view;
-    double settle = 0;           // until nothing was worked out in the background
-    std::vector<double> query;   // of the curves alone, for kQueryColumns
-    std::vector<double> draw;    // queries and vertices
-    std::vector<double> render;  // pixels
-    std::vector<double> total;
+    double settle = 0;  // until nothing was worked out in the background
+    Times query;        // of the curves alone, for kQueryColumns
+    Times draw;         // queries and vertices
+    Times render;       // pixels
+    Times total;
 };
 
 // Milliseconds since the process began, as far as a program can tell.
@@ -155,21 +185,20 @@ class Bench {
     }
 
     void frame(PathTimes* times) {
+        PathTimes unseen;
+        PathTimes& into = times != nullptr ? *times : unseen;
         if (times != nullptr)
-            times->query.push_back(query());
-        const Stopwatch watch;
+            query(into.query);
+        const Lap whole;
         screen_->begin(shell_.theme());
         ShellInput input;
         input.scale = command_.scale > 0 ? command_.scale : 1;
         shell_.draw(input);
-        const double drawn = milliseconds(watch);
+        whole.end(into.draw);
+        const Lap pixels;
         screen_->end();
-        const double total = milliseconds(watch);
-        if (times == nullptr)
-            return;
-        times->draw.push_back(drawn);
-        times->render.push_back(total - drawn);
-        times->total.push_back(total);
+        pixels.end(into.render);
+        whole.end(into.total);
     }
 
     // What a view works out once, when it is first shown, is over before its frames are measured.
@@ -185,13 +214,13 @@ class Bench {
     }
 
     // What the timeline asks for a window of that width.
-    double query() {
+    void query(Times& times) {
         columns_.resize(kQueryColumns);
         const Camera& camera = shell_.camera();
-        const Stopwatch watch;
+        const Lap lap;
         first_history()->series(camera.unit(), camera.window().begin, camera.window().end,
                                 columns_);
-        return milliseconds(watch);
+        lap.end(times);
     }
 
     double per_event(std::uint64_t bytes) const {
@@ -204,14 +233,15 @@ class Bench {
             "events                {}\nrenderer              {}, {} x {}\n"
             "first picture         {:.2f} s\ncomplete              {:.2f} s\n"
             "memory without files  {} ({:.2f} bytes an event), at most {}\n\n"
-            "milliseconds                       p50     p99   worst\n",
+            "milliseconds                       p50     p99   worst   cpu: p50     p99   worst\n",
             format_count(times_.events), screen_->renderer(), command_.width, command_.height,
             times_.first_frame / 1e3, times_.complete / 1e3, format_bytes(times_.anonymous_bytes),
             per_event(times_.anonymous_bytes), format_bytes(times_.anonymous_peak));
-        const auto line = [&text](const std::string& what, const std::vector<double>& values) {
-            const Percentiles found = percentiles(values);
-            text += fmt::format("{:<30}{:>8.2f}{:>8.2f}{:>8.2f}\n", what, found.p50, found.p99,
-                                found.worst);
+        const auto line = [&text](const std::string& what, const Times& times) {
+            const Percentiles wall = percentiles(times.wall);
+            const Percentiles cpu = percentiles(times.cpu);
+            text += fmt::format("{:<30}{:>8.2f}{:>8.2f}{:>8.2f}{:>11.2f}{:>8.2f}{:>8.2f}\n", what,
+                                wall.p50, wall.p99, wall.worst, cpu.p50, cpu.p99, cpu.worst);
         };
         for (const PathTimes& path : paths_) {
             text += fmt::format("{:<30}{:>8.0f} once\n", path.view + ": worked out", path.settle);
@@ -223,10 +253,12 @@ class Bench {
         return text;
     }
 
-    static std::string json_times(const std::vector<double>& values) {
-        const Percentiles found = percentiles(values);
-        return fmt::format(R"({{"p50": {:.4f}, "p99": {:.4f}, "worst": {:.4f}}})", found.p50,
-                           found.p99, found.worst);
+    static std::string json_times(const Times& times) {
+        const Percentiles wall = percentiles(times.wall);
+        const Percentiles cpu = percentiles(times.cpu);
+        return fmt::format(R"({{"p50": {:.4f}, "p99": {:.4f}, "worst": {:.4f}, "cpu_p50": {:.4f}, )"
+                           R"("cpu_p99": {:.4f}, "cpu_worst": {:.4f}}})",
+                           wall.p50, wall.p99, wall.worst, cpu.p50, cpu.p99, cpu.worst);
     }
 
     std::string json() const {
@@ -242,7 +274,7 @@ class Bench {
             text += fmt::format(
                 R"({}"{}": {{"frames": {}, "settle_ms": {:.1f}, "query_ms": {}, "draw_ms": {}, )"
                 R"("render_ms": {}, "frame_ms": {}}})",
-                &path == paths_.data() ? "" : ", ", path.view, path.total.size(), path.settle,
+                &path == paths_.data() ? "" : ", ", path.view, path.total.wall.size(), path.settle,
                 json_times(path.query), json_times(path.draw), json_times(path.render),
                 json_times(path.total));
         return text + "}}\n";

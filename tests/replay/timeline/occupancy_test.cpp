@@ -126,8 +126,36 @@ TEST_CASE("cells are the shares that a plain sum over all blocks gives") {
 TEST_CASE("several threads draw what one draws") {
     const auto history = support::random_history(7, 40'000);
     const AddressLayout layout = AddressLayout::of(*history);
-    const OccupancyFrame frame = whole_frame(*history, layout, AxisUnit::time, 64, 48);
-    CHECK(draw(*history, frame, 1).cells == draw(*history, frame, 3).cells);
+    for (const std::uint32_t columns : {64U, 2000U}) {
+        const OccupancyFrame frame = whole_frame(*history, layout, AxisUnit::time, columns, 700);
+        CHECK(draw(*history, frame, 1).cells == draw(*history, frame, 3).cells);
+    }
+}
+
+TEST_CASE("many columns have in them what a few of them have alone") {
+    constexpr std::uint32_t kColumns = 2048;  // drawn in several strips
+    constexpr std::uint32_t kPart = 256;      // in one
+    constexpr Position kWidth = 1024;         // of a column: edges are exact
+    const auto history = support::random_history(3, 2000);
+    const AddressLayout layout = AddressLayout::of(*history);
+    OccupancyFrame frame = whole_frame(*history, layout, AxisUnit::events, kColumns, 1024);
+    frame.end = kColumns * kWidth;
+    const OccupancyHeatmap whole = draw(*history, frame);
+    for (std::uint32_t first = 0; first < kColumns; first += kPart) {
+        OccupancyFrame some = frame;
+        some.begin = first * kWidth;
+        some.end = some.begin + kPart * kWidth;
+        some.columns = kPart;
+        const OccupancyHeatmap part = draw(*history, some);
+        std::size_t same = 0;
+        for (std::uint32_t row = 0; row < frame.rows; ++row)
+            for (std::uint32_t column = 0; column < kPart; ++column) {
+                const OccupancyCell& one = whole.at(first + column, row);
+                const OccupancyCell& other = part.at(column, row);
+                same += one.taken == other.taken && one.memory == other.memory ? 1 : 0;
+            }
+        CHECK(same == std::size_t{kPart} * frame.rows);
+    }
 }
 
 TEST_CASE("what takes most of a cell gives it its kind, and tells if it waits") {
