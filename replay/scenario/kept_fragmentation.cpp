@@ -17,8 +17,7 @@ constexpr KeptMagic kHeldMagic{'t', 'm', 'k', '-', 'h', 'e', 'l', 'd'};
 constexpr const char* kHeldFile = "/held";
 constexpr const char* kNodesFile = "/held-nodes";
 constexpr const char* kHeadFile = "/held-head";
-constexpr std::size_t kBetweenLooks = std::size_t{16}
-                                      << 20U;  // bytes between two looks at `cancelled`
+constexpr std::size_t kBetweenLooks = std::size_t{1} << 20U;  // bytes; at `cancelled`
 
 FragmentationHead head_of(const History& history, const FragmentationColumns& columns) {
     return {.history = std::filesystem::path(history.kept_in()).filename().string(),

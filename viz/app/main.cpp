@@ -5,6 +5,10 @@
 #include <exception>
 #include <span>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/image_file.h"
@@ -14,6 +18,15 @@
 
 namespace tidemark::viz {
 namespace {
+
+// What is large goes back to the system when it is freed. By itself glibc keeps ever larger pieces,
+// for each thread, once it has seen one come back.
+void give_large_pieces_back() {
+#ifdef __GLIBC__
+    constexpr int kLarge = 256 << 10;
+    static_cast<void>(::mallopt(M_MMAP_THRESHOLD, kLarge));
+#endif
+}
 
 Result<ExitCode> run(std::span<char* const> arguments) {
     TM_ASSIGN(const auto read, read_view_command(arguments));
@@ -36,6 +49,7 @@ Result<ExitCode> run(std::span<char* const> arguments) {
 
 int main(int argc, char** argv) {
     using tidemark::ExitCode;
+    tidemark::viz::give_large_pieces_back();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write()
     try {
         const auto code = tidemark::viz::run({argv, static_cast<std::size_t>(std::max(argc, 1))});
