@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SAMPLE = str(ROOT / "traces" / "samples" / "torch" / "multistream.pickle.xz")
 TIMELINE = (300, 200)  # pixels of a screen of 640 x 480 and of 1000 x 700
 PROGRAM = LIVE = None
+NOTICE = "document.getElementById('notice')?.textContent"  # also before the page is there
 SHIFT = 8  # as developer tools count modifiers
 
 
@@ -368,7 +369,7 @@ class InBrowser(unittest.TestCase):
                 # Without its last slash, as people type it; and by a proxy that hides where the page is from.
                 proxy.host = f"127.0.0.1:{served.port}"
                 browser.call("Page.navigate", url=proxy.link("/user/me/proxy/1", served.token))
-                browser.wait(lambda: "--allow-host localhost" in (browser.evaluate("notice?.textContent") or ""),
+                browser.wait(lambda: "--allow-host localhost" in (browser.evaluate(NOTICE) or ""),
                              "it says what to type")
 
     def assert_same_pixels(self, served, browser):
