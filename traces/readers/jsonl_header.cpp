@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "traces/io/json_depth.h"
 #include "traces/readers/line_reader.h"
 
 namespace tidemark {
@@ -21,27 +22,6 @@ constexpr std::string_view kExample = R"({"type":"header","version":1,"unit":"ns
 tl::unexpected<Error> bad(std::string what) {
     return fail(ErrorCode::bad_input, std::move(what), {},
                 fmt::format("the first line must be like {}", kExample));
-}
-
-// How deep brackets nest, whether or not the rest is JSON: a tree is only built if it is shallow.
-std::size_t depth_of(std::string_view text) {
-    std::size_t depth = 0;
-    std::size_t deepest = 0;
-    bool quoted = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char letter = text[i];
-        if (quoted) {
-            i += letter == '\\' ? 1 : 0;
-            quoted = letter != '"';
-        } else if (letter == '"') {
-            quoted = true;
-        } else if (letter == '{' || letter == '[') {
-            deepest = std::max(deepest, ++depth);
-        } else if ((letter == '}' || letter == ']') && depth != 0) {
-            --depth;
-        }
-    }
-    return deepest;
 }
 
 // A string as it is, anything else as JSON.
@@ -117,7 +97,7 @@ Result<void> read_devices(const Json& header, TraceInfo& info) {
 }  // namespace
 
 Result<JsonlHeader> read_jsonl_header(std::string_view line, TraceInfo& info) {
-    if (line.size() > kLongestHeader || depth_of(line) > kDeepestHeader)
+    if (line.size() > kLongestHeader || json_depth(line) > kDeepestHeader)
         return bad("the first line is no header");
     const Json header = Json::parse(line.begin(), line.end(), nullptr, false);
     if (!header.is_object())

@@ -11,6 +11,7 @@
 
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
+#include "viz/app/csv_file.h"
 #include "viz/app/image_file.h"
 #include "viz/app/serve_command.h"
 #include "viz/app/view_command.h"
@@ -37,6 +38,8 @@ Result<ExitCode> run(std::span<char* const> arguments) {
     const auto& command = std::get<ViewCommand>(read);
     if (command.bench)
         return run_bench(command);
+    if (!command.csv.empty())
+        return write_csv_file(command);
     if (!command.png.empty() || !command.animate.empty())
         return write_image_file(command);
     if (command.serve.port)

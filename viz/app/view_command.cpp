@@ -68,8 +68,9 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.heading("What is seen");
     arguments.list({"--view", "NAME", "bring this view up; may be repeated; A+B: two large ones"},
                    command.views);
-    arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, event=81, block=#7, ..."},
-                   command.location);
+    arguments.text(
+        {"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, bookmark:NAME, block=#7, ..."},
+        command.location);
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
@@ -77,11 +78,14 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
                     "write what is seen while the cursor moves over it as .webp, .gif or .mp4, and "
                     "end; needs no display"},
                    command.animate);
+    arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"}, command.csv);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
     arguments.real(
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
         raw.scale);
     arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, raw.theme);
+    arguments.flag({"--no-settings", "", "neither take nor keep how the window last looked"},
+                   command.no_settings);
     arguments.heading("In a browser");
     arguments.text({"--serve", "[PORT]",
                     "show it in browsers that have the link which is printed; without a PORT one "
@@ -118,6 +122,7 @@ Examples:
   tidemark-view run.tmk --goto peak --view address-map --png peak.png
   tidemark-view snapshot.pickle --view side-by-side --animate gap.webp
                                                      beside the setting that a finding suggests
+  tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
   tidemark-view --attach trainer                     follow a living program
   tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
   tidemark-view --serve 8080 --attach trainer        the same of a living program, at that port
@@ -184,14 +189,27 @@ Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Argu
         return fail(ErrorCode::bad_option, fmt::format("'{}' is no port", raw.serve), "--serve",
                     "say 1024 to 65535, or nothing for one that is free");
     command.serve.port = static_cast<std::uint16_t>(*port);
-    for (const auto& [option, path] :
-         {std::pair("--png", &command.png), {"--animate", &command.animate}})
+    for (const auto& [option, path] : {std::pair("--png", &command.png),
+                                       {"--animate", &command.animate},
+                                       {"--csv", &command.csv}})
         if (!path->empty())
             return fail(ErrorCode::bad_option, "is a file, not a page", option,
                         fmt::format("leave out --serve or {}", option));
     if (command.load.files.empty() && command.attach.empty())
         return fail(ErrorCode::bad_option, "nothing is to be shown", "--serve",
                     "a browser can't open files: say which, or --attach NAME");
+    return {};
+}
+
+Result<void> check_csv(const ViewCommand& command) {
+    if (command.csv.empty())
+        return {};
+    if (command.views.size() != 1 || command.views.front().find('+') != std::string::npos)
+        return fail(ErrorCode::bad_option, "writes the rows of one table", "--csv",
+                    "say which: --view blocks, --view events, ...");
+    if (!command.png.empty() || !command.animate.empty())
+        return fail(ErrorCode::bad_option, "is a file of its own", "--csv",
+                    "leave out --png and --animate");
     return {};
 }
 
@@ -221,10 +239,13 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
         return fail(filter.error().code, filter.error().what, "--find", filter.error().hint);
     if (!command.animate.empty())
         TM_TRY(check_animation_path(command.animate));
-    const bool writes = !command.png.empty() || !command.animate.empty();
+    TM_TRY(check_csv(command));
+    const bool writes = !command.png.empty() || !command.animate.empty() || !command.csv.empty();
     if (writes && command.load.files.empty() && command.attach.empty())
         return fail(ErrorCode::bad_option, "a picture of nothing",
-                    command.png.empty() ? "--animate" : "--png",
+                    !command.png.empty()  ? "--png"
+                    : command.csv.empty() ? "--animate"
+                                          : "--csv",
                     "say which trace: tidemark-view FILE --png OUT.png");
     if (!command.attach.empty() && (!command.load.policies.empty() || command.load.tiers.wanted()))
         return fail(ErrorCode::bad_option, "a living program cannot be replayed", "--attach",
@@ -291,6 +312,7 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
     }
     TerminalFront front;
     TM_TRY(arguments.finish(front));
+    command.theme_given = arguments.given("--theme");
     TM_TRY(check(command, texts));
     TM_TRY(check_serve(command, texts, arguments));
     return command;

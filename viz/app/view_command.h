@@ -29,11 +29,14 @@ struct ViewCommand {
     std::string location;
     std::string find;
     bool dark = true;
+    bool theme_given = false;  // it is wanted, whatever the settings say
+    bool no_settings = false;  // the window neither takes nor keeps them
     std::uint32_t width = 1600;
     std::uint32_t height = 900;
     float scale = 0;      // of all lengths; 0 = the monitor's
     std::string png;      // a picture instead of a window; empty: a window
     std::string animate;  // an animation instead of one
+    std::string csv;      // the rows of the first view's table instead of one
     ServeRequest serve;
 
     // For our own tests and measurements; not in --help.

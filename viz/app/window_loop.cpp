@@ -16,6 +16,7 @@
 #include "viz/app/window.h"
 #include "viz/headless/png.h"
 #include "viz/live/attach.h"
+#include "viz/shell/settings.h"
 #include "viz/shell/shell.h"
 
 namespace tidemark::viz {
@@ -64,7 +65,7 @@ class WindowProgram {
           shell_(session_, host()) {}
 
     Result<void> begin() {
-        shell_.set_dark(command_.dark);
+        begin_settings();
         if (!command_.load.files.empty())
             loader_.add(command_.load);
         for (const std::string& program : command_.attach)
@@ -100,6 +101,35 @@ class WindowProgram {
     }
 
   private:
+    // What is in a file that isn't understood stays there, and the window begins without it.
+    void begin_settings() {
+        if (!command_.no_settings)
+            settings_path_ = settings_path();
+        if (!settings_path_.empty()) {
+            if (const auto read = read_settings(settings_path_)) {
+                apply(*read, shell_);
+            } else {
+                settings_path_.clear();
+                shell_.say("Settings are not used. " + to_text(read.error()));
+            }
+        }
+        if (command_.theme_given || settings_path_.empty())
+            shell_.set_dark(command_.dark);
+        settings_ = settings_of(shell_);
+    }
+
+    // As soon as something looks different, but not while it is being typed.
+    void keep_settings_changed() {
+        const ViewSettings now = settings_of(shell_);
+        if (settings_path_.empty() || ImGui::GetIO().WantTextInput || now == settings_)
+            return;
+        if (const auto kept = keep_settings(settings_path_, settings_, now); !kept) {
+            settings_path_.clear();
+            shell_.say("Settings are not kept. " + to_text(kept.error()));
+        }
+        settings_ = now;
+    }
+
     ShellHost host() {
         ShellHost host;
         host.open = [this](const std::vector<std::string>& paths) { return open(paths); };
@@ -121,6 +151,8 @@ class WindowProgram {
                 shell_.say(to_text(run.error()));
         };
         host.quit = [this] { window_->close(); };
+        host.keeps_bookmarks = true;
+        host.saves_tables = true;
         return host;
     }
 
@@ -164,6 +196,7 @@ class WindowProgram {
         const bool copies = saves || !command_.screenshot_to.empty();
         window_->end(copies ? &bitmap_ : nullptr);
         frame_ms_ = (now() - begin) * 1e3;
+        keep_settings_changed();
         log_.note(shell_, loader_.running());
         if (saves)
             save();
@@ -186,6 +219,8 @@ class WindowProgram {
     Loader loader_;
     LiveRuns living_;
     Shell shell_;
+    std::string settings_path_;  // empty: they are not kept
+    ViewSettings settings_;      // as they were last kept
     Stopwatch clock_;
     double next_ = 0;
     double next_look_ = 0;  // for living programs

@@ -68,35 +68,68 @@ std::size_t fitting_letters(const Canvas& canvas, std::string_view word, float w
 
 }  // namespace
 
+namespace {
+
+// Ours are figures, at the right; texts of the trace stand at the left.
+void put_row(CsvLine& line, const TableContent& content, std::uint64_t row) {
+    for (std::size_t i = 0; i < content.columns.size(); ++i) {
+        if (content.columns[i].hidden)
+            continue;
+        const std::string cell = content.text(row, i);
+        content.columns[i].align == Align::left ? line.text(cell) : line.figure(cell);
+    }
+}
+
+void put_titles(CsvLine& line, const TableContent& content) {
+    for (const VirtualColumn& column : content.columns)
+        if (!column.hidden)
+            line.figure(column.title);
+}
+
+// What is shown, all of it: such tables have a row for each of a few things.
+std::unique_ptr<TableRows> shown_rows(const TableContent& content) {
+    CsvLine titles;
+    put_titles(titles, content);
+    std::vector<std::string> lines;
+    for (std::uint64_t row = 0; row < content.rows; ++row) {
+        CsvLine line;
+        put_row(line, content, row);
+        lines.push_back(std::move(line.lines()));
+    }
+    return text_rows_for_file(std::move(titles.lines()), std::move(lines));
+}
+
+}  // namespace
+
 std::string csv_of(const TableContent& content, std::uint64_t most_rows) {
-    std::string text;
-    const auto add_cell = [&text](std::string_view cell, bool first) {
-        if (!first)
-            text += ',';
-        const bool quoted = cell.find_first_of(",\"\r\n") != std::string_view::npos;
-        if (!quoted) {
-            text += cell;
-            return;
-        }
-        text += '"';
-        for (const char letter : cell)
-            text += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-        text += '"';
-    };
-    const auto add_row = [&](auto&& cell_of) {
-        bool first = true;
-        for (std::size_t column = 0; column < content.columns.size(); ++column) {
-            if (content.columns[column].hidden)
-                continue;
-            add_cell(cell_of(column), first);
-            first = false;
-        }
-        text += "\r\n";
-    };
-    add_row([&](std::size_t column) { return content.columns[column].title; });
-    for (std::uint64_t row = 0; row < std::min(content.rows, most_rows); ++row)
-        add_row([&](std::size_t column) { return content.text(row, column); });
-    return text;
+    CsvLine line;
+    put_titles(line, content);
+    line.end();
+    for (std::uint64_t row = 0; row < std::min(content.rows, most_rows); ++row) {
+        put_row(line, content, row);
+        line.end();
+    }
+    return std::move(line.lines());
+}
+
+// The table to whoever wants it.
+void VirtualTable::give(Frame& frame, const Box& box, const char* id, const TableContent& content) {
+    Selection& selection = frame.selection;
+    const bool has_mouse = (selection.wants_table || selection.wanted_rows == "mouse") &&
+                           box.contains(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
+    if (selection.wants_table && has_mouse) {
+        selection.wants_table = false;
+        selection.table = csv_of(content, kMostCsvRows);
+        selection.table_rows = content.rows;
+    }
+    if (selection.wanted_rows.empty())
+        return;
+    if (selection.wanted_rows == "mouse" ? has_mouse
+                                         : selection.wanted_rows == selection.drawn_view) {
+        selection.wanted_rows.clear();
+        selection.rows = content.file_rows ? content.file_rows() : shown_rows(content);
+        selection.rows_name = id;
+    }
 }
 
 TableTouch VirtualTable::draw(Frame& frame, const Box& box, const char* id,
@@ -109,12 +142,7 @@ TableTouch VirtualTable::draw(Frame& frame, const Box& box, const char* id,
     const Box head{box.left, box.top, box.right, box.top + height};
     Box body{box.left, head.bottom, box.right, box.bottom};
     canvas.fill(box, canvas.theme().panel);
-    if (frame.selection.wants_table && box.contains(ImGui::GetIO().MousePos) &&
-        ImGui::IsWindowHovered()) {
-        frame.selection.wants_table = false;
-        frame.selection.table = csv_of(content, kMostCsvRows);
-        frame.selection.table_rows = content.rows;
-    }
+    give(frame, box, id, content);
     seen_ =
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::floor(body.height() / height)));
     if (content.rows > seen_)

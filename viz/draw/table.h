@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "viz/draw/frame.h"
+#include "viz/model/blocks/table_rows.h"
 
 namespace tidemark::viz {
 
@@ -55,9 +56,12 @@ struct TableContent {
     std::function<std::vector<CellBar>(std::uint64_t row, std::size_t column)> bars =
         {};                  // likewise
     std::string_view empty;  // what stands there instead of no rows, and what to do about it
+    // All rows for a file, exact; where it is empty a file gets what is shown. Null: not yet known.
+    std::function<std::unique_ptr<TableRows>()> file_rows = {};
 };
 
-// The table as comma-separated values (RFC 4180): its titles, then at most so many rows. O(rows).
+// The table as comma-separated values (viz/model/blocks/csv_line.h): its titles, then at most so
+// many rows. O(rows).
 std::string csv_of(const TableContent& content, std::uint64_t most_rows);
 
 constexpr std::uint64_t kMostCsvRows = 200'000;
@@ -73,7 +77,8 @@ struct TableTouch {
 class VirtualTable {
   public:
     // Draws into `box`. `id` tells tables of one window apart. Cost: the rows on the screen. If the
-    // selection wants a table and the mouse is over this one, it gets kMostCsvRows of it at most.
+    // selection wants a table and the mouse is over this one, it gets kMostCsvRows of it at most;
+    // likewise all its rows for a file.
     TableTouch draw(Frame& frame, const Box& box, const char* id, const TableContent& content);
 
     // Scrolls as little as is needed for the row to be seen, at the next draw.
@@ -94,6 +99,7 @@ class VirtualTable {
         float right = 0;
     };
 
+    static void give(Frame& frame, const Box& box, const char* id, const TableContent& content);
     void keep_in_bounds(const TableContent& content);
     void measure(const Canvas& canvas, const TableContent& content);
     std::vector<ColumnSpan> spans(const Canvas& canvas, const TableContent& content,

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "viz/draw/bookmark_flags.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/axis_ticks.h"
 
@@ -274,25 +275,13 @@ void TimeArea::draw_cursors() const {
     canvas.clip(box_);
     if (selection.measure)
         draw_measure(*selection.measure);
-    for (const Position mark : selection.marks) {
-        if (is_seen(mark))
-            draw_mark(to_x(mark));
-    }
+    draw_bookmark_flags(canvas, box_, selection.placed, [this](Position at) { return to_x(at); });
     if (selection.hover && is_seen(*selection.hover))
         canvas.vertical(to_x(*selection.hover), box_.top, box_.bottom,
                         mix(canvas.theme().plot, canvas.theme().text, 0.5));
     if (selection.cursor && is_seen(*selection.cursor))
         canvas.vertical(to_x(*selection.cursor), box_.top, box_.bottom, canvas.theme().cursor);
     canvas.unclip();
-}
-
-// The user's own mark: a flag at the top of a line.
-void TimeArea::draw_mark(float x) const {
-    Canvas& canvas = frame_.canvas;
-    const Colour colour = canvas.theme().accent;
-    const float size = canvas.px(7);
-    canvas.vertical(x, box_.top, box_.bottom, mix(canvas.theme().plot, colour, 0.6));
-    canvas.triangle({x, box_.top}, {x + size, box_.top + size / 2}, {x, box_.top + size}, colour);
 }
 
 // The veil over it, and its figures.

@@ -64,7 +64,6 @@ class TimeArea {
                           const std::vector<AxisLabel>& taken) const;
     std::vector<AxisLabel> position_labels() const;
     void add_label(std::vector<AxisLabel>& labels, Position position, Colour colour) const;
-    void draw_mark(float x) const;
     void draw_measure(const Window& stretch) const;
     void draw_measured_figures(const Window& stretch, const Reach& reach) const;
 

@@ -20,14 +20,6 @@ constexpr double kKeyZoom = 1.25;  // of one press
 constexpr double kKeyPan = 0.15;
 constexpr std::int64_t kFarStep = 100;     // events
 constexpr double kAskProgramsEvery = 0.9;  // seconds
-constexpr Position kMarkReach = 100;       // a mark is hit within such a part of the window
-
-void set_mark(ShellParts& parts) {
-    const auto at = parts.selection.looked_at();
-    if (!at)
-        return parts.say("A mark is set at the mouse or the cursor: click into a view first.");
-    toggle_mark(parts.selection, *at, parts.camera.window().length() / kMarkReach);
-}
 
 void clear_find(ShellParts& parts) {
     Filter& filter = parts.selection.filter;
@@ -249,7 +241,9 @@ constexpr std::array kHandlers = {
     Handler{Action::next_mark, [](ShellParts& parts) { go_to_mark(parts, true); }},
     Handler{Action::previous_step, [](ShellParts& parts) { go_to_step(parts, false); }},
     Handler{Action::next_step, [](ShellParts& parts) { go_to_step(parts, true); }},
-    Handler{Action::mark, set_mark},
+    Handler{Action::mark, edit_bookmark_here},
+    Handler{Action::remove_mark, remove_bookmark_here},
+    Handler{Action::undo_mark, undo_bookmark},
     Handler{Action::find, [](ShellParts& parts) { parts.find.takes_focus = true; }},
     Handler{Action::next_hit, [](ShellParts& parts) { step_to_hit(parts, true); }},
     Handler{Action::previous_hit, [](ShellParts& parts) { step_to_hit(parts, false); }},
@@ -271,6 +265,7 @@ constexpr std::array kHandlers = {
     Handler{Action::align, toggle_alignment},
     Handler{Action::copy, copy},
     Handler{Action::copy_table, ask_for_table},
+    Handler{Action::save_table, ask_for_rows},
     Handler{Action::copy_location, copy_location},
     Handler{Action::save_image, [](ShellParts& parts) { call(parts.host.save_image); }},
     Handler{Action::key_sheet, toggle_key_sheet},
@@ -339,10 +334,11 @@ void take_table(ShellParts& parts) {
 }
 
 void submit_prompt(ShellParts& parts) {
-    const Result<ViewLocation> location = parse_target(parts.prompt.view());
-    const Result<void> gone = location
-                                  ? go_to(*location, parts.session, parts.camera, parts.selection)
-                                  : tl::make_unexpected(location.error());
+    Result<ViewLocation> location = parse_target(parts.prompt.view());
+    Result<void> gone =
+        location ? resolve_bookmark(parts, *location) : tl::make_unexpected(location.error());
+    if (gone)
+        gone = go_to(*location, parts.session, parts.camera, parts.selection);
     if (!gone) {
         const Error& error = gone.error();
         parts.prompt_error = error.what + (error.hint.empty() ? "" : "; " + error.hint);

@@ -43,7 +43,9 @@ std::vector<JobLine> jobs_of(const Session& session) {
 
 // Words, a bar and a way to stop; returns where it ends at the left.
 float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
-    const std::vector<JobLine> jobs = jobs_of(parts.session);
+    std::vector<JobLine> jobs = jobs_of(parts.session);
+    if (parts.saving.job.running())
+        jobs.push_back({"writing " + parts.saving.writes, parts.saving.share->load(), false});
     if (jobs.empty())
         return box.right;
     const Theme& theme = canvas.theme();

@@ -75,6 +75,7 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
     frame.replays = static_cast<bool>(parts.host.replay);
     frame.opens = static_cast<bool>(parts.host.open);
     frame.measured = &parts.measured;
+    parts.selection.drawn_view = info.name;
     parts.view(view).draw(frame);
     ImGui::EndChild();
 }

@@ -48,6 +48,7 @@ void Shell::draw(const ShellInput& input) {
     update_extent(parts);
     choose_views(parts);
     go_to_pending(parts);
+    update_bookmarks(parts);
     update_search(parts);
     update_steps(parts);
     take_keys(parts, input);
@@ -75,6 +76,7 @@ Result<void> Shell::go(std::string_view text) {
         return {};
     }
     update_extent(parts);
+    TM_TRY(resolve_bookmark(parts, location));
     return go_to(location, parts.session, parts.camera, parts.selection);
 }
 
@@ -106,6 +108,7 @@ bool Shell::busy() const {
             return true;
     }
     if (parts.search.running() || parts.more_steps || parts.measured.running() ||
+        writes_bookmarks(parts) || parts.saving.job.running() ||
         (parts.popup == Popup::file && parts.file_chooser.busy()))
         return true;
     if (parts.still)
@@ -162,8 +165,8 @@ ShellState Shell::state() const {
         state.side = all_views()[*parts.side].name;
     constexpr std::array<std::string_view, 4> kPages = {"views", "empty", "loading", "error"};
     state.page = kPages[static_cast<std::size_t>(page_of(parts))];
-    constexpr std::array<std::string_view, 7> kPopups = {"",     "keys",   "go",    "menu",
-                                                         "open", "replay", "notice"};
+    constexpr std::array<std::string_view, 9> kPopups = {
+        "", "keys", "go", "menu", "open", "replay", "notice", "bookmark", "table"};
     state.popup = kPopups[static_cast<std::size_t>(parts.popup)];
     state.problem = problem_in(parts);
     if (parts.now < parts.message_until)

@@ -2,6 +2,8 @@
 // Private to viz/shell: others include shell.h.
 #pragma once
 
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include "viz/model/blocks/block_search.h"
+#include "viz/model/blocks/table_rows.h"
+#include "viz/model/navigation/bookmarks.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/step_index.h"
 #include "viz/shell/actions.h"
@@ -22,10 +26,42 @@
 
 namespace tidemark::viz {
 
-enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice };
+enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice, bookmark, table };
 
 // What the large area shows when it can't show views.
 enum class Page : std::uint8_t { views, empty, loading, error };
+
+// A bookmark that is being written.
+struct BookmarkEditor {
+    Note note;
+    bool is_new = false;
+    std::optional<std::uint64_t> block;  // that it can be about
+    TextField name;
+    std::array<char, kLongestNoteText> text{};
+    bool text_takes_focus = false;
+    bool text_has_focus = false;
+};
+
+// A table on its way to a file.
+struct TableSaving {
+    std::shared_ptr<TableRows> rows;  // whose file is to be named
+    TextField path;
+    std::string error;   // why it can't be that
+    std::string writes;  // the file that is being written
+    std::shared_ptr<std::atomic<double>> share;
+    Job<Result<std::uint64_t>> job;
+};
+
+// Where the bookmarks were placed last.
+struct PlacedFor {
+    const Bookmarks* bookmarks = nullptr;
+    std::uint64_t revision = 0;
+    const History* history = nullptr;
+    std::size_t events = 0;
+    AxisUnit unit = AxisUnit::time;
+
+    friend bool operator==(const PlacedFor&, const PlacedFor&) = default;
+};
 
 struct ShellParts {
     ShellParts(Session& seen, ShellHost around)
@@ -71,6 +107,11 @@ struct ShellParts {
     float sheet_scrolled = 0;         // pixels of the key sheet
     std::optional<ViewLocation> pending;  // gone to as soon as it is known
 
+    std::map<std::string, std::unique_ptr<Bookmarks>> bookmarks;  // by trace: its path, or name
+    PlacedFor placed_for;
+    BookmarkEditor editor;
+    TableSaving saving;
+
     std::string message;
     double message_until = 0;
     double now = 0;  // seconds of frames since the start
@@ -93,7 +134,8 @@ struct ShellParts {
 
     // A text is being typed into a popup.
     bool types() const {
-        return popup == Popup::prompt || popup == Popup::file || popup == Popup::replay;
+        return popup == Popup::prompt || popup == Popup::file || popup == Popup::replay ||
+               popup == Popup::bookmark || popup == Popup::table;
     }
 
     View& view(std::size_t index) {
@@ -114,7 +156,8 @@ struct ShellParts {
 // Indexes of all_views() that belong there, in their order.
 std::vector<std::size_t> views_in(Pane location);
 
-// --- action_handlers.cpp: what actions do -----------------------------------------------------
+// --- action_handlers.cpp: what actions do
+// -----------------------------------------------------
 
 void perform(ShellParts& parts, const RequestedAction& requested);
 
@@ -124,10 +167,55 @@ void take_table(ShellParts& parts);
 // Reads the prompt's line and goes there; what is wrong stays beside it.
 void submit_prompt(ShellParts& parts);
 
+// --- save_table.cpp: tables as files
+// ------------------------------------------------------------
+
+// The table under the mouse is asked for all its rows.
+void ask_for_rows(ShellParts& parts);
+
+// Asks for a name for what came, and says what became of what was written; after the views.
+void take_rows(ShellParts& parts);
+
+// Begins to write.
+void submit_table(ShellParts& parts);
+
+void draw_table_popup(ShellParts& parts, const ImVec2& size, float scale);
+
+// --- bookmarks.cpp: those of the shown trace
+// ----------------------------------------------------
+
+// Brings the shown trace's bookmarks to where they stand now.
+void update_bookmarks(ShellParts& parts);
+
+// Does what a view wanted, after the views were drawn.
+void take_bookmark_request(ShellParts& parts);
+
+// A new bookmark where one looks, or the one that is there, to be written.
+void edit_bookmark_here(ShellParts& parts);
+void remove_bookmark_here(ShellParts& parts);
+void undo_bookmark(ShellParts& parts);
+
+// What is written becomes the bookmark.
+void submit_bookmark(ShellParts& parts);
+
+// Puts where its bookmark is into a location that names one. Errors (not_found): there is none.
+Result<void> resolve_bookmark(ShellParts& parts, ViewLocation& location);
+
+// Some are on their way to their file.
+bool writes_bookmarks(const ShellParts& parts);
+
+void draw_bookmark_popup(ShellParts& parts, const ImVec2& size, float scale);
+
+// -------------------------------------------------------------------------------------------------
+
+// To the next hit or the one before: now, or as soon as the search has found it.
+void step_to_hit(ShellParts& parts, bool forward);
+
 // Brings up the view, beneath the one that is there if `below`.
 void show_view(ShellParts& parts, std::size_t index, bool below);
 
-// The same by its name; "A+B" two main views. Errors (not_found): there is none, with the nearest.
+// The same by its name; "A+B" two main views. Errors (not_found): there is none, with the
+// nearest.
 Result<void> show_views(ShellParts& parts, std::string_view names);
 
 std::optional<std::size_t> find_view(std::string_view name);
@@ -141,7 +229,8 @@ void attach(ShellParts& parts, const AttachableProgram& program);
 // That run from now on, all of it and nothing selected.
 void show_whole_run(ShellParts& parts, std::size_t run);
 
-// --- moving_actions.cpp: those that go somewhere ----------------------------------------------
+// --- moving_actions.cpp: those that go somewhere
+// ----------------------------------------------
 
 void zoom(ShellParts& parts, double factor);
 void zoom_selected(ShellParts& parts);
@@ -155,7 +244,8 @@ void follow_end(ShellParts& parts);
 // To the next hit or the one before: now, or as soon as the search has found it.
 void step_to_hit(ShellParts& parts, bool forward);
 
-// --- opening.cpp: files, and other policies for what is open ----------------------------------
+// --- opening.cpp: files, and other policies for what is open
+// ----------------------------------
 
 // Opens files and folders beside what is open; what can't be is said in a notice.
 void open_paths(ShellParts& parts, const std::vector<std::string>& paths);
@@ -166,11 +256,12 @@ void follow_opened(ShellParts& parts);
 void choose_file(ShellParts& parts);
 void choose_policy(ShellParts& parts);
 
-// The shown run's trace under another policy, beside it. Unless two runs are compared already, the
-// view of that name shows both.
+// The shown run's trace under another policy, beside it. Unless two runs are compared already,
+// the view of that name shows both.
 void replay_beside(ShellParts& parts, const std::string& policy, std::string_view view);
 
-// --- frame_steps.cpp: before and after the views ----------------------------------------------
+// --- frame_steps.cpp: before and after the views
+// ----------------------------------------------
 
 // Keys that are pressed, and those that move as long as they are held (seconds since the last
 // frame).
@@ -203,13 +294,14 @@ void take_requests(ShellParts& parts);
 // A movement that has come to rest can be undone.
 void settle(ShellParts& parts);
 
-// --- window_drawing.cpp: the frame's drawing --------------------------------------------------
+// --- window_drawing.cpp: the frame's drawing
+// --------------------------------------------------
 
 // Header, tabs, views, side column, tables, status line: all but what lies over them.
 void draw_root(ShellParts& parts, float scale);
 
-// A view that has the window to itself: no strip above, no side column, a table only if somebody
-// asked for one.
+// A view that has the window to itself: no strip above, no side column, a table only if
+// somebody asked for one.
 bool fills_window(const ShellParts& parts);
 
 bool has_table(const ShellParts& parts);
@@ -224,12 +316,13 @@ inline bool has_ended(const ViewedRun* run) {
     return run != nullptr && run->live && !run->live->alive;
 }
 
-// --- the parts of the window, each drawn into its box -----------------------------------------
+// --- the parts of the window, each drawn into its box
+// -----------------------------------------
 
 void draw_header(ShellParts& parts, Canvas& canvas, const Box& box);
 
-// The search box at the right end of the header, with what was found before it; returns where that
-// begins.
+// The search box at the right end of the header, with what was found before it; returns where
+// that begins.
 float draw_find(ShellParts& parts, Canvas& canvas, const Box& box);
 
 // The tabs of the views that share that part of the window, from the left of `box` on; returns

@@ -1,4 +1,4 @@
-// The address map: addresses upwards, time to the right. Each block is where it was as long as it
+// The address map: addresses downwards, time to the right. Each block is where it was as long as it
 // was there; what is between them is fragmentation.
 #include "viz/views/address_map.h"
 
@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "viz/model/blocks/block_details.h"
 #include "viz/model/session/moment.h"
+#include "viz/views/address_ruler.h"
 #include "viz/views/inspection.h"
 
 namespace tidemark::viz {
@@ -55,7 +56,7 @@ void AddressMap::draw(Frame& frame) {
         return static_cast<std::uint32_t>(std::max(1.0F, std::floor(length)));
     };
     take_wheel(frame);
-    const TimeArea area(frame, plot_, "address-map");
+    const TimeArea area(frame, across_, "address-map");
     drag_addresses(frame);
     tiles_.look(history_,
                 {frame.camera.unit(), frame.camera.window(), frame.camera.addresses(),
@@ -74,10 +75,11 @@ void AddressMap::lay_out(Frame& frame) {
     plot_.top = std::round(head_.bottom);
     plot_.bottom = std::max(plot_.top + 1, frame.area.bottom - TimeArea::axis_height(canvas));
     plot_.bottom = std::round(plot_.bottom);
+    across_ = plot_;
     if (looks.length > 0 && length() > 0) {
         const double share = share_of(std::min(length(), looks.length), looks.length);
         const float high = plot_.height() * static_cast<float>(share);
-        plot_.top = std::round(plot_.bottom - std::max(high, 1.0F));
+        plot_.bottom = std::round(plot_.top + std::max(high, 1.0F));
     }
 }
 
@@ -95,7 +97,7 @@ void AddressMap::take_wheel(Frame& frame) {
         return;
     const AddressWindow& seen = frame.camera.addresses();
     const double share =
-        static_cast<double>((plot_.bottom - io.MousePos.y) / std::max(plot_.height(), 1.0F));
+        static_cast<double>((io.MousePos.y - plot_.top) / std::max(plot_.height(), 1.0F));
     frame.camera.zoom_addresses(std::pow(kAddressMapWheelStep, -static_cast<double>(io.MouseWheel)),
                                 seen.begin + share * (seen.end - seen.begin));
     io.MouseWheel = 0;  // or the time axis would take it too
@@ -107,7 +109,7 @@ void AddressMap::drag_addresses(Frame& frame) {
     const ImGuiIO& io = ImGui::GetIO();
     if (io.MouseDelta.y != 0 && !io.KeyShift)
         frame.camera.pan_addresses(
-            static_cast<double>(io.MouseDelta.y / std::max(plot_.height(), 1.0F)));
+            -static_cast<double>(io.MouseDelta.y / std::max(plot_.height(), 1.0F)));
 }
 
 void AddressMap::draw_head(Frame& frame) {
@@ -174,10 +176,11 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
     canvas.unclip();
     canvas.outline({plot_.left - 1, plot_.top - 1, plot_.right + 1, plot_.bottom + 1},
                    theme.border);
-    draw_row_labels(canvas, scale_, ground->layout, *history_);
+    draw_address_ruler(canvas, scale_, ground->layout);
+    draw_row_names(canvas, scale_, ground->layout, *history_);
     area.draw_axis();
     area.draw_cursors();
-    if (area.hovered())
+    if (area.hovered() && plot_.contains(ImGui::GetIO().MousePos))
         hover(frame, area);
     if (frame.selection.hot_block && frame.selection.hot_block != frame.selection.block) {
         canvas.clip(plot_);
@@ -217,8 +220,8 @@ void AddressMap::draw_blocks(Frame& frame, const TimeArea& area) {
         return;
     Canvas& canvas = frame.canvas;
     for (const MapBlock& shown : *blocks) {
-        const Box box{area.to_x(shown.born), scale_.y(shown.offset + shown.length),
-                      area.to_x(shown.gone), scale_.y(shown.offset)};
+        const Box box{area.to_x(shown.born), scale_.y(shown.offset), area.to_x(shown.gone),
+                      scale_.y(shown.offset + shown.length)};
         if (box.width() < kLeastBlock || box.height() < kLeastBlock || box.right < plot_.left ||
             box.left > plot_.right || box.bottom < plot_.top || box.top > plot_.bottom)
             continue;
@@ -272,8 +275,8 @@ void AddressMap::outline_block(Frame& frame, const TimeArea& area, BlockIndex in
     tiles_.ground()->layout.for_each_stretch(
         history_->site(block.site).device, {block.address, block.size},
         [&](Bytes offset, Bytes length) {
-            Box box{std::floor(left) - 1, std::floor(scale_.y(offset + length)) - 1,
-                    std::ceil(right) + 1, std::ceil(scale_.y(offset)) + 1};
+            Box box{std::floor(left) - 1, std::floor(scale_.y(offset)) - 1, std::ceil(right) + 1,
+                    std::ceil(scale_.y(offset + length)) + 1};
             box.right = std::max(box.right, box.left + 5);
             box.bottom = std::max(box.bottom, box.top + 5);
             frame.canvas.outline(box, frame.canvas.theme().plot);
@@ -290,7 +293,7 @@ void AddressMap::hover(Frame& frame, const TimeArea& area) {
     const auto reach = static_cast<Position>(kPickReach);
     const BlockIndex block =
         tiles_.pick(position, offset, frame.camera.window().length() * reach / pixels,
-                    (scale_.top - scale_.bottom) / lines * static_cast<Bytes>(kPickReach));
+                    (scale_.end - scale_.begin) / lines * static_cast<Bytes>(kPickReach));
     if (block != kNoBlock)
         frame.selection.hot_block = block;
     if (area.clicked())

@@ -1,5 +1,5 @@
-// AddressMap: addresses upwards, time to the right; the view of that name, and one of the two that
-// stand side by side.
+// AddressMap: addresses downwards, time to the right; the view of that name, and one of the two
+// that stand side by side.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 #include "viz/model/memory/map_tiles.h"
 #include "viz/views/hover_card.h"
 #include "viz/views/map_paint.h"
-#include "viz/views/row_margin.h"
+#include "viz/views/row_names.h"
 #include "viz/views/view.h"
 
 namespace tidemark::viz {
@@ -60,6 +60,7 @@ class AddressMap final : public View {
     std::unique_ptr<MapPaint> paint_;
     Box head_;
     Box plot_;
+    Box across_;  // the same of the time axis: lower, if the map doesn't fill its height
     OffsetScale scale_;
     BlockTrait trait_ = BlockTrait::tag;
 };

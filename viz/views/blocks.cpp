@@ -126,6 +126,9 @@ class BlocksView final : public View {
                                  static_cast<double>(std::max<Bytes>(rows.largest, 1));
             return {{0, share, mix(theme.panel, theme.allocated, 0.5)}};
         };
+        content.file_rows = [&]() -> std::unique_ptr<TableRows> {
+            return table_.running() ? nullptr : block_rows_for_file(history_, rows.rows);
+        };
         content.look = [&](std::uint64_t row) {
             const BlockIndex block = rows.rows[row];
             RowLook look;

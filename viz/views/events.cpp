@@ -78,6 +78,10 @@ class EventsView final : public View {
         content.columns = columns;
         content.rows = rows_.rows();
         content.text = [this](std::uint64_t row, std::size_t column) { return cell(row, column); };
+        content.file_rows = [this]() -> std::unique_ptr<TableRows> {
+            return rows_.running() ? nullptr
+                                   : event_rows_for_file(history_, rows_.bits(), rows_.rows());
+        };
         content.look = [&](std::uint64_t row) {
             const EventIndex event = rows_.event(row);
             const BlockIndex block = history_->block_at(event);

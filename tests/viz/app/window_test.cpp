@@ -38,8 +38,9 @@ class Driven {
         REQUIRE_FALSE(display_.name().empty());
         std::filesystem::create_directories(folder_);
         std::vector<std::string> all{
-            TIDEMARK_VIEW_PROGRAM, "--size",     "1200x820",   "--scale",         scale,
-            "--built-in-font",     "--state-to", state_path(), "--screenshot-to", image_path()};
+            TIDEMARK_VIEW_PROGRAM, "--size",        "1200x820",   "--scale",    scale,
+            "--built-in-font",     "--no-settings", "--state-to", state_path(), "--screenshot-to",
+            image_path()};
         all.insert(all.end(), arguments.begin(), arguments.end());
         program_ = std::make_unique<support::Running>(
             all,

@@ -5,8 +5,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/test_folder.h"
 #include "tests/viz/headless/golden.h"
+#include "traces/notes/notes_file.h"
 #include "viz/headless/still.h"
+#include "viz/headless/still_screen.h"
 #include "viz/model/navigation/loader.h"
 
 namespace tidemark::viz {
@@ -29,6 +32,8 @@ const std::array kScenes = {
     ViewScene{"answer", "gpt2_var.pickle.xz", {"overview"}, "", {}, false, {}, 900, 600},
     ViewScene{"timeline", "gpt2_var.pickle.xz", {"timeline"}, "peak"},
     ViewScene{"address-map", "multistream.pickle.xz", {"address-map"}, "peak", {}, false},
+    ViewScene{"segments", "gpt2_var.pickle.xz", {"address-map"}, "peak", {}, true, {}, 1600, 900},
+    ViewScene{"segments-small", "gpt2_var.pickle.xz", {"address-map"}, "", {}, false, {}, 900, 600},
     ViewScene{"memory-now", "gpt2_var.pickle.xz", {"memory-now"}, "peak"},
     ViewScene{"compare", "gpt2_var.pickle.xz", {"compare"}, "", {"torch", "vpmm"}},
     ViewScene{"compare-many",
@@ -70,9 +75,22 @@ std::string path_of(const std::string& trace) {
                : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + trace;
 }
 
-Bitmap drawn(const ViewScene& scene) {
-    Session session;
-    Loader loader(session);
+// Bookmarks of the run, as if its trace lay in `folder`.
+void add_bookmarks(Session& session, const support::TestFolder& folder) {
+    session.runs[0].path = folder.file("run.tmk");
+    std::vector<Note> notes(3);
+    notes[0] = {.id = std::string(32, '1'),
+                .name = "before it grows",
+                .text = "see block",
+                .begin = 200'000'000,
+                .block = 81};
+    notes[1] = {
+        .id = std::string(32, '2'), .name = "step 3", .begin = 800'000'000, .end = 1'200'000'000};
+    notes[2] = {.id = std::string(32, '3'), .name = "older", .begin = 230'000'000, .trace_hash = 1};
+    REQUIRE(merge_into_notes_file(notes_path(session.runs[0].path), notes));
+}
+
+void load_sample(Session& session, Loader& loader, const ViewScene& scene) {
     LoadRequest request;
     request.files = {path_of(scene.trace)};
     request.policies = scene.policies;
@@ -84,12 +102,22 @@ Bitmap drawn(const ViewScene& scene) {
         INFO(to_text(run.state.error));
         REQUIRE(run.state.phase == LoadState::Phase::ready);
     }
+}
+
+StillOptions options_of(const ViewScene& scene) {
     StillOptions options;
     options.screen = {scene.width, scene.height, 1, FontChoice::built_in};
     options.dark = scene.dark;
     options.views = scene.views;
     options.location = scene.location;
-    const Result<Bitmap> bitmap = draw_still(session, options);
+    return options;
+}
+
+Bitmap drawn(const ViewScene& scene) {
+    Session session;
+    Loader loader(session);
+    load_sample(session, loader, scene);
+    const Result<Bitmap> bitmap = draw_still(session, options_of(scene));
     REQUIRE(bitmap);
     return *bitmap;
 }
@@ -99,6 +127,38 @@ Bitmap drawn(const ViewScene& scene) {
 TEST_CASE("views look as they did") {
     for (const ViewScene& scene : kScenes)
         check_golden(scene.name, drawn(scene));
+}
+
+TEST_CASE("bookmarks stand over the time axis and in their table") {
+    for (const bool dark : {true, false}) {
+        const support::TestFolder folder;
+        ViewScene scene{"bookmarks", "gpt2_var.pickle.xz", {"timeline", "bookmarks"}, "", {}, dark};
+        if (!dark) {
+            scene.name = "bookmarks-small";
+            scene.width = 900;
+            scene.height = 600;
+        }
+        Session session;
+        Loader loader(session);
+        load_sample(session, loader, scene);
+        add_bookmarks(session, folder);
+        const Result<Bitmap> bitmap = draw_still(session, options_of(scene));
+        REQUIRE(bitmap);
+        check_golden(scene.name, *bitmap);
+    }
+}
+
+TEST_CASE("close by, the address map's ruler has addresses") {
+    const ViewScene scene{"addresses", "gpt2_var.pickle.xz", {"address-map"}, "peak"};
+    Session session;
+    Loader loader(session);
+    load_sample(session, loader, scene);
+    const auto screen = StillScreen::open(session, options_of(scene));
+    REQUIRE(screen);
+    (*screen)->settle();
+    (*screen)->shell().camera().show_addresses({0.631, 0.636});
+    (*screen)->settle();
+    check_golden(scene.name, (*screen)->frame());
 }
 
 }  // namespace tidemark::viz

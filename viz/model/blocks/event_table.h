@@ -37,6 +37,9 @@ class EventTable {
 
     double share() const { return bits_ == nullptr ? 1 : bits_->share(); }
 
+    // Which events are rows; null: all of them.
+    std::shared_ptr<const RankedBits> bits() const { return bits_; }
+
     // Waits for the rows: for stills.
     void finish() { job_.wait(); }
 

@@ -345,23 +345,22 @@ void MapTiles::choose() {
 MapTiles::Sampling MapTiles::sample(const OccupancyFrame& frame) const {
     Sampling result;
     const auto fill = [](std::vector<std::uint32_t>& cells, std::uint32_t pixels, double first,
-                         double step, std::uint32_t count, bool upside_down) {
+                         double step, std::uint32_t count) {
         cells.resize(pixels);
         for (std::uint32_t i = 0; i < pixels; ++i) {
             const double cell = std::floor(first + (i + 0.5) * step);
             const bool inside = cell >= 0 && cell < count;
-            cells[upside_down ? pixels - 1 - i : i] =
-                inside ? static_cast<std::uint32_t>(cell) : kOutside;
+            cells[i] = inside ? static_cast<std::uint32_t>(cell) : kOutside;
         }
     };
     const double across = frame.columns / static_cast<double>(frame.end - frame.begin);
     fill(result.columns, look_.columns,
          static_cast<double>(look_.window.begin - frame.begin) * across,
-         static_cast<double>(look_.window.length()) / look_.columns * across, frame.columns, false);
-    const double up = frame.rows / static_cast<double>(frame.top - frame.bottom);
+         static_cast<double>(look_.window.length()) / look_.columns * across, frame.columns);
+    const double down = frame.rows / static_cast<double>(frame.top - frame.bottom);
     fill(result.rows, look_.rows,
-         (static_cast<double>(bottom_) - static_cast<double>(frame.bottom)) * up,
-         static_cast<double>(top_ - bottom_) / look_.rows * up, frame.rows, true);
+         (static_cast<double>(bottom_) - static_cast<double>(frame.bottom)) * down,
+         static_cast<double>(top_ - bottom_) / look_.rows * down, frame.rows);
     return result;
 }
 

@@ -92,7 +92,8 @@ class MapTiles {
     // Changes when the cells do.
     std::uint64_t revision() const { return revision_; }
 
-    // Calls `put(column, row, cell)` for each pixel of the look, row 0 at the top. ground() must
+    // Calls `put(column, row, cell)` for each pixel of the look, row 0, that of
+    // the lowest addresses, at the top. ground() must
     // be there. O(pixels), about 3 ns each.
     template <class Put>
     void for_each_cell(Put&& put) const;
@@ -107,7 +108,7 @@ class MapTiles {
     // `slack` bytes and positions the nearest. kNoBlock if there is none.
     BlockIndex pick(Position position, Bytes offset, Position slack, Bytes slack_bytes) const;
 
-    // Offsets of the layout at the bottom and top of the look.
+    // The lowest and the highest offset of the layout that is in the look.
     Bytes bottom() const { return bottom_; }
 
     Bytes top() const { return top_; }

@@ -221,8 +221,6 @@ void convert(const History& history, AxisUnit from, AxisUnit to, Selection& sele
         selection.cursor = converted(history, from, to, *selection.cursor);
     if (selection.measure)
         selection.measure = converted(history, from, to, *selection.measure);
-    for (Position& mark : selection.marks)
-        mark = converted(history, from, to, mark);
     selection.hover.reset();
 }
 

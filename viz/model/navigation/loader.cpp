@@ -368,6 +368,11 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     std::atomic<std::size_t> open_choices_;   // runs that aren't finished
 };
 
+// Empty for what is no file.
+std::string file_path(const std::string& named) {
+    return named == "-" || named.starts_with("generate:") ? std::string() : named;
+}
+
 }  // namespace
 
 std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
@@ -379,7 +384,7 @@ std::vector<ViewedRun> planned_runs(const LoadRequest& request) {
         for (std::size_t i = 0; i < choices; ++i) {
             ViewedRun run;
             run.trace_name = name;
-            run.path = request.files[file];
+            run.path = file_path(request.files[file]);
             run.policy = choice_label(request, i);
             run.label = names.size() == 1 && choices > 1 ? run.policy
                         : choices == 1                   ? name

@@ -156,8 +156,8 @@ std::optional<Stop> next_stop(const Session& session, const Camera& camera,
     const AxisUnit unit = camera.unit();
     const Position from = selection.cursor.value_or(forward ? Position{-1} : camera.extent());
     std::optional<Stop> best;
-    for (const Position mark : selection.marks)
-        consider(best, {mark, "your mark", kNoBlock}, from, forward);
+    for (const PlacedBookmark& bookmark : selection.placed)
+        consider(best, {bookmark.begin, one_line(bookmark.name, 80), kNoBlock}, from, forward);
     if (history == nullptr)
         return best;
     if (auto stop = history_stop(*history, unit, from, forward))
@@ -205,15 +205,6 @@ std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, 
                history->position(camera.unit(), history->block(hit->block).born));
     camera.settle(selection.user_state());
     return hit;
-}
-
-void toggle_mark(Selection& selection, Position position, Position reach) {
-    std::vector<Position>& marks = selection.marks;
-    const auto near = std::lower_bound(marks.begin(), marks.end(), position - reach);
-    if (near != marks.end() && *near <= position + reach)
-        marks.erase(near);
-    else
-        marks.insert(std::upper_bound(marks.begin(), marks.end(), position), position);
 }
 
 bool toggle_axis(const Session& session, Camera& camera, Selection& selection) {

@@ -23,7 +23,7 @@ Position extent_of(const Session& session, AxisUnit unit);
 // window, and keeps it in sight. False if there are none. O(log events).
 bool step_events(const Session& session, Camera& camera, Selection& selection, std::int64_t by);
 
-// Something worth a stop: a finding, a mark in the run or one of the user's.
+// Something worth a stop: a finding, a mark in the run or a bookmark.
 struct Stop {
     Position position = 0;
     std::string what;  // one line
@@ -31,7 +31,7 @@ struct Stop {
 };
 
 // The first stop beyond the cursor (before it if not `forward`) in the shown run; none if there is
-// no other. O(findings + log marks + user's marks).
+// no other. O(findings + log marks + bookmarks).
 std::optional<Stop> next_stop(const Session& session, const Camera& camera,
                               const Selection& selection, bool forward);
 
@@ -50,10 +50,7 @@ std::optional<Hit> go_to_hit(const BlockSearch& search, const Session& session, 
 // Puts the cursor there, and keeps it in sight.
 void put_cursor(Camera& camera, Selection& selection, Position position);
 
-// Sets a mark of the user's, or takes it away if one is within `reach` positions.
-void toggle_mark(Selection& selection, Position position, Position reach);
-
-// Changes between time and events; window, cursor, measured stretch and marks go along. False if
+// Changes between time and events; window, cursor and measured stretch go along. False if
 // the shown run has no other axis. O(log events).
 bool toggle_axis(const Session& session, Camera& camera, Selection& selection);
 

@@ -14,6 +14,7 @@
 //   view=timeline   a view to bring up; "timeline+address-map" two
 //   run=0           the run whose blocks are shown
 //   block=#81       a block by its number; block=0x7f.. what lies there at the cursor
+//   bookmark=NAME   a bookmark of the trace; ';' and '%' in the name as %3b and %25
 #pragma once
 
 #include <array>
@@ -51,6 +52,7 @@ struct ViewLocation {
     std::optional<std::size_t> run;
     std::optional<BlockIndex> block;
     std::optional<Address> address;
+    std::string bookmark;  // by its name: who keeps bookmarks says where it is
 
     friend bool operator==(const ViewLocation&, const ViewLocation&) = default;
 };
@@ -62,7 +64,7 @@ Result<ViewLocation> parse_location(std::string_view text);
 std::string to_text(const ViewLocation& location);
 
 // What a person types into a prompt: a location as above, or only "1.25s", "#123", "123", "0x7f..",
-// "step 12", "peak". Errors: likewise.
+// "step 12", "peak", "bookmark:NAME". Errors: likewise.
 Result<ViewLocation> parse_target(std::string_view text);
 
 // Where one looks now.
@@ -78,7 +80,7 @@ Result<void> go_to(const ViewLocation& location, const Session& session, Camera&
 Window converted(const History& history, AxisUnit from, AxisUnit to, const Window& window);
 Position converted(const History& history, AxisUnit from, AxisUnit to, Position position);
 
-// The same for cursor, measured stretch and marks.
+// The same for cursor and measured stretch.
 void convert(const History& history, AxisUnit from, AxisUnit to, Selection& selection);
 
 }  // namespace tidemark::viz

@@ -115,6 +115,8 @@ void Camera::zoom_addresses(double factor, double about) {
         return;
     const double length = addresses_.end - addresses_.begin;
     const double wanted = std::clamp(length * factor, kLeastAddresses, 1.0);
+    if (wanted >= 1)
+        return show_addresses({0, 1});
     const double begin = about - (about - addresses_.begin) * (wanted / length);
     show_addresses({begin, begin + wanted});
 }

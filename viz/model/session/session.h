@@ -70,7 +70,7 @@ class PeakMemo {
 struct ViewedRun {
     std::string label;       // "run.tmk, buddy": as in legends
     std::string trace_name;  // without folders
-    std::string path;        // of the file, as it was given; empty where there is none
+    std::string path;        // of the file that it is from; empty: it is from none
     std::string policy;      // with its options
     LoadState state;
     std::shared_ptr<const History> history;  // null until there is one; may grow
@@ -117,6 +117,27 @@ struct Filter {
     friend bool operator==(const Filter&, const Filter&) = default;
 };
 
+// A bookmark of the shown trace where it stands on the camera's axis.
+struct PlacedBookmark {
+    std::string id;
+    std::string name;
+    Position begin = 0;
+    Position end = 0;  // of a stretch; of a moment its begin
+
+    friend bool operator==(const PlacedBookmark&, const PlacedBookmark&) = default;
+};
+
+// What a view wants the shell to do with one of them.
+struct BookmarkRequest {
+    enum class Kind : std::uint8_t { none, go_to, edit };
+
+    Kind kind = Kind::none;
+    std::string id;
+};
+
+class Bookmarks;  // viz/model/navigation/bookmarks.h
+class TableRows;  // viz/model/blocks/table_rows.h
+
 // What address maps and lists are coloured by.
 enum class ColourBy : std::uint8_t { tag, stream, stack, size, age };
 
@@ -147,6 +168,11 @@ struct Selection {
     bool wants_table = false;         // the table under the mouse is asked for: it resets this
     std::string table;                // and gives itself as comma-separated values
     std::uint64_t table_rows = 0;     // that it has
+    std::string wanted_rows;          // the view whose table is asked for all of its rows, "mouse"
+                                      // the one under it: that resets this
+    std::shared_ptr<TableRows> rows;  // and gives them
+    std::string rows_name;            // of the table: "blocks"
+    std::string_view drawn_view;      // whose turn it is
     std::size_t finding = 0;          // of the run's, told in full
     std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
@@ -154,7 +180,10 @@ struct Selection {
     std::string wanted_policy;        // the shown run's trace is to be replayed under it: likewise
     bool wants_policies = false;      // one is to be chosen for that: likewise
     bool wants_file = false;          // one is to be chosen and opened: likewise
-    std::vector<Position> marks;      // the user's own, rising
+    const Bookmarks* bookmarks = nullptr;        // of the shown trace: the shell keeps them
+    std::vector<PlacedBookmark> placed;          // on the camera's axis, rising: likewise
+    BookmarkRequest wanted_bookmark;             // the shell does it and resets this
+    std::string hot_bookmark;                    // the id of the one under the mouse, for one frame
     std::optional<std::size_t> compared_first;   // the runs picked as A and B; none: see
     std::optional<std::size_t> compared_second;  // comparison_order
     bool pointed = false;                        // this frame's views have said where the mouse is

@@ -77,10 +77,10 @@ TEST_CASE("what is looked at is drawn as sharp as a picture of just that") {
     const std::vector<OccupancyCell> shown = cells(tiles, look);
     for (std::uint32_t row = 0; row < 32; ++row)
         for (std::uint32_t column = 0; column < 40; ++column) {
-            const OccupancyCell& cell = shown[(31 - row) * 40 + column];
+            const OccupancyCell& cell = shown[row * 40 + column];
             CHECK(std::abs(cell.taken - truth.at(column, row).taken) <= 1);
             CHECK(cell.memory == truth.at(column, row).memory);
-            CHECK(tiles.cell(column, 31 - row) == cell);
+            CHECK(tiles.cell(column, row) == cell);
         }
 }
 

@@ -1,0 +1,73 @@
+// CsvLine: a line of comma-separated values (RFC 4180): quoted where it must be. A text that a
+// spreadsheet would take for a formula (it begins with = + - @, a tab or a carriage return) gets an
+// apostrophe in front, and so does one that begins with an apostrophe: who takes one away from
+// each text that begins with it has the texts as they were. Numbers stay as they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace tidemark::viz {
+
+class CsvLine {
+  public:
+    // A text, of which nobody knows what is in it.
+    void text(std::string_view content) {
+        const bool is_formula =
+            !content.empty() &&
+            std::string_view("=+-@\t\r'").find(content[0]) != std::string_view::npos;
+        put(content, is_formula ? "'" : "");
+    }
+
+    // What we wrote ourselves: a figure with its unit, a word of ours.
+    void figure(std::string_view content) { put(content, ""); }
+
+    template <class Number>
+    void number(Number value) {
+        separate();
+        fmt::format_to(std::back_inserter(line_), "{}", value);
+    }
+
+    void nothing() { separate(); }
+
+    // The line with its end; the next one begins.
+    void end() {
+        line_ += "\r\n";
+        is_first_ = true;
+    }
+
+    // All lines so far.
+    std::string& lines() { return line_; }
+
+  private:
+    void separate() {
+        if (!is_first_)
+            line_ += ',';
+        is_first_ = false;
+    }
+
+    void put(std::string_view content, std::string_view before) {
+        separate();
+        if (content.find_first_of(",\"\r\n") == std::string_view::npos) {
+            line_ += before;
+            line_ += content;
+            return;
+        }
+        line_ += '"';
+        line_ += before;
+        for (const char letter : content) {
+            if (letter == '"')
+                line_ += '"';
+            line_ += letter;
+        }
+        line_ += '"';
+    }
+
+    std::string line_;
+    bool is_first_ = true;
+};
+
+}  // namespace tidemark::viz

@@ -1,0 +1,114 @@
+// A table's way into a file: all its rows, a name beside the trace, written in the background. What
+// is there already is never overwritten.
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "viz/shell/popup_window.h"
+#include "viz/shell/widgets.h"
+
+namespace tidemark::viz {
+namespace {
+
+bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+}
+
+// "run.tmk.blocks.csv" beside the trace, or where the program runs; with a number if that is taken.
+std::string free_name(const ViewedRun* run, const std::string& table) {
+    const std::string trace = run == nullptr || run->path.empty() ? "tidemark" : run->path;
+    for (int i = 1;; ++i) {
+        std::string name = i == 1 ? fmt::format("{}.{}.csv", trace, table)
+                                  : fmt::format("{}.{}-{}.csv", trace, table, i);
+        if (!exists(name))
+            return name;
+    }
+}
+
+}  // namespace
+
+void ask_for_rows(ShellParts& parts) {
+    if (!parts.host.saves_tables)
+        return parts.say("Nothing is written from here: Ctrl-E copies the table.");
+    if (parts.saving.job.running())
+        return parts.say("A table is being written: one after the other.");
+    parts.selection.rows.reset();
+    parts.selection.wanted_rows = "mouse";
+}
+
+void take_rows(ShellParts& parts) {
+    Selection& selection = parts.selection;
+    TableSaving& saving = parts.saving;
+    if (const auto written = saving.job.take())
+        parts.say(*written ? fmt::format("Saved {} as {}", format_counted(**written, "row"),
+                                         saving.writes)
+                           : to_text(written->error()));
+    if (!parts.host.saves_tables)
+        return;
+    if (!std::exchange(selection.wanted_rows, {}).empty())
+        return parts.say("Nothing to save: point at a table.");
+    if (selection.rows_name.empty())
+        return;
+    const std::string table = std::exchange(selection.rows_name, {});
+    saving.rows = std::exchange(selection.rows, {});
+    if (!saving.rows)
+        return parts.say("The table is not complete yet: once more in a moment.");
+    const std::string name = free_name(parts.run(), table);
+    saving.path.set(name.size() < saving.path.text.size() ? name : std::string());
+    saving.path.takes_focus = true;
+    saving.path.entered = false;
+    saving.error.clear();
+    parts.popup = Popup::table;
+}
+
+void submit_table(ShellParts& parts) {
+    TableSaving& saving = parts.saving;
+    const std::string path(trimmed(saving.path.view()));
+    if (path.empty() || exists(path)) {
+        saving.error = path.empty() ? "Where to?" : "That is there already: take another name.";
+        return;
+    }
+    parts.popup = Popup::none;
+    saving.writes = std::filesystem::path(path).filename().string();
+    saving.share = std::make_shared<std::atomic<double>>(0.0);
+    saving.job.start([rows = std::exchange(saving.rows, {}), share = saving.share,
+                      path](const Cancelled& cancelled) {
+        return write_csv(
+            *rows, path, [&share](double done) { share->store(done); }, cancelled);
+    });
+}
+
+void draw_table_popup(ShellParts& parts, const ImVec2& size, float scale) {
+    TableSaving& saving = parts.saving;
+    const float row = ImGui::GetFontSize() + 6 * scale;
+    const float width = std::min(720 * scale, size.x - 20 * scale);
+    const float left = std::round((size.x - width) / 2);
+    const float top = std::round(size.y * 0.16F);
+    const Box box{left, top, left + width, top + 3.6F * row + 28 * scale};
+    popup_window(parts, "table", box, scale, [&](Canvas& canvas) {
+        const Theme& theme = canvas.theme();
+        const Box inner = box.inset(canvas.px(14));
+        canvas.text_within(
+            {inner.left, inner.top, inner.right, inner.top + row},
+            fmt::format("Save {} as CSV", saving.rows ? format_counted(saving.rows->rows(), "row")
+                                                      : std::string("the table")),
+            theme.text);
+        ImGui::SetCursorScreenPos({inner.left, inner.top + row + canvas.px(2)});
+        ImGui::SetNextItemWidth(inner.width());
+        if (std::exchange(saving.path.takes_focus, false))
+            ImGui::SetKeyboardFocusHere();
+        ImGui::InputText("##csv", saving.path.text.data(), saving.path.text.size());
+        const bool is_wrong = !saving.error.empty();
+        canvas.text_within({inner.left, inner.bottom - row, inner.right, inner.bottom},
+                           is_wrong ? saving.error : "Enter saves, Esc doesn't",
+                           is_wrong ? theme.problem : theme.faint_text);
+    });
+    if (std::exchange(saving.path.entered, false))
+        submit_table(parts);
+}
+
+}  // namespace tidemark::viz
