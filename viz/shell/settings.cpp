@@ -51,7 +51,7 @@ bool read_setting(ViewSettings& settings, std::string_view name, std::string_vie
     return value.size() <= kLongestFolded;
 }
 
-bool is_setting(std::string_view name) {
+bool is_known_setting(std::string_view name) {
     constexpr std::array<std::string_view, 5> kSettings{"theme", "colour-by", "stacks.fold",
                                                         "stacks.folded", "stacks.inverted"};
     return std::ranges::find(kSettings, name) != kSettings.end();
@@ -100,7 +100,7 @@ Result<ViewSettings> parse_settings(std::string_view text) {
             return wrong(number, "is no 'name = value'");
         const std::string_view name = trimmed(line.substr(0, equals));
         const std::string_view value = trimmed(line.substr(equals + 1));
-        if (!is_setting(name))
+        if (!is_known_setting(name))
             return wrong(number, fmt::format("there is no setting '{}'", name.substr(0, 40)));
         if (!read_setting(settings, name, value))
             return wrong(number, fmt::format("'{}' can't be '{}'", name, value.substr(0, 40)));
