@@ -173,7 +173,7 @@ bool is_offered(const ShellParts& parts, const ViewInfo& view) {
 
 struct TabText {
     std::size_t view = 0;  // of all_views()
-    std::string hint;  // its key
+    std::string hint;      // its key
     std::string title;
     float width = 0;
 };

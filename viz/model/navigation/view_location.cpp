@@ -28,9 +28,9 @@ constexpr std::array<Unit, 6> kTimeUnits{{
     {"h", 3'600'000'000'000},
 }};
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
-constexpr std::array<std::string_view, 14> kKeys{
-    "t",   "event",  "step",    "peak",   "oom",  "start", "end",
-    "cursor", "measure", "owners", "view", "run", "block", "bookmark"};
+constexpr std::array<std::string_view, 14> kKeys{"t",     "event", "step",   "peak",    "oom",
+                                                 "start", "end",   "cursor", "measure", "owners",
+                                                 "view",  "run",   "block",  "bookmark"};
 constexpr std::string_view kBookmarkWord = "bookmark:";
 
 constexpr std::array<std::pair<std::string_view, ViewLocation::Landmark>, 4> kLandmarks{{
