@@ -367,7 +367,9 @@ TEST_CASE("a file is opened from an empty window, and replayed under another pol
     });
     // A folder is opened whole, what can't be leaves what is there.
     viewer.type("ctrl+o");
-    viewer.expect("the chooser again", [](const json& state) { return state["popup"] == "open"; });
+    viewer.expect("the chooser again", [](const json& state) {
+        return state["popup"] == "open" && state["typing"].get<bool>();
+    });
     viewer.act({"type", "/dev/null"});
     viewer.type("Return");
     viewer.expect("why not", [](const json& state) {

@@ -24,7 +24,7 @@ from web_client import (CLOSED_BY_POLICY, CLOSED_GOING_AWAY, CLOSED_TAKEN, CLOSE
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLE = str(ROOT / "traces" / "samples" / "torch" / "multistream.pickle.xz")
-TIMELINE = (300, 200)  # pixels of a screen of 640 x 480 and of 1000 x 700
+TIMELINE = (300, 300)  # pixels of a screen of 640 x 480 and of 1000 x 700
 PROGRAM = LIVE = None
 NOTICE = "document.getElementById('notice')?.textContent"  # also before the page is there
 SHIFT = 8  # as developer tools count modifiers
