@@ -48,11 +48,11 @@ class MapChart {
     const step = niceByteStep(map.bytes, surface.plotHeight / 48);
     for (let bytes = 0; bytes <= map.bytes; bytes += step)
       surface.text(roundBytesText(bytes), kLeft - 8,
-        Math.max(surface.bottom - bytes / map.bytes * surface.plotHeight, surface.top + 6),
+        Math.max(surface.top + bytes / map.bytes * surface.plotHeight, surface.top + 6),
         surface.colours.faint, 'right');
   }
 
-  // One pixel a cell, low addresses below.
+  // One pixel a cell, low addresses above, as in the viewer.
   bitmapOf(run) {
     const key = run.index + this.page.camera.unit + this.page.colours.plot;
     if (this.bitmaps.has(key)) return this.bitmaps.get(key);
@@ -80,8 +80,7 @@ class MapChart {
       const memory = Math.max(Math.min(planes[cells + cell] / kSteps, 1), taken);
       const kind = planes[2 * cells + cell];
       const hue = kind & kWaiting ? waiting : hues[kind & ~kWaiting] || hole;
-      const row = map.rows - 1 - Math.floor(cell / map.columns);
-      const at = 4 * (row * map.columns + cell % map.columns);
+      const at = 4 * cell;
       // What is taken is never invisible.
       const seen = taken > 0 ? 0.25 + 0.75 * taken : 0;
       for (let i = 0; i < 3; ++i) {
@@ -108,7 +107,7 @@ class MapChart {
     const map = page.run.map;
     const planes = map && map.planes[page.camera.unit];
     if (!planes || y < surface.top || y >= surface.bottom) return '';
-    const height = (surface.bottom - y) / surface.plotHeight;
+    const height = (y - surface.top) / surface.plotHeight;
     const row = Math.min(Math.floor(height * map.rows), map.rows - 1);
     const column = Math.floor(position / this.extent() * map.columns);
     if (column >= map.columns) return 'after the end of this run';

@@ -255,7 +255,7 @@ class Page {
   drawMapLegend() {
     const map = this.run.map;
     if (!map) return;
-    element('map-about').textContent = 'Addresses upwards, ' + bytesText(map.bytes) +
+    element('map-about').textContent = 'Addresses downwards, ' + bytesText(map.bytes) +
         ' in all, gaps left out; coloured by ' + map.by + '.';
     element('map').setAttribute('aria-label', 'Address map of ' + this.run.label);
     const entries = map.classes.map((each, i) =>
