@@ -64,8 +64,8 @@ class LiveBarWriter {
         return all;
     }
 
-    // The figure within its column.
-    void draw(const NowFigure& figure, const Box& box) const {
+    // The figure within its column, its growth no farther than `growth_right`.
+    void draw(const NowFigure& figure, const Box& box, float growth_right) const {
         const Theme& theme = canvas_.theme();
         const float mark = std::round(canvas_.px(kLiveBarMark));
         if (figure.mark != 0)
@@ -80,8 +80,9 @@ class LiveBarWriter {
         const bool fits = after + canvas_.text_width(figure.name) <= box.right;
         canvas_.text_within({after, box.top + (high - line) * 0.75F, box.right, box.top + high},
                             fits ? figure.name : figure.short_name, theme.faint_text);
-        canvas_.text_within({left, box.bottom - line, box.right, box.bottom}, figure.growth,
-                            figure.growth_colour);
+        canvas_.text_within(
+            {left, box.bottom - line, std::min(box.right, growth_right), box.bottom}, figure.growth,
+            figure.growth_colour);
     }
 
     // What the rates are of.
@@ -221,9 +222,8 @@ void draw_live_bar(ShellParts& parts, Canvas& canvas, const Box& box) {
     const Box upper{inner.left, inner.top, inner.right, inner.bottom - line - canvas.px(3)};
     const LiveBarWriter writer(parts, canvas);
     const std::string basis = writer.basis();
-    const float right =
-        std::min(draw_live_state(parts, canvas, upper), inner.right - canvas.text_width(basis)) -
-        2 * pad;
+    const float right = draw_live_state(parts, canvas, upper) - 2 * pad;
+    const float growth_right = inner.right - canvas.text_width(basis) - 2 * pad;
     canvas.text({inner.right, inner.bottom - line}, basis, theme.faint_text, Align::right);
     const std::vector<NowFigure> figures = writer.figures();
     const float width = std::min((right - inner.left) / static_cast<float>(figures.size()),
@@ -231,7 +231,8 @@ void draw_live_bar(ShellParts& parts, Canvas& canvas, const Box& box) {
     float left = inner.left;
     for (const NowFigure& figure : figures) {
         writer.draw(figure,
-                    {std::round(left), inner.top, std::round(left + width) - pad, inner.bottom});
+                    {std::round(left), inner.top, std::round(left + width) - pad, inner.bottom},
+                    growth_right);
         left += width;
     }
 }
