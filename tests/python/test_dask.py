@@ -196,7 +196,9 @@ data.close()
 
 def test_tensors_of_a_gpu_go_to_other_workers():
     pytest.importorskip("distributed")
-    subprocess.run([sys.executable, "-c", TENSORS], check=True)
+    package = os.path.dirname(os.path.dirname(tidemark.__file__))
+    subprocess.run([sys.executable, "-c", TENSORS], check=True,
+                   env={**os.environ, "PYTHONPATH": package})
 
 
 # The cluster: functions that run in the worker processes.

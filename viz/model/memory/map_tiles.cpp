@@ -17,7 +17,7 @@ constexpr std::size_t kClasses = 16;
 
 // Few blocks deserve fewer cells: they are there sooner.
 OccupancyFrame ground_frame(const History& history, const AddressLayout& layout, AxisUnit unit) {
-    const bool many = history.counts().blocks > 200'000;
+    const bool many = history.counts().blocks > 2'000'000;
     return whole_frame(history, layout, unit, many ? 4096 : 2048, many ? 2048 : 1024);
 }
 

@@ -115,7 +115,7 @@ class MapTiles {
 
     // At most so many are shown one by one.
     static constexpr std::size_t kFew = 5000;
-    static constexpr std::size_t kKeptBytes = std::size_t{96} << 20U;
+    static constexpr std::size_t kKeptBytes = std::size_t{24} << 20U;
 
   private:
     // Which column of a heatmap each column of the look shows, or kOutside; the same of rows.
