@@ -31,7 +31,7 @@ constexpr std::array<Mark, 12> kMarks{{
     {"{"sv, "\"stop_at_out_of_memory\""sv},  // a run, as a baseline
     {"<?xml"sv, "<!-- tidemark "sv},
     {R"({"type":"header","version":1,"unit":"ns","source":")"sv, R"(,"devices":[{"name":")"sv},
-    {"\x80\x02"sv, "tidemark"sv},  // a pickle
+    {"\x80\x02"sv, "tidemark"sv},                                     // a pickle
     {"block,size_bytes,requested_bytes,address,"sv, "born_event"sv},  // tables of the viewer
     {"event,time_ns,what,block,"sv, "allocated_at"sv},
     {"\x89TML\r\n"sv, ".live"sv},  // a recording names its program's shared file
@@ -74,8 +74,8 @@ Result<void> check_target(const std::string& target, bool force) {
     head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
     if (head.empty() ? std::filesystem::file_size(target, error) == 0 : is_own_content(head))
         return {};
-    return fail(ErrorCode::bad_option, "exists, and nothing in it says that Tidemark wrote it", target,
-                "choose another name, or write over it with --force");
+    return fail(ErrorCode::bad_option, "exists, and nothing in it says that Tidemark wrote it",
+                target, "choose another name, or write over it with --force");
 }
 
 }  // namespace tidemark

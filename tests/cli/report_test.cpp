@@ -154,6 +154,14 @@ TEST_CASE("a browser draws the page and moves in it", "[report][browser]") {
     CHECK(whole["peaks"][0].get<double>() == 8908701696.0);  // as `replay` says
     CHECK(contains(whole["tip"], "Reserved: "));
 
+    // Two runs of a trace stand side by side, at the moment of the slider.
+    const Json begun = state_after(program, folder, "slide:0");
+    const Json ended = state_after(program, folder, "slide:1");
+    CHECK(begun["columns"]["pair"].size() < 5);  // nothing is drawn yet
+    CHECK(ended["columns"]["pair"].size() > begun["columns"]["pair"].size() + 2);
+    CHECK(contains(begun["pair"], "both reserve the same"));
+    CHECK(contains(ended["pair"], "buddy reserves "));
+
     // The wheel leaves what is under the pointer where it is.
     const Json zoomed = state_after(program, folder, "wheel:0.25:-240,wheel:0.25:-240");
     CHECK(length(zoomed) < 0.6 * length(whole));

@@ -55,6 +55,7 @@ class Page {
     this.map = new MapChart(element('map'), this);
     this.charts.push(this.map);
     if (runs.length > 1) this.charts.push(new OverlayChart(element('overlay-chart'), this));
+    this.pair = new PairMaps(element('pair-maps'), this);
     new MinimapInput(this.charts[0].surface, this);
     for (const chart of this.charts.slice(1)) new Input(chart.surface, this);
     this.connect();
@@ -222,6 +223,7 @@ class Page {
     element('map-figure').hidden = !this.run.map;
     this.drawLegends();
     for (const chart of this.charts) chart.draw();
+    this.pair.draw();
     document.documentElement.dataset.drawn = String(this.charts.length);
   }
 

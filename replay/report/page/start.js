@@ -72,6 +72,10 @@ function selfTest(page, command) {
       element('run').value = values[0];
       element('run').dispatchEvent(new Event('change'));
     },
+    slide: () => {
+      element('pair-moment').value = values[0];
+      element('pair-moment').dispatchEvent(new Event('input'));
+    },
     byhand: () => {},
   };
   commands[name]();
@@ -104,7 +108,9 @@ function stateOf(page) {
     tip: element('tip').hidden ? '' : element('tip').textContent,
     peaks: page.runs.map((run) => run.curves.reserved.most()),
     colours: {chart: sample('chart'), map: sample('map')},
-    columns: {early: column('chart', 0.01), late: column('chart', 0.9)},
+    pair: element('pair').hidden ? '' : element('pair-words').textContent,
+    columns: {early: column('chart', 0.01), late: column('chart', 0.9),
+      pair: element('pair').hidden ? [] : column('pair-maps', 0.3)},
     allocated: page.colours.allocated,
     wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
