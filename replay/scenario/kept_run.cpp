@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <type_traits>
 
 namespace tidemark {
 namespace {
@@ -47,7 +48,10 @@ class Getter {
 
     template <class T>
     void number(T& value) {
-        value = reader_.get<T>();
+        if constexpr (std::is_same_v<T, bool>)
+            value = reader_.get<std::uint8_t>() != 0;  // of any byte
+        else
+            value = reader_.get<T>();
     }
 
     void text(std::string& text) { text = reader_.get_text(); }
