@@ -1,0 +1,87 @@
+// The system's calls by descriptor, so that nothing is exchanged between a look and its use.
+#include "traces/io/own_folder.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tidemark {
+namespace {
+
+constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+
+// Whether it is this user's, and nobody else may write it.
+Result<void> check_owner(const struct stat& status, const std::string& path) {
+    if (status.st_uid != ::geteuid())
+        return fail(ErrorCode::io, "belongs to another user", path);
+    if ((status.st_mode & kOthersWrite) != 0)
+        return fail(ErrorCode::io, "can be written by other users", path,
+                    "chmod go-w '" + path + "' if all that is in it is yours");
+    return {};
+}
+
+}  // namespace
+
+Result<OwnFolder> OwnFolder::open(const std::string& path) {
+    FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder.valid()) {
+        const int code = errno;
+        if (code == ENOENT)
+            return fail(ErrorCode::not_found, "there is no such folder", path);
+        if (code == ENOTDIR || code == ELOOP)
+            return fail(ErrorCode::io, "is not a folder (a link to one is none)", path);
+        return io_error("cannot be opened", path, code);
+    }
+
+    struct stat status {};
+
+    if (::fstat(folder.get(), &status) != 0)
+        return io_error("cannot be examined", path);
+    TM_TRY(check_owner(status, path));
+    return OwnFolder(path, std::move(folder));
+}
+
+Result<OwnFolder> OwnFolder::make(const std::string& path) {
+    std::error_code ignored;  // mkdir says what is wrong
+    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+    if (!parent.empty())
+        std::filesystem::create_directories(parent, ignored);
+    if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        return io_error("cannot be made", path);
+    return open(path);
+}
+
+Result<FileDescriptor> OwnFolder::open_file(const std::string& name, int flags) const {
+    const std::string path = path_ + "/" + name;
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+        return fail(ErrorCode::io, "is no name of a file in a folder", path);
+    const int exclusive = (flags & O_CREAT) != 0 ? O_EXCL : 0;
+    // Not blocking: opening a pipe for reading would wait until somebody writes.
+    FileDescriptor file(::openat(folder_.get(), name.c_str(),
+                                 flags | exclusive | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                                 S_IRUSR | S_IWUSR));
+    if (!file.valid()) {
+        const int code = errno;
+        if (code == ENOENT)
+            return fail(ErrorCode::not_found, "there is no such file", path);
+        if (code == ELOOP)
+            return fail(ErrorCode::io, "is a link, which isn't followed here", path);
+        return io_error("cannot be opened", path, code);
+    }
+
+    struct stat status {};
+
+    if (::fstat(file.get(), &status) != 0)
+        return io_error("cannot be examined", path);
+    if (!S_ISREG(status.st_mode))
+        return fail(ErrorCode::io, "is no regular file", path);
+    TM_TRY(check_owner(status, path));
+    return file;
+}
+
+}  // namespace tidemark

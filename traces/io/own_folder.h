@@ -1,0 +1,43 @@
+// OwnFolder: a folder that only the user who runs this program may write in, open. What lies in a
+// folder of somebody else, or in one that others may write in, is never read, written or deleted:
+// its names may lead anywhere, and change between a look and the next. So the folder is opened
+// once, and every file in it is reached through that descriptor.
+//
+// Not thread-safe, but for open_file.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
+
+namespace tidemark {
+
+class OwnFolder {
+  public:
+    // Errors: not_found: there is none; io: it is a link or no folder, belongs to another user, or
+    // others may write in it.
+    static Result<OwnFolder> open(const std::string& path);
+
+    // The same, made first (0700, with the folders above it) where there is none.
+    static Result<OwnFolder> make(const std::string& path);
+
+    // A file `name` (no path) in it, opened with `flags` as open(2) has them; O_CREAT always comes
+    // with O_EXCL, and the new file is for its owner only. Never waits, also not for a pipe's other
+    // end. Errors: not_found; io: the system's, or it is a link, no regular file, belongs to
+    // another user, or others may write it.
+    Result<FileDescriptor> open_file(const std::string& name, int flags) const;
+
+    int descriptor() const { return folder_.get(); }
+
+    const std::string& path() const { return path_; }
+
+  private:
+    OwnFolder(std::string path, FileDescriptor folder)
+        : path_(std::move(path)), folder_(std::move(folder)) {}
+
+    std::string path_;
+    FileDescriptor folder_;
+};
+
+}  // namespace tidemark
