@@ -31,6 +31,7 @@ struct OpenFile {
     Index index;
     TraceInfo info;
     std::uint64_t hash = 0;
+    std::uint64_t info_hash = 0;
     bool salvaged = false;
 };
 
@@ -92,6 +93,17 @@ class MappedTrace final : public Trace {
     const TraceInfo& info() const override { return file_.info; }
 
     std::uint64_t hash() const override { return file_.hash; }
+
+    std::uint64_t file_hash() const override {
+        ByteWriter sums;
+        sums.put(file_.info_hash);
+        for (const IndexEntry& entry : file_.index.chunks) {
+            ByteReader block(file_.bytes.bytes().subspan(entry.offset));
+            sums.put(block.get<std::uint64_t>());
+            sums.put(entry.size);
+        }
+        return hash_bytes(sums.bytes());
+    }
 
     std::unique_ptr<TraceCursor> cursor() const override {
         return std::make_unique<TmkCursor>(file_);
@@ -161,16 +173,15 @@ Result<void> check_header(const OpenFile& file) {
 
 Result<std::unique_ptr<Trace>> open_file(OpenFile file) {
     TM_TRY(check_header(file));
-    std::uint64_t info_hash = 0;
-    if (!read_end(file, info_hash)) {
+    if (!read_end(file, file.info_hash)) {
         TM_ASSIGN(Salvage kept, salvage(file.bytes.bytes(), file.name));
         file.index = std::move(kept.index);
         file.info = std::move(kept.info);
-        info_hash = kept.info_hash;
+        file.info_hash = kept.info_hash;
         file.salvaged = true;
     }
     TM_TRY(check(file));
-    file.hash = content_hash(file.index, info_hash);
+    file.hash = content_hash(file.index, file.info_hash);
     return std::make_unique<MappedTrace>(std::move(file));
 }
 
