@@ -41,12 +41,12 @@ HistoryBuilder::HistoryBuilder()
       columns_(history_->columns()),
       levels_(1, {kEmptyNode, 0}) {}
 
-Result<std::unique_ptr<HistoryBuilder>> HistoryBuilder::create(const std::string& folder) {
+Result<std::unique_ptr<HistoryBuilder>> HistoryBuilder::create(int folder) {
     std::unique_ptr<HistoryBuilder> builder(new HistoryBuilder);
     TM_TRY(builder->columns_.for_each(
-        [&folder](const char* name, auto& column, std::size_t most) -> Result<void> {
+        [folder](const char* name, auto& column, std::size_t most) -> Result<void> {
             using Column = std::remove_reference_t<decltype(column)>;
-            TM_ASSIGN(column, Column::create(folder.empty() ? "" : folder + "/" + name, most));
+            TM_ASSIGN(column, Column::create(folder < 0 ? "" : name, most, folder));
             return {};
         }));
     return builder;

@@ -67,8 +67,9 @@ struct NewExecution {
 
 class HistoryBuilder {
   public:
-    // The columns become files in `folder`, or for "" files without names. Errors: io.
-    static Result<std::unique_ptr<HistoryBuilder>> create(const std::string& folder = {});
+    // The columns become files in the open folder `folder`, or without one files without names.
+    // Errors: io.
+    static Result<std::unique_ptr<HistoryBuilder>> create(int folder = -1);
 
     // Of what has been published. It may outlive the builder.
     std::shared_ptr<const History> history() const { return history_; }

@@ -63,14 +63,15 @@ void* reserve(int file, std::size_t& bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& path,
-                                                         std::size_t most) {
+Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& name, std::size_t most,
+                                                         int folder) {
     std::unique_ptr<MappedBytes> bytes(new MappedBytes);
-    bytes->path_ = path;
-    if (!path.empty()) {
-        bytes->file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    bytes->path_ = name;
+    if (!name.empty()) {
+        bytes->file_ = ::openat(folder, name.c_str(),
+                                O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (bytes->file_ < 0)
-            return failed("cannot be made", path, errno);
+            return failed("cannot be made", name, errno);
     }
     bytes->address_space_ = whole_pages(std::max(most, kPage));
     void* const data = reserve(bytes->file_, bytes->address_space_);
@@ -80,19 +81,18 @@ Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& path
     return bytes;
 }
 
-Result<std::unique_ptr<MappedBytes>> MappedBytes::open(const std::string& path) {
+Result<std::unique_ptr<MappedBytes>> MappedBytes::open(int file, const std::string& path) {
     std::unique_ptr<MappedBytes> bytes(new MappedBytes);
     bytes->path_ = path;
-    bytes->file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 
     struct stat info {};
 
-    if (bytes->file_ < 0 || ::fstat(bytes->file_, &info) != 0)
-        return failed("cannot be opened", path, errno);
+    if (::fstat(file, &info) != 0)
+        return failed("cannot be examined", path, errno);
     bytes->capacity_ = static_cast<std::size_t>(info.st_size);
     if (bytes->capacity_ == 0)
         return bytes;
-    void* const data = ::mmap(nullptr, bytes->capacity_, PROT_READ, MAP_SHARED, bytes->file_, 0);
+    void* const data = ::mmap(nullptr, bytes->capacity_, PROT_READ, MAP_SHARED, file, 0);
     if (data == MAP_FAILED)
         return failed("cannot be mapped", path, errno);
     bytes->data_ = static_cast<std::byte*>(data);
@@ -157,6 +157,18 @@ Result<void> MappedBytes::finish(std::size_t bytes) {
     const std::size_t kept = whole_pages(std::max(bytes, kPage));
     if (kept < address_space_ && ::munmap(data_ + kept, address_space_ - kept) == 0)
         address_space_ = kept;
+    return {};
+}
+
+void MappedBytes::begin_sync() const {
+    if (file_ >= 0)
+        static_cast<void>(::sync_file_range(file_, 0, 0, SYNC_FILE_RANGE_WRITE));
+}
+
+Result<void> MappedBytes::sync() const {
+    // That an empty one is there its folder knows.
+    if (file_ >= 0 && capacity_ > 0 && ::fsync(file_) != 0)
+        return failed("cannot be written", path_, errno);
     return {};
 }
 

@@ -49,8 +49,9 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
     arguments.flag({"--as-recorded", "",
                     "infer nothing that the recording leaves out: emptied caches, pools, limits"},
                    load.as_recorded);
-    arguments.flag({"--no-cache", "", "neither take nor keep what was built beside the trace"},
-                   raw.no_cache);
+    arguments.flag(
+        {"--no-cache", "", "neither take nor keep what a replay found (`tidemark cache`)"},
+        raw.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
                    command.attach);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");

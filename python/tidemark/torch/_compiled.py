@@ -91,7 +91,7 @@ def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
     path = cache_path(torch, cxx, source)
     if path.exists():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Several processes of one training may come here at once: each makes its own, the last stays.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         target = os.path.join(folder, path.name)
