@@ -158,7 +158,9 @@ void HistoryBuilder::set_names(HistoryNames names) {
 }
 
 bool HistoryBuilder::is_on_host(std::uint32_t site) const {
-    return host_ != ~std::size_t{0} && columns_.sites.at(site & ~kWaited).device == host_;
+    const std::uint32_t index = site & ~kWaited;
+    return host_ != ~std::size_t{0} && index < columns_.sites.pushed() &&
+           columns_.sites.at(index).device == host_;
 }
 
 // The series leave out what the last event did to base_.
@@ -291,19 +293,21 @@ void HistoryBuilder::reuse(BlockIndex block) {
 // Ranges end from the innermost one of their name on; what never began doesn't end.
 void HistoryBuilder::annotate(const NewEvent& what, EventIndex event) {
     if (what.kind == EventKind::range_begin) {
-        const auto depth = static_cast<std::uint32_t>(open_annotations_.size());
         const std::size_t index = columns_.annotations.pushed();
-        push(columns_.annotations, {event, kNever, what.name, depth});
-        if (columns_.annotations.pushed() > index)
-            open_annotations_.push_back(index);
+        push(columns_.annotations, {event, kNever, what.name, open_depth_});
+        if (columns_.annotations.pushed() > index) {
+            open_annotations_[what.name].push_back(index);
+            ++open_depth_;
+        }
     } else if (what.kind == EventKind::range_end) {
-        const auto found = std::find_if(
-            open_annotations_.rbegin(), open_annotations_.rend(),
-            [&](std::size_t index) { return columns_.annotations.at(index).name == what.name; });
-        if (found == open_annotations_.rend())
+        const auto found = open_annotations_.find(what.name);
+        if (found == open_annotations_.end())
             return;
-        set_shared(columns_.annotations.at(*found).end, event);
-        open_annotations_.erase(std::next(found).base());
+        set_shared(columns_.annotations.at(found->second.back()).end, event);
+        --open_depth_;
+        found->second.pop_back();
+        if (found->second.empty())
+            open_annotations_.erase(found);
     } else if (what.kind == EventKind::mark) {
         add_mark({.event = event, .kind = MarkKind::point, .name = what.name});
     } else if (what.kind == EventKind::trim) {

@@ -91,6 +91,15 @@ class HistoryBuilder {
     // than a history can have.
     Result<void> make_room(std::size_t events);
 
+    // One event may be added now; for who can't say before how many come next: one record of a
+    // program may end any number of mappings. False: there is no room, which the next make_room()
+    // or publish() reports. O(1) amortised.
+    bool has_room() {
+        if (room_ == 0) [[unlikely]]
+            note(make_room(kRoomStep));
+        return room_ > 0;
+    }
+
     // Adds an `allocate` of `block`; returns its index.
     BlockIndex allocate(Nanoseconds time, const NewBlock& block,
                         const SeriesValues* values = nullptr);
@@ -178,6 +187,8 @@ class HistoryBuilder {
         note(column.push(value));
     }
 
+    static constexpr std::size_t kRoomStep = 4096;
+
     std::shared_ptr<History> history_;
     History::Columns& columns_;
     std::optional<Error> error_;
@@ -193,8 +204,9 @@ class HistoryBuilder {
     std::vector<Level> levels_;
     BlockTree live_;
 
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sites_;  // by hash
-    std::vector<std::size_t> open_annotations_;
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sites_;           // by hash
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> open_annotations_;  // by name
+    std::uint32_t open_depth_ = 0;  // how many those are
 
     struct OpenLaunch {
         bool open = false;
