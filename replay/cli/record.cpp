@@ -102,9 +102,9 @@ class Record final : public Command {
         if (ranges_)
             TM_TRY(check_unset(inject::kRangesVariable));
         const std::string folder = live::runtime_folders().front();
-        TM_TRY(live::make_private_folder(folder));
+        TM_TRY(live::make_live_folder(folder));
         const ReportFolder reports(fmt::format("{}/record-{}", folder, ::getpid()));
-        TM_TRY(live::make_private_folder(reports.path()));
+        TM_TRY(OwnFolder::make(reports.path()));
         prepare(library, reports.path());
         if (live_)
             context.front().note(fmt::format(

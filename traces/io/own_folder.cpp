@@ -18,14 +18,45 @@ constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 // Whether it is this user's, and nobody else may write it.
 Result<void> check_owner(const struct stat& status, const std::string& path) {
     if (status.st_uid != ::geteuid())
-        return fail(ErrorCode::io, "belongs to another user", path);
+        return fail(ErrorCode::io, "belongs to another user", path,
+                    "it is that of user " + std::to_string(status.st_uid));
     if ((status.st_mode & kOthersWrite) != 0)
         return fail(ErrorCode::io, "can be written by other users", path,
                     "chmod go-w '" + path + "' if all that is in it is yours");
     return {};
 }
 
+Result<FileDescriptor> open_checked(int folder, const std::string& name, int flags,
+                                    const std::string& path) {
+    const int exclusive = (flags & O_CREAT) != 0 ? O_EXCL : 0;
+    // Not blocking: opening a pipe for reading would wait until somebody writes.
+    FileDescriptor file(::openat(folder, name.c_str(),
+                                 flags | exclusive | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                                 S_IRUSR | S_IWUSR));
+    if (!file.valid()) {
+        const int code = errno;
+        if (code == ENOENT)
+            return fail(ErrorCode::not_found, "there is no such file", path);
+        if (code == ELOOP)
+            return fail(ErrorCode::io, "is a link, which isn't followed here", path);
+        return io_error("cannot be opened", path, code);
+    }
+
+    struct stat status {};
+
+    if (::fstat(file.get(), &status) != 0)
+        return io_error("cannot be examined", path);
+    if (!S_ISREG(status.st_mode))
+        return fail(ErrorCode::io, "is no regular file", path);
+    TM_TRY(check_owner(status, path));
+    return file;
+}
+
 }  // namespace
+
+Result<FileDescriptor> open_own_file(const std::string& path, int flags) {
+    return open_checked(AT_FDCWD, path, flags, path);
+}
 
 Result<OwnFolder> OwnFolder::open(const std::string& path) {
     FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -60,28 +91,7 @@ Result<FileDescriptor> OwnFolder::open_file(const std::string& name, int flags) 
     const std::string path = path_ + "/" + name;
     if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
         return fail(ErrorCode::io, "is no name of a file in a folder", path);
-    const int exclusive = (flags & O_CREAT) != 0 ? O_EXCL : 0;
-    // Not blocking: opening a pipe for reading would wait until somebody writes.
-    FileDescriptor file(::openat(folder_.get(), name.c_str(),
-                                 flags | exclusive | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                                 S_IRUSR | S_IWUSR));
-    if (!file.valid()) {
-        const int code = errno;
-        if (code == ENOENT)
-            return fail(ErrorCode::not_found, "there is no such file", path);
-        if (code == ELOOP)
-            return fail(ErrorCode::io, "is a link, which isn't followed here", path);
-        return io_error("cannot be opened", path, code);
-    }
-
-    struct stat status {};
-
-    if (::fstat(file.get(), &status) != 0)
-        return io_error("cannot be examined", path);
-    if (!S_ISREG(status.st_mode))
-        return fail(ErrorCode::io, "is no regular file", path);
-    TM_TRY(check_owner(status, path));
-    return file;
+    return open_checked(folder_.get(), name, flags, path);
 }
 
 }  // namespace tidemark

@@ -13,6 +13,10 @@
 
 namespace tidemark {
 
+// The file at `path`, in a folder that may be anyone's, as OwnFolder::open_file opens one: `path`
+// itself is no link, the folders above may be. Thread-safe.
+Result<FileDescriptor> open_own_file(const std::string& path, int flags);
+
 class OwnFolder {
   public:
     // Errors: not_found: there is none; io: it is a link or no folder, belongs to another user, or

@@ -135,7 +135,7 @@ Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
     std::string path = options.recording;
     if (path.empty()) {
         const std::string folder = recordings_folder();
-        TM_TRY(make_private_folder(folder));
+        TM_TRY(make_live_folder(folder));
         path = fmt::format("{}/{}-{}-{:08x}.tml", folder, text_of(header.name), header.process,
                            header.session >> 32U);
         limit = limit == 0 ? kUsualHistoryLimit : limit;
@@ -267,12 +267,12 @@ Result<std::unique_ptr<Publisher>> Publisher::start(const PublishOptions& option
     TM_TRY(check(options));
     Header header = make_header(options);
     TM_ASSIGN(const Bytes limit, choose_recording(options, header));
-    const std::string folder =
-        options.runtime_folder.empty() ? runtime_folders().front() : options.runtime_folder;
-    TM_TRY(make_private_folder(folder));
+    TM_ASSIGN(const OwnFolder folder,
+              make_live_folder(options.runtime_folder.empty() ? runtime_folders().front()
+                                                              : options.runtime_folder));
     put_text(header.shared_file, fmt::format("{}-{:016x}.live", header.process, header.session));
     seal(header);
-    TM_ASSIGN(auto file, SharedFile::create(folder + "/" + text_of(header.shared_file), header));
+    TM_ASSIGN(auto file, SharedFile::create(folder, header));
     auto state = std::make_unique<State>(header, std::move(file), limit);
     if (const Result<void> opened = state->recorder.open(); !opened) {
         static_cast<void>(state->file->remove());
