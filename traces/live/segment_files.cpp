@@ -36,21 +36,22 @@ Result<Part> create_part(const std::string& path) {
     constexpr int kAttempts = 100;
     for (int i = 0; i < kAttempts; ++i) {
         Part part{.path = path + (i == 0 ? ".part" : fmt::format(".part-{}", i + 1)), .file = {}};
+        // 0, or why not.
         const auto create = [&part] {
             part.file = FileDescriptor(::open(part.path.c_str(),
                                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                               S_IRUSR | S_IWUSR));
-            return part.file.valid();
+            return part.file.valid() ? 0 : errno;
         };
-        if (create())
-            return part;
-        if (errno == EEXIST && is_left_behind(part.path)) {
+        int code = create();
+        if (code == EEXIST && is_left_behind(part.path)) {
             ::unlink(part.path.c_str());
-            if (create())
-                return part;
+            code = create();
         }
-        if (errno != EEXIST)
-            return io_error("cannot be created", path);
+        if (code == 0)
+            return part;
+        if (code != EEXIST)
+            return io_error("cannot be created", path, code);
     }
     return io_error("cannot be created", path, EEXIST);
 }
