@@ -112,7 +112,10 @@ Result<bool> RecordingChain::open(std::uint32_t number) {
         return tl::make_unexpected(file.error());
     if (file->header().session != session_)
         return fail(ErrorCode::bad_input, "is the recording of another program", path);
+    // The next piece lies beside this one, wherever its header says that it once was.
+    const auto recording = header_.recording;
     header_ = file->header();
+    header_.recording = recording;
     file_ = std::move(*file);
     wanted_ = number + 1;
     continues_ = begun_ && header_.first_sequence <= next_;

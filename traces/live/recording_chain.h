@@ -38,7 +38,8 @@ class RecordingChain {
     // also where a file isn't whose it must be; bad_input.
     Result<ChainPiece> next(std::uint32_t last);
 
-    // The header of the file that is being read; of none yet: as given.
+    // The header of the file that is being read, but for the path, which is as given; of none yet:
+    // as given.
     const Header& header() const { return header_; }
 
   private:

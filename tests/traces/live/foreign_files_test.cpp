@@ -299,6 +299,29 @@ TEST_CASE("what was planted where a piece gets its name is neither followed nor 
     CHECK_FALSE(fs::exists(folder.file("a.tml.part-2")));
 }
 
+TEST_CASE("the pieces of a recording are those beside its first one, whatever they name",
+          "[live]") {
+    const LiveFolder folder;
+    live::Header header = DeadProgram{.recording = folder.file("a.tml")}.header(false);
+    header.flags |= live::kSegmented;
+    {
+        live::SegmentFiles files(header, 1_GiB);
+        for (std::uint64_t piece = 0; piece < 3; ++piece) {
+            REQUIRE(files.begin_segment(piece, {}));
+            REQUIRE(files.append(piece, piece + 1, std::vector{DeadProgram::record(piece)}));
+        }
+    }
+    fs::create_directory(folder.file("moved"));
+    for (const std::string name : {"a-000001.tml", "a-000002.tml", "a-000003.tml"})
+        fs::rename(folder.file(name), folder.file("moved/" + name));
+    REQUIRE(::mkfifo(folder.file("a-000003.tml").c_str(), 0600) == 0);
+
+    const auto trace = open_trace(folder.file("moved/a-000001.tml"));
+
+    REQUIRE(trace);
+    CHECK((*trace)->info().event_count == 3);
+}
+
 TEST_CASE("what is no recording of ours is skipped and told, and the others are listed", "[live]") {
     const LiveFolder folder;
     REQUIRE(live::make_live_folder(live::recordings_folder()));
