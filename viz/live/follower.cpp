@@ -26,9 +26,9 @@ constexpr Nanoseconds kRateSpan = 500'000'000;
 
 // Records a second; whatever the counters of a program say.
 double rate_of(std::uint64_t from, std::uint64_t to, Nanoseconds time) {
-    constexpr double kMost = 1e12;
+    constexpr double kHighest = 1e12;
     const auto records = static_cast<double>(to > from ? to - from : 0);
-    return std::min(records * 1e9 / static_cast<double>(time), kMost);
+    return std::min(records * 1e9 / static_cast<double>(time), kHighest);
 }
 
 }  // namespace
