@@ -163,6 +163,7 @@ TEST_CASE("every policy can be watched through the C recorder", "[live][viz][pol
                 [&](std::uint64_t block) {
                     watched.deallocate(granted[block - 1], StreamId::default_stream);
                 });
+            viewer.look();  // so that what the trim ends is read by itself
             watched.trim(TrimLevel::all);
             viewer.look();
         }
@@ -195,6 +196,7 @@ TEST_CASE("every policy can be watched in a context that is recorded", "[live][v
                     return tm_alloc(context, &request, &address, nullptr) == TM_OK ? address : 0;
                 },
                 [&](std::uint64_t address) { CHECK(tm_free(context, address, 0, 0) == TM_OK); });
+            viewer.look();
             CHECK(tm_trim(context, 0) == TM_OK);
             viewer.look();
         }
