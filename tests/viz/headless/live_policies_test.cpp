@@ -147,7 +147,7 @@ TEST_CASE("every policy can be watched through the C recorder", "[live][viz][pol
         Viewer viewer(name);
         SimDevice device({.capacity = 64_GiB});
         ObservedDevice observed(device, recorder);
-        const auto allocator = support::make_policy(policy.name, observed);
+        auto allocator = support::make_policy(policy.name, observed);
         ObservedAllocator watched(*allocator, recorder);
         Random random(3);
         std::vector<Allocation> granted;
@@ -167,6 +167,7 @@ TEST_CASE("every policy can be watched through the C recorder", "[live][viz][pol
             watched.trim(TrimLevel::all);
             viewer.look();
         }
+        allocator.reset();  // which gives back what it has
         recorder.close();
         viewer.look_to_the_end();
         CHECK(viewer.run().live->unknown_frees == 0);
