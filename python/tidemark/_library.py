@@ -35,7 +35,7 @@ class tm_error(Struct):
 class tm_context_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("machine", c_char_p), ("policy", c_char_p),
                 ("memory", c_uint64), ("limit", c_uint64), ("thread_cache", c_uint64),
-                ("record", c_char_p)]
+                ("record", c_char_p), ("overwrite", c_int)]
 
 
 class tm_request(Struct):
@@ -135,7 +135,8 @@ class tm_frame(ctypes.Structure):
 class tm_recorder_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("path", c_char_p),
                 ("history_limit", c_uint64), ("devices", c_uint32), ("rings", c_uint32),
-                ("device_names", POINTER(c_char_p)), ("device_capacities", POINTER(c_uint64))]
+                ("device_names", POINTER(c_char_p)), ("device_capacities", POINTER(c_uint64)),
+                ("overwrite", c_int)]
 
 
 class tm_run_options(Struct):
@@ -232,6 +233,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_trace_string": (STATUS, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_size_t)]),
     "tm_trace_stack": (STATUS, [c_void_p, c_uint32, POINTER(tm_frame), c_size_t,
                                 POINTER(c_size_t)]),
+    "tm_check_output": (STATUS, [c_char_p, c_int, c_int]),
     "tm_recorder_open": (STATUS, [POINTER(tm_recorder_options), POINTER(c_void_p)]),
     "tm_recorder_close": (STATUS, [c_void_p]),
     "tm_recorder_path": (c_char_p, [c_void_p]),

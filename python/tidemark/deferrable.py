@@ -404,15 +404,16 @@ class DeferrableMemory(Store):
         return begun
 
     @contextlib.contextmanager
-    def record(self, path: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
+    def record(self, path: Union[str, "os.PathLike[str]"],
+               overwrite: bool = False) -> Iterator[None]:
         """Writes down what is created, pinned, deferred and freed meanwhile, as JSON Lines: a trace
         whose kernels are the pins. `tidemark replay FILE --gpu-memory 8GiB --spill lru` says what
         less memory or another policy would have cost. Pins that begin in other languages are not
-        seen."""
+        seen. A file that is there is written over with `overwrite` only."""
         if self._recording is not None:
             raise OptionError("it is being recorded", "tidemark.DeferrableMemory.record",
                               "end that one first")
-        self._recording = PinRecording(path, self._machine, self.buffers())
+        self._recording = PinRecording(path, self._machine, self.buffers(), overwrite)
         try:
             yield
         finally:

@@ -33,7 +33,7 @@ Result<std::optional<UnitResult>> UnitFolder::find(const std::string& unit) cons
 }
 
 Result<UnitResult> UnitFolder::keep(const std::string& unit, const std::string& line) const {
-    TM_TRY(write_whole(file_of(unit), line, false));
+    TM_TRY(write_whole({.path = file_of(unit), .kind = FileKind::sweep_lines}, line, false));
     return read_unit_line(line, unit);
 }
 

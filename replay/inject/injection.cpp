@@ -78,6 +78,7 @@ Result<void> attach(Injection& injection) {
     injection.recorder.emplace(
         *injection.cupti,
         RecordOptions{.output = variable(kOutputVariable),
+                      .overwrite = !variable(kOverwriteVariable).empty(),
                       .name = variable(kNameVariable),
                       .history_limit = std::strtoull(limit.c_str(), nullptr, 10),
                       .stacks = !variable(kStacksVariable).empty(),

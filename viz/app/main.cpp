@@ -9,6 +9,7 @@
 #include <malloc.h>
 #endif
 
+#include "core/base/small_file.h"
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/csv_file.h"
@@ -30,6 +31,7 @@ void give_large_pieces_back() {
 }
 
 Result<ExitCode> run(std::span<char* const> arguments) {
+    const KeptPipes kept;
     TM_ASSIGN(const auto read, read_view_command(arguments));
     if (const Answer* answer = std::get_if<Answer>(&read)) {
         write_output(answer->text);
@@ -38,9 +40,9 @@ Result<ExitCode> run(std::span<char* const> arguments) {
     const auto& command = std::get<ViewCommand>(read);
     if (command.bench)
         return run_bench(command);
-    if (!command.csv.empty())
+    if (command.csv.wanted())
         return write_csv_file(command);
-    if (!command.png.empty() || !command.animate.empty())
+    if (command.png.wanted() || command.animate.wanted())
         return write_image_file(command);
     if (command.serve.port)
         return run_serve(command);

@@ -371,7 +371,7 @@ TEST_CASE("Histories of another content of the same file are deleted, and drafts
     REQUIRE(import_trace("generate:mix:events=3000", path));
     record(path);
     fs::create_directory(path + ".tidemark/draft-Ab12Cd");
-    REQUIRE(import_trace("generate:mix:events=4000", path));
+    REQUIRE(import_trace("generate:mix:events=4000", OutputTarget{.path = path, .force = true}));
     CHECK_FALSE(record(path).from_cache);
     CHECK(entries(path).size() == 1);
 }

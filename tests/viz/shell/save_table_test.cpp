@@ -34,7 +34,8 @@ ShellHost saving() {
 std::string saved(TableRows& rows, const TestFolder& folder) {
     const Cancelled never = false;
     const auto written = write_csv(
-        rows, folder.file("out.csv"), [](double) {}, never);
+        rows, {.path = folder.file("out.csv"), .kind = FileKind::table, .force = true},
+        [](double) {}, never);
     REQUIRE(written);
     CHECK(*written == rows.rows());
     return folder.read("out.csv");
@@ -106,7 +107,7 @@ TEST_CASE("writing that is cancelled leaves nothing", "[viz][csv]") {
     const auto rows = event_rows_for_file(history, nullptr, history->counts().events);
     Cancelled cancelled = false;
     const auto written = write_csv(
-        *rows, folder.file("out.csv"), [&](double) { cancelled = true; }, cancelled);
+        *rows, {.path = folder.file("out.csv")}, [&](double) { cancelled = true; }, cancelled);
     REQUIRE_FALSE(written);
     CHECK(written.error().code == ErrorCode::cancelled);
     CHECK(folder.entries() == 0);
