@@ -77,17 +77,17 @@ class BoundCommand final : public Command {
     }
 
   private:
-    Result<bool> are_intervals() {
+    Result<bool> are_intervals(const Context& context) {
         constexpr std::size_t kBegin = 4096;
         if (path_.starts_with("generate:"))
             return false;
-        TM_ASSIGN(const std::string begin, input_.look(path_, kBegin));
+        TM_ASSIGN(const std::string begin, input_.look(context, path_, kBegin));
         return is_packing_csv(begin);
     }
 
     Result<std::vector<Part>> read(Context& context) {
         std::vector<Part> parts;
-        TM_ASSIGN(const bool is_csv, are_intervals());
+        TM_ASSIGN(const bool is_csv, are_intervals(context));
         if (is_csv) {
             TM_ASSIGN(const std::string csv, input_.read_all(path_));
             TM_ASSIGN(NamedIntervals named, read_packing_csv(csv, path_));

@@ -64,7 +64,7 @@ class Report final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         if (const auto swept = std::ranges::find_if(
-                paths_, [this](const std::string& path) { return is_swept(input_, path); });
+                paths_, [&](const std::string& path) { return is_swept(context, input_, path); });
             swept != paths_.end()) {
             TM_TRY(check_arguments());
             if (paths_.size() > 1)

@@ -67,7 +67,7 @@ std::string summary_json(Context& context, const SweepReportOptions& options,
 
 }  // namespace
 
-bool is_swept(TraceInput& input, const std::string& path) {
+bool is_swept(const Context& context, TraceInput& input, const std::string& path) {
     std::error_code failed;
     if (fs::is_directory(path, failed)) {
         const fs::directory_iterator files(path, failed);
@@ -76,7 +76,7 @@ bool is_swept(TraceInput& input, const std::string& path) {
     }
     if (path.starts_with("generate:") || !fs::exists(path, failed))
         return false;
-    const Result<std::string> begin = input.look(path, kUnitBegin.size());
+    const Result<std::string> begin = input.look(context, path, kUnitBegin.size());
     return begin && begin->starts_with(kUnitBegin);
 }
 

@@ -11,7 +11,7 @@ namespace tidemark {
 
 // Whether `path` is a folder of units, or a file or pipe of them as `tidemark sweep --lines` writes
 // it.
-bool is_swept(TraceInput& input, const std::string& path);
+bool is_swept(const Context& context, TraceInput& input, const std::string& path);
 
 // What the command was given.
 struct SweepReportOptions {

@@ -95,7 +95,14 @@ Result<std::unique_ptr<ByteSource>> TraceInput::take_source(const std::string& p
     return open_bytes(path);
 }
 
-Result<std::string> TraceInput::look(const std::string& path, std::size_t most) {
+bool TraceInput::is_open(const Context& context, const std::string& path) const {
+    return context.front().opened(path, reading_, reading_.as_recorded) != nullptr;
+}
+
+Result<std::string> TraceInput::look(const Context& context, const std::string& path,
+                                     std::size_t most) {
+    if (is_open(context, path))
+        return std::string();
     TM_ASSIGN(std::unique_ptr<ByteSource> source, take_source(path));
     TM_TRY(source->need(most));
     const auto window = source->window();
@@ -118,7 +125,7 @@ Result<std::string> TraceInput::read_all(const std::string& path) {
 
 Result<std::unique_ptr<Trace>> TraceInput::open_as(const Context& context, const std::string& path,
                                                    const TraceReading& reading) {
-    if (!can_be_read_once(path)) {
+    if (!can_be_read_once(path) || is_open(context, path)) {
         std::unique_ptr<ByteSource> source;
         if (looked_at_.contains(path)) {
             TM_ASSIGN(source, take_source(path));
@@ -144,10 +151,11 @@ Result<std::unique_ptr<Trace>> TraceInput::open(const Context& context, const st
 
 Result<std::unique_ptr<Trace>> TraceInput::open_inferred(const Context& context,
                                                          const std::string& path) {
-    if (reading_.as_recorded || !(can_be_read_once(path) || looked_at_.contains(path)))
-        return reading_.as_recorded ? open(context, path)
-                                    : open_inferred_recording(context.front(), path, reading_);
+    if (is_open(context, path))
+        return open_inferred_recording(context.front(), path, reading_);
     TM_ASSIGN(std::unique_ptr<Trace> trace, open(context, path));
+    if (reading_.as_recorded)
+        return trace;
     return with_inferred(context.front(), path, std::move(trace));
 }
 

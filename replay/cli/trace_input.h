@@ -58,8 +58,9 @@ class TraceInput {
     Result<std::unique_ptr<Trace>> open_inferred(const Context& context, const std::string& path);
 
     // The first bytes of a file or pipe (unpacked), at most `most`, without taking them: what is
-    // then opened begins with them. Errors: those of open_bytes.
-    Result<std::string> look(const std::string& path, std::size_t most);
+    // then opened begins with them. "" for a recording that the front has open. Errors: those of
+    // open_bytes.
+    Result<std::string> look(const Context& context, const std::string& path, std::size_t most);
 
     // All of its bytes, unpacked. Errors: io, and of a broken compressed stream.
     Result<std::string> read_all(const std::string& path);
@@ -69,6 +70,7 @@ class TraceInput {
                              const OutputTarget& target) const;
 
   private:
+    bool is_open(const Context& context, const std::string& path) const;
     Result<std::unique_ptr<ByteSource>> take_source(const std::string& path);
     Result<std::unique_ptr<Trace>> open_as(const Context& context, const std::string& path,
                                            const TraceReading& reading);

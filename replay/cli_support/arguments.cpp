@@ -100,14 +100,12 @@ void Arguments::file(const Argument& argument, FileKind kind, OutputTarget& targ
 void Arguments::file(const Argument& argument,
                      std::function<FileKind(const std::string& path)> kind, OutputTarget& target) {
     text(argument, target.path);
-    declared_.back().writes = true;
     written_.push_back({&target, std::move(kind)});
     declare_force();
 }
 
 void Arguments::folder(const Argument& argument, std::string& target) {
     text(argument, target);
-    declared_.back().writes = true;
     declare_force();
 }
 

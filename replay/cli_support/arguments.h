@@ -42,7 +42,6 @@ struct DeclaredArgument {
     std::string heading;
     bool takes_value = true;
     bool repeats = false;
-    bool writes = false;               // it names a file that is written
     std::vector<std::string> choices;  // empty: any value
 };
 

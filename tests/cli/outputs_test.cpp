@@ -116,7 +116,8 @@ class Desk {
   public:
     Desk() {
         fs::current_path(folder_.path());
-        run({"generate", "steps:events=400", "-o", "run.tmk"});
+        run({"import", support::project_file("traces/samples/torch/multistream.pickle.xz"), "-o",
+             "run.tmk"});
         run({"generate", "mix:events=300", "-o", "precious.tmk"});
         run({"machines", "h200-node", "-o", "machine.json"});
         run({"calibrate", "--quick", "--device", "sim:h200", "-o", "profile.json"});

@@ -29,7 +29,9 @@ Ended bash(const Folder& folder, const std::string& line) {
 }
 
 constexpr const char* kPrepare =
-    "set -e; $T generate steps:events=600 -o a.tmk; $T export a.tmk -o a.jsonl; xz -k a.jsonl;"
+    "set -e; $T import '" TIDEMARK_SOURCE_DIR
+    "/traces/samples/torch/multistream.pickle.xz' -o a.tmk; $T export a.tmk -o a.jsonl; xz -k "
+    "a.jsonl;"
     "$T machines h200-node -o m.json; $T gate a.tmk --write-baseline b.json > /dev/null;"
     "$T calibrate --quick --device sim:h200 -o p.json > /dev/null;"
     "$T bound a.tmk --iterations 1 -o plan.csv > /dev/null;"
@@ -92,7 +94,8 @@ TEST_CASE("a pipe without an end that is no trace is refused at once", "[cli][pi
     const Folder folder;
     for (const char* const line :
          {"$T info /dev/zero", "$T info <(yes)", "$T bound /dev/zero", "$T report /dev/zero -o -",
-          "$T replay generate:steps:events=10 --profile /dev/zero", "$T machines /dev/zero"}) {
+          "$T replay generate:steps:events=10 -p torch --profile /dev/zero",
+          "$T machines /dev/zero"}) {
         const Ended said = bash(folder, line);
         INFO(line << "\n" << said.text);
         CHECK(said.code == 3);
