@@ -23,7 +23,7 @@ def recording(tmp_path):
     return path
 
 
-def test_a_context_writes_over_a_recording_only_where_asked_to(recording):
+def test_a_context_writes_over_a_recording_only_where_overwrite_says_so(recording):
     before = recording.read_bytes()
     with pytest.raises(tidemark.OptionError, match=KEPT):
         record(recording)
