@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/caught.h"
 #include "replay/cli/program.h"
 
 namespace tidemark {
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
         return static_cast<int>(
             tidemark::run_and_print(std::vector<std::string>(argv + (argc > 0), argv + argc)));
     } catch (const std::bad_alloc&) {
-        tidemark::print_error("this computer has too little free memory for that");
+        tidemark::print_error(tidemark::kNoMemory);
     } catch (const std::exception& error) {
         tidemark::print_error(error.what());
     }

@@ -9,6 +9,7 @@
 #include <malloc.h>
 #endif
 
+#include "core/base/caught.h"
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/csv_file.h"
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
         tidemark::print_error(to_text(code.error()));
         return static_cast<int>(tidemark::exit_code_of(code.error().code));
     } catch (const std::bad_alloc&) {
-        tidemark::print_error("this computer has too little free memory for that");
+        tidemark::print_error(tidemark::kNoMemory);
     } catch (const std::exception& error) {
         tidemark::print_error(error.what());
     }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/caught.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
 #include "core/base/threads.h"
@@ -205,7 +206,13 @@ Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& progr
         state->rate =
             static_cast<double>(program.counters.sequence) * 1e9 / static_cast<double>(program.age);
     State* const work = state.get();
-    TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] { work->work(); }));
+    TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] {
+                  try {
+                      work->work();
+                  } catch (...) {
+                      work->fail_with(error_of(std::current_exception()));
+                  }
+              }));
     return std::unique_ptr<Follower>(new Follower(std::move(state)));
 }
 
