@@ -219,8 +219,9 @@ Result<RecordedRun> record(const Trace& trace, const Scenario& scenario,
                            const HistoryKey& key, std::vector<std::string> warnings) {
     RecordedRun recorded;
     TM_ASSIGN(HistoryNames names, names_of(trace.info(), scenario, limit_of(trace, scenario)));
-    TM_ASSIGN(const std::unique_ptr<HistoryBuilder> builder,
-              HistoryBuilder::create(draft != nullptr ? draft->folder() : ""));
+    TM_ASSIGN(
+        const std::unique_ptr<HistoryBuilder> builder,
+        HistoryBuilder::create(draft != nullptr ? draft->folder() : "", trace.info().event_count));
     Recorder recorder(*builder, trace.info(), options);
     builder->set_names(std::move(names));
     recorded.history = builder->history();

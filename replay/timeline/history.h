@@ -211,6 +211,9 @@ class History {
     // Nothing will be added any more.
     bool complete() const;
 
+    // No more events than that will ever be in it.
+    std::size_t most_events() const;
+
     // Brings what lies in files into memory, what every view needs first, until half of the
     // machine's memory is used or `cancelled` is set: afterwards no query waits for pages.
     // O(bytes); 0.2 s for 10^8 events that the page cache has.

@@ -67,8 +67,11 @@ struct NewExecution {
 
 class HistoryBuilder {
   public:
-    // The columns become files in `folder`, or for "" files without names. Errors: io.
-    static Result<std::unique_ptr<HistoryBuilder>> create(const std::string& folder = {});
+    // The columns become files in `folder`, or for "" files without names. There will be no more
+    // than `most_events`, for which addresses are set aside; or fewer, where the process may not
+    // have so many (History::most_events). Errors: io; unsupported: there are hardly any.
+    static Result<std::unique_ptr<HistoryBuilder>> create(const std::string& folder = {},
+                                                          std::uint64_t most_events = kMostEvents);
 
     // Of what has been published. It may outlive the builder.
     std::shared_ptr<const History> history() const { return history_; }

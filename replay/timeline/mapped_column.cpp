@@ -24,7 +24,6 @@ constexpr std::size_t kLastStep = std::size_t{16} << 20U;
 // So much of a file without a name stays in memory: most runs are short, and making and filling a
 // file for each of their columns would take longer than the run.
 constexpr std::size_t kInMemory = std::size_t{256} << 10U;
-constexpr std::size_t kFewestAddresses = std::size_t{64} << 20U;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
@@ -50,18 +49,27 @@ int open_unnamed(std::string& folder) {
     return named_file;
 }
 
-// Addresses without bytes behind them yet: as many as the process may have.
-void* reserve(int file, std::size_t& bytes) {
+// Addresses without bytes behind them yet.
+void* reserve(int file, std::size_t bytes) {
     const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    for (;; bytes /= 2) {
-        void* const data =
-            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, file, 0);
-        if (data != MAP_FAILED || bytes / 2 < kFewestAddresses)
-            return data;
-    }
+    return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, file, 0);
+}
+
+tl::unexpected<Error> no_addresses(const std::string& path) {
+    return fail(ErrorCode::unsupported, "the process may have too few addresses",
+                path.empty() ? "a file without a name" : path,
+                "give it more address space (ulimit -v)");
 }
 
 }  // namespace
+
+bool has_addresses(std::size_t bytes) {
+    void* const data = reserve(-1, bytes);
+    if (data == MAP_FAILED)
+        return false;
+    TM_CHECK(::munmap(data, bytes) == 0);
+    return true;
+}
 
 Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& path,
                                                          std::size_t most) {
@@ -75,7 +83,8 @@ Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& path
     bytes->address_space_ = whole_pages(std::max(most, kPage));
     void* const data = reserve(bytes->file_, bytes->address_space_);
     if (data == MAP_FAILED)
-        return failed("cannot be mapped", bytes->path_, errno);
+        return errno == ENOMEM ? no_addresses(bytes->path_)
+                               : failed("cannot be mapped", bytes->path_, errno);
     bytes->data_ = static_cast<std::byte*>(data);
     return bytes;
 }
@@ -138,7 +147,7 @@ Result<void> MappedBytes::grow(std::size_t bytes) {
     const std::size_t wanted =
         std::min(std::max(whole_pages(bytes), capacity_ + step), address_space_);
     if (wanted < bytes)
-        return failed("cannot grow", path_, ENOMEM, "the run is too long for this process");
+        return no_addresses(path_);
     // Whatever is there already isn't asked for again: some file systems would write it.
     const int code = ::posix_fallocate(file_, static_cast<off_t>(capacity_),
                                        static_cast<off_t>(wanted - capacity_));
@@ -153,7 +162,7 @@ Result<void> MappedBytes::finish(std::size_t bytes) {
     if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         return failed("cannot be finished", path_, errno);
     capacity_ = bytes;
-    // Addresses that nothing will lie at are others': a thousand histories have some 300 GiB each.
+    // Addresses that nothing will lie at are others'.
     const std::size_t kept = whole_pages(std::max(bytes, kPage));
     if (kept < address_space_ && ::munmap(data_ + kept, address_space_ - kept) == 0)
         address_space_ = kept;

@@ -18,12 +18,17 @@
 
 namespace tidemark {
 
+// Whether the process may have so many addresses more, in one piece: who makes several columns asks
+// for all of them together. Thread-safe, of this moment.
+bool has_addresses(std::size_t bytes);
+
 // The bytes behind a column: a file that grows in steps under one mapping.
 class MappedBytes {
   public:
     // A new file `path`, or for "" one without a name that goes with the process: in memory while
     // it is small, then in $TMPDIR or /tmp; it may grow to `most` bytes, for which addresses are
-    // set aside now, or fewer where there are none. Errors: io (no room, no right).
+    // set aside now. Errors: io (no room, no right); unsupported: the process may not have so many
+    // addresses.
     static Result<std::unique_ptr<MappedBytes>> create(const std::string& path, std::size_t most);
 
     // An existing file, read-only. Errors: io.
@@ -38,7 +43,7 @@ class MappedBytes {
     std::size_t capacity() const { return capacity_; }  // bytes that may be touched
 
     // Makes at least `bytes` touchable, zeroed where they are new. O(1) amortised. Errors: io, when
-    // the disk or the addresses are used up: what was there stays.
+    // the disk is used up; unsupported: the addresses are. What was there stays.
     Result<void> grow(std::size_t bytes);
 
     // Cuts the file to `bytes`, for good. Errors: io.
@@ -67,7 +72,7 @@ class MappedColumn {
   public:
     MappedColumn() = default;
 
-    // Room for `most` elements at most. Errors: io.
+    // Room for `most` elements at most. Errors: as of MappedBytes.
     static Result<MappedColumn> create(const std::string& path, std::size_t most) {
         TM_ASSIGN(auto bytes, MappedBytes::create(path, most * sizeof(T)));
         return MappedColumn(std::move(bytes), 0);

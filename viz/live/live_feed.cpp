@@ -44,7 +44,9 @@ Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
 }
 
 Result<void> LiveFeed::begin_history() {
-    TM_ASSIGN(builder_, HistoryBuilder::create());
+    // One history may get longer than that, by what lives.
+    TM_ASSIGN(builder_, HistoryBuilder::create({}, most_events_ * 2));
+    most_events_ = std::min(most_events_, builder_->history()->most_events() / 2);
     names_ = std::make_unique<live::NameTables>(builder_->strings(), builder_->stacks());
     sites_.fill({});
     streams_named_ = 0;
