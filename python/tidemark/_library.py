@@ -84,6 +84,18 @@ class tm_store_options(Struct):
                 ("spill_start", c_double), ("spill_stop", c_double)]
 
 
+# int interrupted(void* user)
+INTERRUPTED = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+# What handlers of signals raised while the main thread waited in the library.
+raised_in_wait: List[BaseException] = []
+
+
+class tm_wait_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("timeout", c_uint64), ("interrupted", INTERRUPTED),
+                ("user", c_void_p)]
+
+
 class tm_piece(ctypes.Structure):
     _fields_ = [("address", c_uint64), ("bytes", c_uint64)]
 
@@ -190,6 +202,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_ipc_close": (STATUS, [c_void_p, c_uint64]),
     "tm_store_open": (STATUS, [POINTER(tm_store_options), POINTER(c_void_p)]),
     "tm_store_close": (STATUS, [c_void_p]),
+    "tm_set_waits": (STATUS, [POINTER(tm_wait_options)]),
     "tm_buffer_create": (STATUS, [c_void_p, c_uint64, c_int, c_uint32, c_uint64,
                                   POINTER(c_uint64)]),
     "tm_buffer_destroy": (STATUS, [c_void_p, c_uint64]),
@@ -288,6 +301,8 @@ class Library:
         return function  # type: ignore[no-any-return]
 
     def _check(self, status: int, _function: Any, _arguments: Any) -> int:
+        if raised_in_wait and threading.current_thread() is threading.main_thread():
+            raise raised_in_wait.pop()
         if status:
             raise self.last_error(status)
         return status

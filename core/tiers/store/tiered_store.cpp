@@ -76,7 +76,7 @@ TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* cons
 }
 
 TieredStore::~TieredStore() {
-    close();
+    (void)close();
 }
 
 // Notes who waits for the answer, under the lock of the request, so that the answer comes after it.
@@ -85,7 +85,9 @@ auto TieredStore::submit(Request&& request, Kind kind) {
     auto pending = kind.promise.pending();
     {
         const std::lock_guard lock(mutex_);
-        requests_.emplace(static_cast<std::uint64_t>(request()), std::move(kind));
+        const auto number = static_cast<std::uint64_t>(request());
+        kind.promise.set_request(number);
+        requests_.emplace(number, std::move(kind));
     }
     after_call();
     return pending;
@@ -135,8 +137,11 @@ Pending<Result<std::vector<Access>>> TieredStore::acquire_all(std::span<const Bu
     std::unique_lock lock(mutex_);
     const std::optional<RequestId> request = engine_.access_all(requested.uses, spec);
     auto pending = requested.promise.pending();
-    if (request)
-        requests_.emplace(static_cast<std::uint64_t>(*request), std::move(requested));
+    if (request) {
+        const auto number = static_cast<std::uint64_t>(*request);
+        requested.promise.set_request(number);
+        requests_.emplace(number, std::move(requested));
+    }
     lock.unlock();
     if (!request)
         requested.promise.answer(hand_out(requested.uses, spec, std::nullopt));
@@ -190,6 +195,10 @@ bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
 
 bool TieredStore::evict(BufferRef buffer, SpaceId space) {
     return call([&] { return engine_.evict(buffer, space); });
+}
+
+bool TieredStore::withdraw(std::uint64_t request, Error why) {
+    return call([&] { return engine_.waits().withdraw(RequestId{request}, std::move(why)); });
 }
 
 void TieredStore::mark(std::string_view name) {
@@ -321,7 +330,12 @@ bool TieredStore::pump() {
         if (options_.on_moves && !work.events.empty())
             options_.on_moves(work.events);
     };
-    for (bool first = true; executor_.turn(first, observe, give); first = false)
+    const auto give_up_hopeless = [this] {
+        const std::lock_guard lock(mutex_);
+        return engine_.waits().give_up_hopeless();
+    };
+    for (bool first = true; executor_.turn(first, observe, give) || give_up_hopeless();
+         first = false)
         progress = true;
     pumping_.store(false, std::memory_order_release);
     if (progress && !has_worker_.load()) {
@@ -348,7 +362,7 @@ Result<void> TieredStore::start_worker() {
 void TieredStore::work() {
     for (;;) {
         pump();
-        const bool busy = !settled();
+        const bool busy = PinDesk(*this).settling();
         std::unique_lock resting(rest_);
         const auto patience =
             std::chrono::nanoseconds(busy ? options_.poll_interval : options_.heartbeat);
@@ -359,20 +373,20 @@ void TieredStore::work() {
     }
 }
 
-// Whether nothing is in flight that ends by itself.
-bool TieredStore::settled() const {
-    const std::lock_guard lock(mutex_);
-    return !engine_.settling();
-}
-
-void TieredStore::drain() {
+Result<void> TieredStore::drain(bool for_ever) {
     pump();
-    while (!settled())
+    while (PinDesk(*this).settling()) {
         if (!pump())
             pause();
+        if (for_ever || !options_.wait_ends)
+            continue;
+        if (auto why = options_.wait_ends())
+            return tl::make_unexpected(std::move(*why));
+    }
+    return {};
 }
 
-void TieredStore::close() {
+Result<void> TieredStore::close(bool for_ever) {
     if (worker_.joinable()) {
         {
             const std::lock_guard resting(rest_);
@@ -386,12 +400,12 @@ void TieredStore::close() {
         const std::lock_guard lock(mutex_);
         engine_.shut_down();
     }
-    drain();
+    TM_TRY(drain(for_ever));
     {
         const std::lock_guard lock(mutex_);
         engine_.end_all();
     }
-    drain();
+    return drain(for_ever);
 }
 
 // Figures.
