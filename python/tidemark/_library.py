@@ -330,8 +330,10 @@ class Handle(c_void_p):
     """The function that ends it."""
 
     def __del__(self) -> None:
-        if self.value and _library is not None:
-            getattr(_library, self.end)(c_void_p(self.value), *self.ending())
+        # Of objects that refer to each other this may end first: the others find nothing then.
+        value, self.value = self.value, None
+        if value and _library is not None:
+            getattr(_library, self.end)(c_void_p(value), *self.ending())
 
     def ending(self) -> List[Any]:
         """Further arguments of `end`."""

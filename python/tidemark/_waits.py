@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import threading
 from typing import Any, Generator, Iterator, Optional
 
 from tidemark import _library
-from tidemark.errors import OptionError
+from tidemark.errors import InternalError, OptionError
 
 __all__ = ["limited", "stop_with"]
 
@@ -21,6 +22,8 @@ def _run_handlers() -> Generator[int, None, None]:
         try:
             yield answer
             answer = 0
+        except GeneratorExit:
+            return
         except BaseException as failure:  # raised by whoever called the library
             _library.raised_in_wait.append(failure)
             answer = 1
@@ -32,6 +35,16 @@ _INTERRUPTED = _library.INTERRUPTED(_handlers.send)  # a function in C: it has n
 _NEVER = _library.INTERRUPTED()
 
 _of_thread = threading.local()
+
+
+def _forget() -> None:
+    # The interpreter ends, and what the library would call with it.
+    if getattr(_of_thread, "main", None) is not None:
+        with contextlib.suppress(InternalError):
+            _library.library().tm_set_waits(None)
+
+
+atexit.register(_forget)
 
 
 @contextlib.contextmanager
@@ -61,4 +74,8 @@ def stop_with(event: threading.Event) -> None:
 def _set(nanoseconds: int, main: bool) -> None:
     interrupted = _INTERRUPTED if main else getattr(_of_thread, "stops", _NEVER)
     options: Any = _library.tm_wait_options(timeout=nanoseconds, interrupted=interrupted)
-    _library.library().tm_set_waits(ctypes.byref(options))
+    try:
+        _library.library().tm_set_waits(ctypes.byref(options))
+    except InternalError:  # an older library: it has no limits, and serves the rest
+        if nanoseconds:
+            raise
