@@ -77,9 +77,10 @@ def signals():
     os.kill(os.getpid(), signal.SIGINT)
 
 with buffer.access("host", "write"), pinned.pin():
+    wait = eval("lambda: " + sys.argv[1])  # within eval() KeyboardInterrupt would end Python
     threading.Thread(target=signals, daemon=True).start()
     try:
-        eval(sys.argv[1])
+        wait()
     except KeyboardInterrupt:
         print("interrupted" if seen else "too soon")
 """

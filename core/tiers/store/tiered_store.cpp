@@ -324,6 +324,14 @@ bool TieredStore::pump() {
     // No mutex: what is answered may be dropped unread, and its end calls in here again.
     if (pumping_.exchange(true, std::memory_order_acquire))
         return false;
+
+    struct Turn {
+        std::atomic<bool>& pumping;
+
+        ~Turn() { pumping.store(false, std::memory_order_release); }
+    };
+
+    std::optional<Turn> turn(std::in_place, pumping_);  // also when there is no memory
     bool progress = false;
     const auto give = [this](std::vector<SpillAnswer>& answers) { deliver(answers); };
     const auto observe = [this](const SpillWork& work) {
@@ -337,7 +345,7 @@ bool TieredStore::pump() {
     for (bool first = true; executor_.turn(first, observe, give) || give_up_hopeless();
          first = false)
         progress = true;
-    pumping_.store(false, std::memory_order_release);
+    turn.reset();
     if (progress && !has_worker_.load()) {
         const std::lock_guard resting(rest_);
         awake_ = true;
@@ -354,8 +362,20 @@ void TieredStore::pause() {
 
 Result<void> TieredStore::start_worker() {
     TM_CHECK(!worker_.joinable());
-    TM_ASSIGN(worker_, Thread::start("tm-tiers", [this] { work(); }));
     has_worker_.store(true);
+    auto started = Thread::start("tm-tiers", [this] {
+        try {
+            work();
+        } catch (...) {
+            // No memory: whoever waits drives the engine from here on, and learns of it.
+            has_worker_.store(false);
+        }
+    });
+    if (!started) {
+        has_worker_.store(false);
+        return tl::make_unexpected(std::move(started).error());
+    }
+    worker_ = std::move(*started);
     return {};
 }
 

@@ -445,9 +445,8 @@ TEST_CASE("a wait that its owner ends withdraws the request, of whatever kind", 
     AccessSpec spec = access_spec(kGpu, AccessMode::read);
     spec.patient = true;
     CHECK(f.store->wait(f.store->acquire(wanted, spec)).error().what == "enough");
-    CHECK(
-        f.store->wait(f.store->acquire(held, access_spec(kGpu, AccessMode::read))).error().what ==
-        "enough");
+    CHECK(f.store->wait(f.store->acquire(held, access_spec(kGpu, AccessMode::read))).error().what ==
+          "enough");
     ReservationSpec reservation;
     reservation.spaces = {kGpu};
     reservation.size = 100;
