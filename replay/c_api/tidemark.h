@@ -246,7 +246,8 @@ TM_API tm_status tm_ipc_close(tm_context* context, uint64_t address);
 typedef struct tm_policy_device tm_policy_device;
 
 /* Memory from the device, and back to it; what is granted lies in such a piece. Errors:
- * out_of_memory, driver; bad_address for what is no piece or has a grant in it. */
+ * out_of_memory, driver; bad_address for what is no piece or has a grant in it; bad_option (null,
+ * of tm_policy_order too). */
 TM_API tm_status tm_policy_malloc(tm_policy_device* device, uint64_t bytes, uint64_t* address);
 TM_API tm_status tm_policy_free(tm_policy_device* device, uint64_t address);
 

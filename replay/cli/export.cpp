@@ -69,24 +69,26 @@ class Export final : public Command {
         TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
         Progress progress(context.front(), "exporting " + trace_name(path_));
         const std::uint64_t all = scenarios.size() * trace->info().event_count;
-        TM_ASSIGN(const std::uint64_t entries,
+        TM_ASSIGN(const ChromeSummary chrome,
                   write_chrome_trace(*trace, scenarios, context.provenance(), *output,
                                      progress.listener(all)));
         progress.clear();
         TM_TRY(output->commit());
-        report(context, std::string(kChrome), trace->info(), {.written = entries});
+        report(context, std::string(kChrome), trace->info(), {.written = chrome.entries},
+               chrome.backwards);
         return ExitCode::yes;
     }
 
     void report(Context& context, const std::string& format, const TraceInfo& info,
-                const WriteSummary& summary) const {
+                const WriteSummary& summary, std::uint64_t backwards = 0) const {
         WrittenFile file{.source = path_,
                          .target = output_,
                          .format = format,
                          .info = info,
                          .events = summary.written,
                          .left_out_truth = summary.left_out_truth,
-                         .left_out_events = summary.left_out_events};
+                         .left_out_events = summary.left_out_events,
+                         .backwards = backwards};
         report_written(context, {&file, 1}, json_);
     }
 

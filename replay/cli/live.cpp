@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "replay/cli/command.h"
+#include "replay/report/forms/wording.h"
 #include "replay/report/runs/live_report.h"
 #include "traces/live/programs.h"
 #include "traces/live/remainder.h"
@@ -88,10 +89,10 @@ class Live final : public Command {
                 continue;
             TM_ASSIGN(const live::Remainder rest, live::recover(program));
             if (!json_)
-                context.print(
-                    fmt::format("{} ({}): {} put into {}\n", program.name(), program.process(),
-                                format_counted(rest.events, "event"),
-                                live::segment_path(program.header, program.counters.last_segment)));
+                context.print(fmt::format(
+                    "{} ({}): {} put into {}\n", one_line(program.name()), program.process(),
+                    format_counted(rest.events, "event"),
+                    printable(live::segment_path(program.header, program.counters.last_segment))));
         }
         return {};
     }

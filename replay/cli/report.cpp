@@ -215,9 +215,9 @@ class Report final : public Command {
         if (json_)
             context.print(summary_json(context, report, page.size()));
         else if (output_ != "-")
-            context.print(fmt::format("{}: {} of {} in {}\n", output_,
-                                      format_counted(report.runs.size(), "run"), names(report),
-                                      format_bytes(page.size())));
+            context.print(fmt::format("{}: {} of {} in {}\n", printable(output_),
+                                      format_counted(report.runs.size(), "run"),
+                                      printable(names(report)), format_bytes(page.size())));
         return ExitCode::yes;
     }
 

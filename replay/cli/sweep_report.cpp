@@ -76,6 +76,7 @@ std::string summary_json(Context& context, const SweepReportOptions& options,
                             {"title", view.title},
                             {"settings", sweep.settings.size()},
                             {"units", sweep.units},
+                            {"unchecked", sweep.unchecked},
                             {"traces", sweep.traces},
                             {"across", report::or_null(view.map.across.name)},
                             {"down", report::or_null(view.map.down.name)},
@@ -122,9 +123,9 @@ Result<ExitCode> report_sweep(Context& context, const SweepReportOptions& option
     if (options.json)
         context.print(summary_json(context, options, sweep, view, page.size()));
     else if (options.output != "-")
-        context.print(fmt::format("{}: {} of {} in {}\n", options.output,
-                                  format_counted(sweep.settings.size(), "setting"), options.path,
-                                  format_bytes(page.size())));
+        context.print(fmt::format("{}: {} of {} in {}\n", printable(options.output),
+                                  format_counted(sweep.settings.size(), "setting"),
+                                  printable(options.path), format_bytes(page.size())));
     return ExitCode::yes;
 }
 

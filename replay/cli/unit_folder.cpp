@@ -29,6 +29,9 @@ Result<std::optional<UnitResult>> UnitFolder::find(const std::string& unit) cons
         error.where = path;
         return error;
     }));
+    if (!result.has_checksum)  // an older version's units have other names
+        return fail(ErrorCode::bad_input, "has no checksum, which each unit is written with", path,
+                    "delete the file, and the unit is computed again");
     return result;
 }
 

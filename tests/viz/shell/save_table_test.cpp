@@ -50,7 +50,7 @@ TEST_CASE("texts that a spreadsheet would take for formulas are none", "[viz][cs
     line.figure("-1.71 GiB");
     line.nothing();
     line.end();
-    CHECK(line.lines() == "'=1+1,'+1,'-1,'@x,'\tx,''x,x=1,,\"'-\"\"a\"\",b\",-5,-1.71 GiB,\r\n");
+    CHECK(line.lines() == "'=1+1,'+1,'-1,'@x,'\\tx,''x,x=1,,\"'-\"\"a\"\",b\",-5,-1.71 GiB,\r\n");
 }
 
 TEST_CASE("a file of blocks has what the history says of each", "[viz][csv]") {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/report/forms/csv_line.h"
 #include "replay/timeline/history.h"
-#include "viz/model/blocks/csv_line.h"
 #include "viz/model/blocks/ranked_bits.h"
 #include "viz/model/session/job.h"
 
