@@ -16,12 +16,12 @@ namespace {
 
 using report::Json;
 
-struct Cell {
+struct CsvCell {
     std::string content;
     bool is_text = false;  // not a figure
 };
 
-using Row = std::vector<std::pair<std::string, Cell>>;  // column, cell
+using Row = std::vector<std::pair<std::string, CsvCell>>;  // column, cell
 
 struct Rows {
     std::string name;
@@ -55,7 +55,7 @@ std::string content_of(const Json& value) {
     return content;
 }
 
-Cell cell_of(const Json& value) {
+CsvCell cell_of(const Json& value) {
     return {content_of(value), value.is_string() || value.is_object()};
 }
 
@@ -111,10 +111,10 @@ std::string csv_of(const std::vector<Row>& rows) {
         line.text(title);
     line.end();
     for (const Row& row : rows) {
-        std::vector<const Cell*> cells(titles.size());
+        std::vector<const CsvCell*> cells(titles.size());
         for (const auto& [column, cell] : row)
             cells[index.at(column)] = &cell;
-        for (const Cell* const cell : cells) {
+        for (const CsvCell* const cell : cells) {
             if (cell == nullptr)
                 line.nothing();
             else

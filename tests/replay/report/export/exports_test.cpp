@@ -111,7 +111,9 @@ TEST_CASE("exports of extremes can be parsed", "[export]") {
             continue;
         INFO(extreme.name);
         const support::FileInMemory file(std::as_bytes(std::span(extreme.jsonl)));
-        const auto trace = open_trace(file.path(), {.lenient = extreme.damaged});
+        ReadOptions options;
+        options.lenient = extreme.damaged;
+        const auto trace = open_trace(file.path(), options);
         if (!trace)
             FAIL(to_text(trace.error()));
         check_exports(**trace);
