@@ -253,7 +253,7 @@ TEST_CASE("no cell of --csv is a formula", "[cli][csv][foreign]") {
     const std::vector<std::vector<std::string>> lines{
         {"info", in.trace},
         {"info", in.trace, "--table", "ranges"},
-        {"info", in.trace, "--table", "pools"},
+        {"info", in.trace, "--table", "pool_usage"},
         {"info", in.trace, "--table", "devices"},
         {"replay", in.trace, "-p", "torch"},
         {"advise", in.trace, "--table", "holders"},
