@@ -153,20 +153,20 @@ Lines command_lines(const Inputs& in) {
         {"import", {{in.trace, "-o", in.target(".tmk")}, {in.other, "-o", in.target(".tmk")}}},
         {"export",
          {{in.trace, "-o", in.target(".jsonl")},
-          {in.trace, "-o", in.target(".json")},
+          {in.trace, "-p", "torch", "-o", in.target(".json")},
           {in.trace, "-o", "-"},
-          {in.trace, "-f", "chrome", "-o", "-"},
+          {in.trace, "-p", "torch", "-f", "chrome", "-o", "-"},
           {in.trace, "-f", evil, "-o", "-"}}},
         {"cut",
          {{in.trace, "-o", in.target(".tmk"), "--from", "2", "--to", "9"},
           {in.trace, "-o", in.target(".tmk"), "--from", evil}}},
         {"minimize", {{in.trace, "-o", in.target(".tmk"), "--keep", evil}, {in.trace, "-p", evil}}},
         {"replay",
-         {{in.trace},
+         {{in.trace, "-p", "torch"},
           {in.trace, "-p", "torch", "--limit", "20MiB"},
           {in.trace, "-p", evil},
           {in.trace, "-p", "./" + evil + ".so"},
-          {in.trace, "--timeline", in.target(".jsonl")},
+          {in.trace, "-p", "torch", "--timeline", in.target(".jsonl")},
           {in.trace, "--profile", evil},
           {in.trace, "--" + evil}}},
         {"advise", {{in.trace}, {in.trace, in.grown}}},
@@ -260,8 +260,7 @@ TEST_CASE("no cell of --csv is a formula", "[cli][csv][foreign]") {
         {"advise", in.trace, in.grown},
         {"compare", in.trace, in.grown, "-p", "torch"},
         {"report", in.trace, "-o", in.target(".html")},
-        {"import", in.trace, "-o", in.target(".tmk")},
-        {"verify", in.trace, "-p", "torch"}};
+        {"import", in.trace, "-o", in.target(".tmk")}};
     for (std::vector<std::string> arguments : lines) {
         INFO(arguments[0] << " " << arguments.back());
         arguments.emplace_back("--csv");
