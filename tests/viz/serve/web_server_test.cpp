@@ -21,7 +21,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr const char* kToken = "0123456789abcdef";
+constexpr const char* kSecret = "0123456789abcdef";
 
 class Clients final : public WebClients {
   public:
@@ -85,7 +85,7 @@ class Visitor {
 };
 
 std::string request(const WebServer& server, std::string_view target, std::string_view more = {}) {
-    return fmt::format("GET {}?token={} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\n", target, kToken,
+    return fmt::format("GET {}?token={} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\n", target, kSecret,
                        server.port(), more);
 }
 
@@ -93,7 +93,7 @@ class Server {
   public:
     explicit Server(std::chrono::milliseconds request_time = std::chrono::seconds(60)) {
         WebServerOptions options;
-        options.token = kToken;
+        options.token = kSecret;
         options.page = "the page";
         options.request_time = request_time;
         auto listening = WebServer::listen(options, clients);
