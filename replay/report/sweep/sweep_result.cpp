@@ -75,13 +75,13 @@ class Reading {
         const std::string unit_name = found->get<std::string>();
         if (!units_.insert(unit_name).second)
             return {};
-        TM_ASSIGN(const UnitResult result,
-                  read_unit_line(line, unit_name).map_error([&](Error error) {
-                      error.what = fmt::format("unit {} {}", unit_name, error.what);
-                      error.where = where;
-                      error.hint = "sweep again into another folder, or leave the line out";
-                      return error;
-                  }));
+        TM_ASSIGN(
+            const UnitResult result, read_unit_line(line, unit_name).map_error([&](Error error) {
+                error.where = where;
+                error.hint =
+                    fmt::format("leave the line out, or delete {}.json and sweep again", unit_name);
+                return error;
+            }));
         if (over_tiers_.value_or(result.over_tiers) != result.over_tiers)
             return fail(ErrorCode::bad_input, "some units are over tiers, others are not", where,
                         "report them apart: give each sweep a folder of its own");

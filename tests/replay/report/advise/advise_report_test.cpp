@@ -106,7 +106,7 @@ TEST_CASE("two traces have a screen and an object", "[advise]") {
     const std::string text = growth_text("a", "b\x1b", growth);
     const json object = json::parse(growth_json("a", "b", growth, {}));
 
-    CHECK(contains(text, "a -> b?"));
+    CHECK(contains(text, "a -> b\\x1b"));
     CHECK(contains(text, "+3.00 MiB"));
     CHECK(contains(text, "added"));
     CHECK(contains(text, "2.00 MiB to 4.00 MiB"));
