@@ -37,10 +37,14 @@ BANNED = [
      "return text or an Error; only replay/cli prints",
      ("core/base/check.cpp", "traces/live/recorder.cpp", "replay/cli_support/", "replay/cli/",
       "viz/app/", "tests/")),
+    (r"\bSTD(OUT|ERR)_FILENO\b",
+     "print by replay/cli_support/terminal.h: names pass printable() there (core/base/printable.h)",
+     ("traces/io/output_file.cpp", "backends/topology/program_output.cpp", "replay/cli_support/",
+      "replay/inject/injection.cpp", "tests/")),
     (r"\bstd::(j?thread|async)\b", "start it by core/base/threads.h, which has no exceptions",
      ("core/base/threads.", "tests/")),
     (r"\bthrow\b", "return an Error (core/base/result.h)",
-     ("traces/io/growing_block.cpp",  # memory of a container: as operator new
+     ("traces/io/growing_block.cpp", "core/base/caught.h",  # no memory: as operator new
       "replay/c_api/memory_resource.h", "tests/")),  # for programs that expect it
 ]
 BANNED_ANYWHERE = [

@@ -9,7 +9,6 @@
 
 #include "core/base/threads.h"
 #include "traces/generators/generators.h"
-#include "traces/io/byte_source.h"
 #include "traces/io/output_file.h"
 #include "traces/readers/format.h"
 #include "traces/tmk/tmk.h"
@@ -128,21 +127,25 @@ struct Opened {
     std::unique_ptr<Trace> tmk;
 };
 
-Result<Opened> open_either(const std::string& path, const ReadOptions& options) {
-    Opened opened;
-    if (path.starts_with(kGenerate))
-        return opened;
-    TM_ASSIGN(opened.source, open_bytes(path));
+Result<Opened> open_either(std::unique_ptr<ByteSource> source, const ReadOptions& options) {
+    Opened opened{.source = std::move(source), .tmk = nullptr};
     opened.source->end_when(options.cancelled);
     TM_TRY(opened.source->need(kHead));
     if (!is_tmk(opened.source->window()))
         return opened;
-    if (path == "-" || opened.source->compressed()) {
-        TM_ASSIGN(opened.tmk, open_whole_tmk(*opened.source));
+    if (FileDescriptor file = opened.source->file(); file.valid()) {
+        TM_ASSIGN(opened.tmk, open_tmk(std::move(file), opened.source->name()));
     } else {
-        TM_ASSIGN(opened.tmk, open_tmk(path));
+        TM_ASSIGN(opened.tmk, open_whole_tmk(*opened.source));
     }
     return opened;
+}
+
+Result<Opened> open_either(const std::string& path, const ReadOptions& options) {
+    if (path.starts_with(kGenerate))
+        return Opened{};
+    TM_ASSIGN(std::unique_ptr<ByteSource> source, open_bytes(path));
+    return open_either(std::move(source), options);
 }
 
 Result<TraceInfo> generate_or_read(const std::string& path, ByteSource* source, TraceSink& sink,
@@ -157,10 +160,8 @@ Result<TraceInfo> generate_or_read(const std::string& path, ByteSource* source, 
                              : read_stream(*source, sink, options);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options) {
-    TM_ASSIGN(Opened opened, open_either(path, options));
+Result<std::unique_ptr<Trace>> trace_of(const std::string& path, Opened opened,
+                                        const ReadOptions& options) {
     if (opened.tmk)
         return std::move(opened.tmk);
     MemorySink bytes;
@@ -170,14 +171,30 @@ Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOpt
     return open_tmk(bytes.take(), opened.source ? opened.source->name() : path);
 }
 
+}  // namespace
+
+Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options) {
+    TM_ASSIGN(Opened opened, open_either(path, options));
+    return trace_of(path, std::move(opened), options);
+}
+
+Result<std::unique_ptr<Trace>> open_trace(std::unique_ptr<ByteSource> source,
+                                          const ReadOptions& options) {
+    const std::string name = source->name();
+    TM_ASSIGN(Opened opened, open_either(std::move(source), options));
+    return trace_of(name, std::move(opened), options);
+}
+
 bool is_trace_file(const std::string& path) {
+    if (!file_identity(path))  // a pipe: looking would take from it
+        return false;
     const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
     if (!source || !(*source)->need(kHead))
         return false;
     return is_tmk((*source)->window()) || recognise(**source).has_value();
 }
 
-Result<TraceInfo> import_trace(const std::string& path, const std::string& target,
+Result<TraceInfo> import_trace(const std::string& path, const OutputTarget& target,
                                const ReadOptions& options) {
     TM_ASSIGN(const Opened opened, open_either(path, options));
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));

@@ -35,6 +35,9 @@ BlockCompletion transfer_now(const BlockTransfer& transfer) {
 
 PosixQueue::PosixQueue(unsigned depth) : depth_(depth) {
     TM_CHECK(depth > 0);
+    // So that nothing throws while transfers are in flight.
+    waiting_.reserve(depth);
+    done_.reserve(depth);
     threads_ = start_threads("tm-disk-io", std::min(depth, kMostThreads), [this] {
         while (const std::optional<BlockTransfer> transfer = waiting_.pop())
             done_.push(transfer_now(*transfer));

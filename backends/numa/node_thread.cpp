@@ -26,8 +26,10 @@ bool run_on_node(const NumaNode& node, const std::function<void()>& work) {
         if (bound)
             work();
     });
-    if (thread)
+    if (thread) {
         thread->join();
+        thread->rethrow();
+    }
     return bound;
 }
 

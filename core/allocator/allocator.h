@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -252,6 +253,11 @@ class Allocator {
 
   protected:
     Allocator(const Allocator&) = default;
+
+    // For ends of allocators that give memory back: an exception is passing (the process has no
+    // memory). It may have come out of the middle of a change, so that nothing is sure of what the
+    // allocator and its device know of each other, and the device keeps what it has.
+    static bool is_broken_off() { return std::uncaught_exceptions() != 0; }
 
     // Bookkeeping for a grant and its end; `deallocate` calls the latter with what it was given.
     void count_allocated(Bytes size) {

@@ -26,8 +26,9 @@ namespace tidemark {
 // notice.
 inline constexpr std::uint32_t kPolicyInterface = 2;
 
-// What the library shows under the C name `tidemark_policy_file`. A plain table, read before any
-// code of the library runs.
+// What the library shows under the C name `tidemark_policy_file`. A plain table: for another
+// interface or layout the policy is refused without a call of its functions. But loading a library
+// runs its constructors first, whatever its table says, and those of the libraries that it needs.
 struct PolicyFile {
     std::array<char, 16> mark = {"tidemark-policy"};
     std::uint32_t interface = kPolicyInterface;

@@ -6,7 +6,9 @@
 namespace tidemark {
 
 TaskPool::TaskPool(const char* name, unsigned most, Task at_start)
-    : name_(name), most_(most), at_start_(std::move(at_start)) {}
+    : name_(name), most_(most), at_start_(std::move(at_start)) {
+    threads_.reserve(most);  // one that has been started must not fail to get in
+}
 
 TaskPool::~TaskPool() {
     {
@@ -32,14 +34,21 @@ void TaskPool::add(Task task) {
     run(std::move(task));
 }
 
-std::size_t TaskPool::unfinished() const {
+std::size_t TaskPool::unfinished() {
     const std::lock_guard lock(mutex_);
+    rethrow();
     return unfinished_;
 }
 
 void TaskPool::wait() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return unfinished_ == 0; });
+    rethrow();
+}
+
+void TaskPool::rethrow() {
+    if (thrown_ != nullptr)
+        std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
 void TaskPool::work() {
@@ -51,9 +60,16 @@ void TaskPool::work() {
 
 // What the task holds goes before it counts as finished.
 void TaskPool::run(Task task) {
-    task();
+    std::exception_ptr thrown;
+    try {
+        task();
+    } catch (...) {
+        thrown = std::current_exception();
+    }
     task = {};
     const std::lock_guard lock(mutex_);
+    if (thrown_ == nullptr)
+        thrown_ = thrown;
     if (--unfinished_ == 0)
         idle_.notify_all();
 }

@@ -1,11 +1,13 @@
 // TaskPool: tasks for a few threads, begun in the order in which they were added. Tasks may add
-// others. Without any thread a task is run by the thread that adds it, within add().
+// others. Without any thread a task is run by the thread that adds it, within add(). What a task
+// throws is thrown by the next unfinished() or wait(), once.
 //
 // Thread-safe. The destructor waits for what runs and drops what has not begun.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -29,7 +31,7 @@ class TaskPool {
     void add(Task task);
 
     // Tasks that wait or run.
-    std::size_t unfinished() const;
+    std::size_t unfinished();
 
     // Waits until there are none. Not to be called by a task.
     void wait();
@@ -37,15 +39,17 @@ class TaskPool {
   private:
     void work();
     void run(Task task);
+    void rethrow();
 
     const char* const name_;
     const unsigned most_;
     const Task at_start_;
 
-    mutable std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards what follows
     std::condition_variable idle_;
     std::size_t unfinished_ = 0;
     bool ending_ = false;
+    std::exception_ptr thrown_;
     WorkQueue<Task> tasks_;
     std::vector<Thread> threads_;  // last: they use all of the above until they are joined
 };

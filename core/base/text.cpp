@@ -208,10 +208,13 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
     return static_cast<Nanoseconds>(*count * factor);
 }
 
+// The largest number is what sums that 64 bits cannot hold end at.
 std::string format_bytes(Bytes bytes) {
     if (bytes < 1024)
         return fmt::format("{} B", bytes);
     constexpr std::array<std::string_view, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    if (bytes == ~Bytes{0})  // a sum that ended there
+        return "16.0 EiB or more";
     double value = static_cast<double>(bytes) / 1024;
     std::size_t unit = 0;
     for (; unit + 1 < kUnits.size() && value >= 1023.5; ++unit)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -17,12 +18,19 @@ unsigned hardware_threads() {
 Result<Thread> Thread::start(const char* name, std::function<void()> work) {
     Thread started;
     try {
-        started.thread_ = std::jthread([name, work = std::move(work)] {
+        started.thrown_ = std::make_shared<std::exception_ptr>();
+        started.thread_ = std::jthread([name, work = std::move(work), thrown = started.thrown_] {
             ::pthread_setname_np(::pthread_self(), name);
-            work();
+            try {
+                work();
+            } catch (...) {
+                *thrown = std::current_exception();
+            }
         });
     } catch (const std::system_error& error) {
         return fail(ErrorCode::io, std::string("cannot start a thread: ") + error.what(), name);
+    } catch (const std::bad_alloc&) {
+        return fail(ErrorCode::io, "cannot start a thread: no memory", name);
     }
     return started;
 }
@@ -32,14 +40,24 @@ void Thread::join() {
         thread_.join();
 }
 
+void Thread::rethrow() {
+    if (thrown_ != nullptr && *thrown_ != nullptr)
+        std::rethrow_exception(std::exchange(*thrown_, nullptr));
+}
+
 std::vector<Thread> start_threads(const char* name, unsigned most,
                                   const std::function<void()>& work) {
     std::vector<Thread> threads;
-    while (threads.size() < most) {
-        Result<Thread> started = Thread::start(name, work);
-        if (!started)
-            break;
-        threads.push_back(std::move(*started));
+    threads.reserve(most);
+    try {
+        while (threads.size() < most) {
+            Result<Thread> started = Thread::start(name, work);
+            if (!started)
+                break;
+            threads.push_back(std::move(*started));
+        }
+    } catch (const std::bad_alloc&) {
+        // Those that there are may wait for the caller: they aren't waited for here.
     }
     return threads;
 }
@@ -48,13 +66,21 @@ bool parallel_for(std::size_t count, unsigned threads,
                   const std::function<bool(std::size_t index, unsigned thread)>& job) {
     std::atomic<std::size_t> next = 0;
     std::atomic<bool> failed = false;
+    std::atomic<bool> threw = false;
+    std::exception_ptr thrown;  // the first
     const auto work = [&](unsigned thread) {
-        while (!failed.load()) {
-            const std::size_t index = next.fetch_add(1);
-            if (index >= count)
-                return;
-            if (!job(index, thread))
-                failed.store(true);
+        try {
+            while (!failed.load()) {
+                const std::size_t index = next.fetch_add(1);
+                if (index >= count)
+                    return;
+                if (!job(index, thread))
+                    failed.store(true);
+            }
+        } catch (...) {
+            failed.store(true);
+            if (!threw.exchange(true))
+                thrown = std::current_exception();
         }
     };
     const std::size_t most = threads == 0 ? hardware_threads() : threads;
@@ -65,6 +91,8 @@ bool parallel_for(std::size_t count, unsigned threads,
             "tm-parallel", static_cast<unsigned>(useful - 1), [&] { work(++others); });
         work(0);
     }
+    if (thrown != nullptr)
+        std::rethrow_exception(thrown);
     return !failed.load();
 }
 

@@ -1,12 +1,16 @@
 // Threads: the one file that starts them. That a system gives no more of them is an ordinary
-// result, and no exception gets out: a thread that is needed gives an Error; what threads only make
-// faster goes on with those that there are, at last with the caller's alone.
+// result: a thread that is needed gives an Error; what threads only make faster goes on with those
+// that there are, at last with the caller's alone.
 //
-// Work must not throw. A thread's name is what debuggers and `top -H` show: 15 characters at most.
+// What work throws (the system may have no memory) ends no process: it ends the work, and is thrown
+// again in the thread that waits for it and asks. A thread's name is what debuggers and `top -H`
+// show: 15 characters at most.
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -32,14 +36,19 @@ class Thread {
     // Waits for its end; at once if there is none.
     void join();
 
+    // Throws what the work threw, once; after join().
+    void rethrow();
+
     // Forgets it: in a child made by fork(), where the parent's threads do not exist.
     void detach() { thread_.detach(); }
 
   private:
+    std::shared_ptr<std::exception_ptr> thrown_;  // written by the thread before its end
     std::jthread thread_;
 };
 
 // Up to `most` threads that all run `work`: as many as the system has, perhaps none. Thread-safe.
+// Throws std::bad_alloc before the first is started, or not at all.
 std::vector<Thread> start_threads(const char* name, unsigned most,
                                   const std::function<void()>& work);
 
@@ -47,8 +56,8 @@ std::vector<Thread> start_threads(const char* name, unsigned most,
 // threads (0 = hardware_threads()), the caller's among them, and waits for the last. Jobs start in
 // order of their indices. When one returns false no other is started any more, but all that were
 // started finish: the first failure is always the same. `thread` is below `threads`, and 0 on the
-// caller's. True: all returned true. Where the system gives no thread there are fewer of them.
-// Thread-safe; O(count).
+// caller's. True: all returned true. Where the system gives no thread there are fewer of them. What
+// a job throws ends it as false does, and is thrown here in the end. Thread-safe; O(count).
 bool parallel_for(std::size_t count, unsigned threads,
                   const std::function<bool(std::size_t index, unsigned thread)>& job);
 

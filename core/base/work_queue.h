@@ -1,11 +1,12 @@
 // WorkQueue: what some threads hand to others, first in, first out.
 //
-// Thread-safe but for the destructor. Each function is O(1) but for cancel().
+// Thread-safe but for the destructor. Each function is O(1) but for reserve() and cancel().
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <exception>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -17,20 +18,32 @@ namespace tidemark {
 template <class T>
 class WorkQueue {
   public:
+    // Pushing needs no memory as long as no more than `items` wait.
+    void reserve(std::size_t items) {
+        const std::lock_guard lock(mutex_);
+        spare_.resize(items);
+    }
+
     // Not after close() or cancel() (TM_CHECK).
     void push(T item) {
         {
             const std::lock_guard lock(mutex_);
             TM_CHECK(!closed_);
-            items_.push_back(std::move(item));
+            if (spare_.empty()) {
+                items_.push_back(std::move(item));
+            } else {
+                spare_.front() = std::move(item);
+                items_.splice(items_.end(), spare_, spare_.begin());
+            }
         }
         changed_.notify_one();
     }
 
-    // The oldest item, waited for; nothing when the queue is closed and empty.
+    // The oldest item, waited for; nothing when the queue is closed and empty. Throws what fail()
+    // was given.
     std::optional<T> pop() {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+        changed_.wait(lock, [this] { return closed_ || failure_ != nullptr || !items_.empty(); });
         return take_first();
     }
 
@@ -49,9 +62,25 @@ class WorkQueue {
         changed_.notify_all();
     }
 
+    // Whoever should push has failed by an exception, which is thrown to all who pop.
+    void fail(std::exception_ptr failure) {
+        {
+            const std::lock_guard lock(mutex_);
+            failure_ = std::move(failure);
+        }
+        changed_.notify_all();
+    }
+
+    // Throws what fail() was given.
+    void rethrow() {
+        const std::lock_guard lock(mutex_);
+        if (failure_ != nullptr)
+            std::rethrow_exception(failure_);
+    }
+
     // As close(), but what is left is dropped.
     void cancel() {
-        std::deque<T> dropped;
+        std::list<T> dropped;
         {
             const std::lock_guard lock(mutex_);
             closed_ = true;
@@ -62,16 +91,20 @@ class WorkQueue {
 
   private:
     std::optional<T> take_first() {
+        if (failure_ != nullptr)
+            std::rethrow_exception(failure_);
         if (items_.empty())
             return std::nullopt;
         std::optional<T> first(std::move(items_.front()));
-        items_.pop_front();
+        spare_.splice(spare_.begin(), items_, items_.begin());
         return first;
     }
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<T> items_;
+    std::list<T> items_;
+    std::list<T> spare_;  // moved from: for items to come
+    std::exception_ptr failure_;
     bool closed_ = false;
 };
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "core/base/small_file.h"
 #include "core/base/text.h"
+#include "core/base/units.h"
 
 namespace tidemark {
 namespace {
@@ -93,15 +93,14 @@ Result<NamedIntervals> read_packing_csv(std::string_view text, const std::string
 }
 
 Result<NamedIntervals> read_packing_file(const std::string& path) {
-    std::error_code failed;
-    const std::uintmax_t size = std::filesystem::file_size(path, failed);
-    if (failed)
-        return fail(ErrorCode::not_found, "there is no such file", path,
-                    "`tidemark bound TRACE -o FILE` writes one");
-    std::ifstream file(path, std::ios::binary);
-    std::string text(size, '\0');
-    if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-        return fail(ErrorCode::io, "cannot be read", path);
+    constexpr std::size_t kLargest = 4_GiB;
+    TM_ASSIGN(const std::string text, read_small_file(path, kLargest).map_error([](Error error) {
+        if (error.code == ErrorCode::not_found) {
+            error.what = "there is no such file";
+            error.hint = "`tidemark bound TRACE -o FILE` writes one";
+        }
+        return error;
+    }));
     return read_packing_csv(text, path);
 }
 

@@ -29,17 +29,6 @@ DeferrableEvent event_of(DeferrableEvent::Kind kind, const DeferrableEntry& entr
 
 constexpr std::chrono::nanoseconds kLook{100'000};
 
-// False: it is not there in time.
-template <class T>
-bool wait_for(TieredStore& store, const Pending<T>& pending, Nanoseconds patience) {
-    const Stopwatch watch;
-    while (!pending.ready() && watch.elapsed() < patience) {
-        (void)store.pump();  // there may be no worker
-        (void)pending.wait_for(kLook);
-    }
-    return pending.ready();
-}
-
 }  // namespace
 
 DeferrableEntry::~DeferrableEntry() {
@@ -136,7 +125,7 @@ Result<BufferRef> DeferrableStore::room_for(const BufferSpec& spec) {
         const bool moving = PinDesk(tiers_).settling();
         Result<BufferRef> made = tiers_.wait(tiers_.create(spec));
         if (made || made.error().code != ErrorCode::no_space || !moving ||
-            watch.elapsed() > options_.patience)
+            watch.elapsed() > options_.patience || wait_ended())
             return made;
         (void)tiers_.pump();
         std::this_thread::sleep_for(kLook);
@@ -218,17 +207,32 @@ Result<std::vector<BufferPin>> DeferrableStore::pins_of(std::span<const PinUse> 
         if (closing_)
             patience = 0;
     }
-    const bool in_time = wait_for(tiers_, pending.pins, patience);
-    if (!in_time)
+    std::optional<Error> late;
+    const Stopwatch watch;
+    while (!pending.pins.ready() && !late) {
+        late = watch.elapsed() >= patience
+                   ? Error{ErrorCode::cancelled, "no room in the time that was given", {}, {}}
+                   : wait_ended();
+        (void)tiers_.pump();  // there may be no worker
+        if (!late)
+            (void)pending.pins.wait_for(kLook);
+    }
+    if (late)
         (void)PinDesk(tiers_).withdraw(*pending.request);
     Result<std::vector<BufferPin>> pins = tiers_.wait(pending.pins);
     const std::lock_guard lock(mutex_);
     waiting_.erase(*pending.request);
     if (!pins && pins.error().code == ErrorCode::cancelled)
         return fail(ErrorCode::cancelled,
-                    closing_ ? "the store is closing" : "no room in the time that was given",
-                    to_text(memory_.id()), memory_.text());
+                    closing_ ? "the store is closing"
+                    : late   ? late->what
+                             : pins.error().what,
+                    to_text(memory_.id()), pins.error().hint);
     return pins;
+}
+
+std::optional<Error> DeferrableStore::wait_ended() const {
+    return options_.wait_ends ? options_.wait_ends() : std::nullopt;
 }
 
 // What has to be brought back for them.
@@ -295,6 +299,8 @@ DeferAnswer DeferrableStore::try_defer(const Deferrable& buffer) {
             return DeferAnswer::busy;
         if (!moving)
             return DeferAnswer::no_room;
+        if (wait_ended())
+            return DeferAnswer::busy;
         (void)tiers_.pump();
         std::this_thread::sleep_for(kLook);
     }

@@ -144,6 +144,8 @@ enum class DeferAnswer : std::uint8_t {
 struct DeferrableOptions {
     Nanoseconds patience = 30'000'000'000;         // of a pin, for room and copies
     Nanoseconds controller_patience = 50'000'000;  // for a reader of events to make room
+    // As StoreOptions::wait_ends.
+    std::function<std::optional<Error>()> wait_ends;
 };
 
 struct DeferrableStatistics {
@@ -239,6 +241,7 @@ class DeferrableStore {
     Result<std::vector<BufferPin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
     Bytes lacking(std::span<const PinUse> uses) const;
     void ask_for_room(Bytes need);
+    std::optional<Error> wait_ended() const;
     void forget(const DeferrableEntry& entry);
     void end(DeferrableEntry& entry);
     void receive(std::span<const BufferEvent> moves);

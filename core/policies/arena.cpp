@@ -30,7 +30,7 @@ class Arena final : public Allocator {
 
     // The memory of graphs that are over goes back, even of pools that nobody closed.
     ~Arena() override {
-        if (pools_.held() != 0 && device_->synchronize_device())
+        if (!is_broken_off() && pools_.held() != 0 && device_->synchronize_device())
             pools_.release_unused(*device_);
     }
 

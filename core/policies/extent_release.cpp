@@ -128,6 +128,8 @@ void Extent::for_each_region(const std::function<void(const Region&)>& visit) co
 
 // Gives back what can be, without waiting for a program that still uses its memory.
 Extent::~Extent() {
+    if (is_broken_off())
+        return;
     trim(TrimLevel::all);
     if (line_.handle_count() == 0 && line_.addresses().size != 0)
         static_cast<void>(device_->unreserve(line_.addresses()));

@@ -46,7 +46,10 @@ class Gmlake final : public Allocator {
           settings_(settings),
           pieces_(std::max(kGmlakePage, device.granularity())) {}
 
-    ~Gmlake() override { trim(TrimLevel::all); }
+    ~Gmlake() override {
+        if (!is_broken_off())
+            trim(TrimLevel::all);
+    }
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest) [[unlikely]]

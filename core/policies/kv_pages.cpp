@@ -39,7 +39,10 @@ class KvPages final : public Allocator {
     KvPages(Device& device, Bytes page, Bytes slot, Bytes limit)
         : device_(&device), slot_(std::max(slot, page)), limit_(limit), pages_(page, {}) {}
 
-    ~KvPages() override { trim(TrimLevel::all); }
+    ~KvPages() override {
+        if (!is_broken_off())
+            trim(TrimLevel::all);
+    }
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         if (request.size >= kLargestRequest) [[unlikely]]

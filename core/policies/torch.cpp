@@ -1,5 +1,6 @@
 // torch: how a request is served, and how a block is let go.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/policies/driver_pool_allocator.h"
@@ -71,9 +72,7 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
 
 // A block of a private pool that serves the default pool's requests when nothing else does.
 BlockId Torch::borrow(Kind kind, StreamId stream, Bytes size) {
-    for (const auto& [id, family] : pools_.families()) {
-        if (!pools_.numbered(family).traits.serves_on_refusal)
-            continue;
+    for (const auto& [id, family] : pools_.lenders()) {
         const BlockId block = find_free(pools_.find_list(2 * family + kind, stream), size);
         if (block != kNoBlock)
             return block;
@@ -162,10 +161,10 @@ void Torch::settle_events() {
 void Torch::begin_pool(PoolId pool, PoolTraits traits) {
     if (pool == PoolId::default_pool)
         return;
-    TorchPools::Family& family = pools_.numbered(pools_.family(pool));
-    family.traits = traits;
-    family.closed = false;
-    ++family.scopes;
+    const std::uint32_t family = pools_.family(pool);
+    pools_.set_traits(family, traits);
+    pools_.set_closed(family, false);
+    ++pools_.numbered(family).scopes;
     ++open_scopes_;
 }
 
@@ -181,25 +180,22 @@ void Torch::close_pool(PoolId pool) {
     const auto found = pools_.families().find(pool);
     if (found == pools_.families().end() || pool == PoolId::default_pool)
         return;
-    TorchPools::Family& family = pools_.numbered(found->second);
-    open_scopes_ -= family.scopes;
-    family.scopes = 0;
-    family.closed = true;
-    family.traits = {};
+    const std::uint32_t family = found->second;
+    open_scopes_ -= std::exchange(pools_.numbered(family).scopes, 0);
+    pools_.set_closed(family, true);
+    pools_.set_traits(family, {});
     pools_.forget_if_over(pool);
 }
 
 Result<void> Torch::reconfigure(const Options& options) {
     TM_ASSIGN(settings_, TorchSettings::from(options));
     limit_ = settings_.limit_on(device_->memory().total);
+    pools_.set_large_page(settings_.large_segment);
     return {};
 }
 
 Bytes Torch::largest_free() const {
-    Bytes largest = 0;
-    for (const TorchPools::List& list : pools_.lists())
-        largest = std::max(largest, list.free.largest(blocks_));
-    return largest;
+    return pools_.largest_free(blocks_);
 }
 
 // A segment of a reservation is a run of mapped blocks, as in PyTorch's snapshots.

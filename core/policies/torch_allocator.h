@@ -32,7 +32,9 @@ namespace tidemark::policies {
 class Torch final : public Allocator {
   public:
     Torch(Device& device, const TorchSettings& settings)
-        : device_(&device), settings_(settings), limit_(settings.limit_on(device.memory().total)) {}
+        : device_(&device), settings_(settings), limit_(settings.limit_on(device.memory().total)) {
+        pools_.set_large_page(settings_.large_segment);
+    }
 
     ~Torch() override;  // the device must still be there
 

@@ -87,9 +87,12 @@ void Torch::unmap_block(BlockId id) {
     Expandable& expandable = reservations_[blocks_[id].reservation - 1];
     const Range pages = expandable.reservation.within({blocks_[id].address, blocks_[id].size});
     const auto unmap = [&](Reservation& reservation) { return reservation.unmap(*device_, pages); };
-    if (pages.size == 0 || !device_->synchronize(pools_.list(list).stream) ||
-        !change(expandable, unmap))
+    if (pages.size == 0)
         return;
+    if (!device_->synchronize(pools_.list(list).stream) || !change(expandable, unmap)) {
+        pools_.note_releasable(list);
+        return;
+    }
     pools_.list(list).free.erase(id, blocks_);
     if (const Bytes head = pages.begin - blocks_[id].address; head != 0) {
         const BlockId rest = blocks_.split(id, head);
@@ -140,6 +143,8 @@ void Torch::settle_reservations() {
 
 // Addresses without memory are kept while the allocator lives, as in PyTorch, and no longer.
 Torch::~Torch() {
+    if (is_broken_off())
+        return;
     for (Expandable& expandable : reservations_) {
         if (expandable.reservation.range().size != 0 && expandable.reservation.held() == 0)
             static_cast<void>(expandable.reservation.release(*device_));

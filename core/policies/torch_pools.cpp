@@ -2,6 +2,7 @@
 #include "core/policies/torch_pools.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::policies {
 
@@ -92,21 +93,80 @@ BlockId TorchPools::find_row(std::uint32_t list, Bytes size, const Blocks& block
     return kNoBlock;
 }
 
+void TorchPools::set_traits(std::uint32_t family, PoolTraits traits) {
+    families_[family].traits = traits;
+    if (traits.serves_on_refusal)
+        lenders_.emplace(families_[family].id, family);
+    else
+        lenders_.erase(families_[family].id);
+}
+
+void TorchPools::set_closed(std::uint32_t family, bool closed) {
+    families_[family].closed = closed;
+    if (closed)
+        closed_.insert(families_[family].id);
+    else
+        closed_.erase(families_[family].id);
+}
+
+void TorchPools::note_releasable(std::uint32_t list) {
+    if (std::exchange(lists_[list].releasable, true))
+        return;
+    const std::uint32_t pool = lists_[list].pool;
+    pools_[pool].releasable.push_back(list);
+    if (families_[pool / 2].closed)
+        closed_.insert(families_[pool / 2].id);
+}
+
+std::vector<std::uint32_t> TorchPools::releasable(std::uint32_t pool) const {
+    std::vector<std::uint32_t> lists = pools_[pool].releasable;
+    std::ranges::sort(lists, {}, [this](std::uint32_t list) { return lists_[list].stream; });
+    return lists;
+}
+
+std::vector<std::uint32_t> TorchPools::take_releasable(std::uint32_t pool) {
+    std::vector<std::uint32_t> lists = releasable(pool);
+    pools_[pool].releasable.clear();
+    for (const std::uint32_t list : lists)
+        lists_[list].releasable = false;
+    return lists;
+}
+
+// What was taken since makes a list's number too large: it is corrected where it matters.
+Bytes TorchPools::largest_free(const Blocks& blocks) const {
+    while (largest_.largest() != 0) {
+        const std::size_t list = largest_.where_largest();
+        const Bytes size = lists_[list].free.largest(blocks);
+        if (size == largest_.largest())
+            return size;
+        largest_.set(list, size);
+    }
+    return 0;
+}
+
+bool TorchPools::has_addresses(std::uint32_t family) const {
+    const auto has_some = [this](std::uint32_t list) { return !lists_[list].unmapped.empty(); };
+    return std::ranges::any_of(pools_[2 * family + small].lists, has_some) ||
+           std::ranges::any_of(pools_[2 * family + large].lists, has_some);
+}
+
 void TorchPools::forget_if_over(PoolId id) {
     const auto found = numbers_.find(id);
     if (found == numbers_.end() || id == PoolId::default_pool)
         return;
     const std::uint32_t number = found->second;
-    if (!families_[number].closed || families_[number].reserved != 0)
+    if (!families_[number].closed || has_addresses(number))
         return;
-    for (const std::uint32_t pool : {2 * number, 2 * number + 1}) {
-        for (const std::uint32_t list : pools_[pool].lists) {
-            if (!lists_[list].unmapped.empty())
-                return;
-        }
+    if (families_[number].reserved != 0) {
+        if (pools_[2 * number + small].releasable.empty() &&
+            pools_[2 * number + large].releasable.empty())
+            closed_.erase(id);
+        return;
     }
     for (const std::uint32_t pool : {2 * number, 2 * number + 1})
         pools_[pool].searches = 0;  // its lists stay: they are empty, and any stream may need one
+    lenders_.erase(id);
+    closed_.erase(id);
     numbers_.erase(found);
     vacant_.give_back(number);
 }

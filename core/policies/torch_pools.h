@@ -5,17 +5,25 @@
 // pools and lists have small numbers; the pools of family f are 2f (small) and 2f + 1 (large).
 // The blocks themselves are the caller's: a free one is in the index of its list, joined with its
 // neighbours, and an unmapped one in its list's `unmapped`.
+//
+// Refusals come by the thousand where a device is too small, and there may be as many pools: so
+// what a refusal asks for (what may go back, which families lend, the largest free block) is found
+// without walking those that have none of it.
 // A value; not thread-safe. O(log n) in families and streams unless said otherwise.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/allocator/allocator.h"
 #include "core/base/vacant_ids.h"
+#include "core/policies/torch_settings.h"
 #include "core/regions/blocks.h"
+#include "core/regions/max_tree.h"
 #include "core/regions/size_index.h"
 
 namespace tidemark::policies {
@@ -30,11 +38,13 @@ class TorchPools {
         std::vector<BlockId> unmapped;  // by address
         StreamId stream = StreamId::default_stream;
         std::uint32_t pool = 0;
+        bool releasable = false;  // it may have a free block of which something may go back
     };
 
     struct Pool {
-        std::uint64_t searches = 0;        // PyTorch's get_free_blocks_call_count: its clock
-        std::vector<std::uint32_t> lists;  // by stream, ascending
+        std::uint64_t searches = 0;             // PyTorch's get_free_blocks_call_count: its clock
+        std::vector<std::uint32_t> lists;       // by stream, ascending
+        std::vector<std::uint32_t> releasable;  // of these, in no order
     };
 
     struct Family {
@@ -66,8 +76,6 @@ class TorchPools {
 
     const List& list(std::uint32_t number) const { return lists_[number]; }
 
-    const std::vector<List>& lists() const { return lists_; }
-
     Pool& pool(std::uint32_t number) { return pools_[number]; }
 
     Pool& pool_of(std::uint32_t list) { return pools_[lists_[list].pool]; }
@@ -80,15 +88,45 @@ class TorchPools {
 
     Family& numbered(std::uint32_t family) { return families_[family]; }
 
-    // The private families by id. Do not make or forget any while walking.
+    // The families by id. Do not make or forget any while walking.
     const std::map<PoolId, std::uint32_t>& families() const { return numbers_; }
+
+    // Of these, those whose traits say serves_on_refusal.
+    const std::map<PoolId, std::uint32_t>& lenders() const { return lenders_; }
+
+    // The closed ones that may have something to give back, or to be forgotten; ascending.
+    std::vector<PoolId> closed() const { return {closed_.begin(), closed_.end()}; }
+
+    void set_traits(std::uint32_t family, PoolTraits traits);
+    void set_closed(std::uint32_t family, bool closed);
+
+    // Pages of reservations of large pools have at least so many bytes, from now on too.
+    void set_large_page(Bytes page) { large_page_ = std::min(large_page_, page); }
 
     // Puts a block of state `free` among those of its list.
     void insert_free(BlockId id, Blocks& blocks) {
-        const std::uint32_t list = blocks[id].list;
-        blocks[id].stamp = pool_of(list).searches;
-        lists_[list].free.insert(id, blocks);
+        const Block& block = blocks[id];
+        List& into = lists_[block.list];
+        blocks[id].stamp = pools_[into.pool].searches;
+        into.free.insert(id, blocks);
+        if (block.size > largest_[block.list]) [[unlikely]]
+            largest_.set(block.list, block.size);
+        if (!into.releasable && may_go_back(block, into)) [[unlikely]]
+            note_releasable(block.list);
     }
+
+    // Something of the list may go back to the device.
+    void note_releasable(std::uint32_t list);
+
+    // The lists of `pool` of which something may go back, by stream, ascending. O(n log n) in them.
+    std::vector<std::uint32_t> releasable(std::uint32_t pool) const;
+
+    // The same; from here on they have none, but for what is noted or inserted.
+    std::vector<std::uint32_t> take_releasable(std::uint32_t pool);
+
+    // The size of the largest free block of all lists. O(log n) for each list whose largest one was
+    // taken since the last time.
+    Bytes largest_free(const Blocks& blocks) const;
 
     // Joins a block with its neighbours that are free, which leave their list; its new number.
     BlockId join_free_neighbours(BlockId id, Blocks& blocks);
@@ -105,17 +143,31 @@ class TorchPools {
     // `size` bytes, begun at an unmapped one or the free one before it; or kNoBlock. O(unmapped).
     BlockId find_row(std::uint32_t list, Bytes size, const Blocks& blocks) const;
 
-    // A closed family without memory or addresses is no more; its number is used again.
+    // A closed family without memory or addresses is no more; its number is used again. One that
+    // has nothing to give back is not among closed() until it does.
     void forget_if_over(PoolId id);
 
   private:
     static constexpr std::uint32_t kNone = 0xffffffffU;
 
+    // A segment, or a page of a reservation.
+    bool may_go_back(const Block& block, const List& list) const {
+        if (block.reservation == 0)
+            return block.whole_segment();
+        return block.size >= (list.pool % 2 == small ? kTorchSmallSegment : large_page_);
+    }
+
+    bool has_addresses(std::uint32_t family) const;
+
     std::vector<List> lists_;
     std::vector<Pool> pools_;
     std::vector<Family> families_;
-    VacantIds vacant_;                                      // numbers of families that are no more
-    std::map<PoolId, std::uint32_t> numbers_;               // of families
+    VacantIds vacant_;                         // numbers of families that are no more
+    std::map<PoolId, std::uint32_t> numbers_;  // of families
+    std::map<PoolId, std::uint32_t> lenders_;
+    std::set<PoolId> closed_;
+    Bytes large_page_ = kTorchLargePage;
+    mutable MaxTree largest_;  // by list: at least the size of its largest free block
     std::array<std::uint32_t, 2> last_list_{kNone, kNone};  // of the default family, by kind
 };
 

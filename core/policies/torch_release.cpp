@@ -16,7 +16,7 @@ void Torch::collect_garbage() {
     const TorchPools::Pool& pool = pools_.pool(TorchPools::large);
     std::vector<BlockId> candidates;
     std::uint64_t total_age = 0;
-    for (const std::uint32_t list : pool.lists) {
+    for (const std::uint32_t list : pools_.releasable(TorchPools::large)) {
         const SizeIndex& index = pools_.list(list).free;
         for (BlockId id = index.first_from(0, blocks_); id != kNoBlock;
              id = index.next(blocks_[id], blocks_)) {
@@ -87,12 +87,7 @@ void Torch::release_unwaited() {
         release_pool(TorchPools::large);
         release_pool(TorchPools::small);
     }
-    std::vector<PoolId> closed;
-    for (const auto& [id, family] : pools_.families()) {
-        if (pools_.numbered(family).closed)
-            closed.push_back(id);
-    }
-    for (const PoolId id : closed)
+    for (const PoolId id : pools_.closed())
         release_family(id);
 }
 
@@ -106,7 +101,7 @@ void Torch::release_family(PoolId id) {
 // First the segments, then the pages; both in the order of the free blocks before any of it.
 void Torch::release_pool(std::uint32_t pool) {
     std::vector<BlockId> mapped;
-    for (const std::uint32_t list : pools_.pool(pool).lists) {
+    for (const std::uint32_t list : pools_.take_releasable(pool)) {
         const SizeIndex& index = pools_.list(list).free;
         BlockId id = index.first_from(0, blocks_);
         while (id != kNoBlock) {
@@ -127,8 +122,10 @@ void Torch::release_pool(std::uint32_t pool) {
 bool Torch::release_block(BlockId id) {
     const Block block = blocks_[id];
     TM_CHECK_DEBUG(block.plain_segment());
-    if (!device_->free(block.address))
+    if (!device_->free(block.address)) {
+        pools_.note_releasable(block.list);
         return false;
+    }
     pools_.list(block.list).free.erase(id, blocks_);
     blocks_.release(id);
     count_reserved(block.list, -block.size);

@@ -94,6 +94,8 @@ void Vpmm::release_free() {
 
 // Gives back what can be, without waiting for a program that still uses its memory.
 Vpmm::~Vpmm() {
+    if (is_broken_off())
+        return;
     trim(TrimLevel::all);
     regions_.blocks().for_each([this](const Block& block, Range root) {
         if (block.state == Block::State::unmapped && block.size == root.size)

@@ -35,7 +35,7 @@ class tm_error(Struct):
 class tm_context_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("machine", c_char_p), ("policy", c_char_p),
                 ("memory", c_uint64), ("limit", c_uint64), ("thread_cache", c_uint64),
-                ("record", c_char_p)]
+                ("record", c_char_p), ("overwrite", c_int)]
 
 
 class tm_request(Struct):
@@ -82,6 +82,18 @@ class tm_store_options(Struct):
                 ("host_bytes", c_uint64), ("directory", c_char_p), ("disk_bytes", c_uint64),
                 ("victims", c_char_p), ("controller_patience", c_uint64),
                 ("spill_start", c_double), ("spill_stop", c_double)]
+
+
+# int interrupted(void* user)
+INTERRUPTED = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+# What handlers of signals raised while the main thread waited in the library.
+raised_in_wait: List[BaseException] = []
+
+
+class tm_wait_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("timeout", c_uint64), ("interrupted", INTERRUPTED),
+                ("user", c_void_p)]
 
 
 class tm_piece(ctypes.Structure):
@@ -135,7 +147,8 @@ class tm_frame(ctypes.Structure):
 class tm_recorder_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("path", c_char_p),
                 ("history_limit", c_uint64), ("devices", c_uint32), ("rings", c_uint32),
-                ("device_names", POINTER(c_char_p)), ("device_capacities", POINTER(c_uint64))]
+                ("device_names", POINTER(c_char_p)), ("device_capacities", POINTER(c_uint64)),
+                ("overwrite", c_int)]
 
 
 class tm_run_options(Struct):
@@ -190,6 +203,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_ipc_close": (STATUS, [c_void_p, c_uint64]),
     "tm_store_open": (STATUS, [POINTER(tm_store_options), POINTER(c_void_p)]),
     "tm_store_close": (STATUS, [c_void_p]),
+    "tm_set_waits": (STATUS, [POINTER(tm_wait_options)]),
     "tm_buffer_create": (STATUS, [c_void_p, c_uint64, c_int, c_uint32, c_uint64,
                                   POINTER(c_uint64)]),
     "tm_buffer_destroy": (STATUS, [c_void_p, c_uint64]),
@@ -232,6 +246,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_trace_string": (STATUS, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_size_t)]),
     "tm_trace_stack": (STATUS, [c_void_p, c_uint32, POINTER(tm_frame), c_size_t,
                                 POINTER(c_size_t)]),
+    "tm_check_output": (STATUS, [c_char_p, c_int, c_int]),
     "tm_recorder_open": (STATUS, [POINTER(tm_recorder_options), POINTER(c_void_p)]),
     "tm_recorder_close": (STATUS, [c_void_p]),
     "tm_recorder_path": (c_char_p, [c_void_p]),
@@ -288,6 +303,8 @@ class Library:
         return function  # type: ignore[no-any-return]
 
     def _check(self, status: int, _function: Any, _arguments: Any) -> int:
+        if raised_in_wait and threading.current_thread() is threading.main_thread():
+            raise raised_in_wait.pop()
         if status:
             raise self.last_error(status)
         return status
@@ -315,8 +332,10 @@ class Handle(c_void_p):
     """The function that ends it."""
 
     def __del__(self) -> None:
-        if self.value and _library is not None:
-            getattr(_library, self.end)(c_void_p(self.value), *self.ending())
+        # Of objects that refer to each other this may end first: the others find nothing then.
+        value, self.value = self.value, None
+        if value and _library is not None:
+            getattr(_library, self.end)(c_void_p(value), *self.ending())
 
     def ending(self) -> List[Any]:
         """Further arguments of `end`."""

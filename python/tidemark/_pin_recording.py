@@ -11,6 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Deque, Dict, Iterable, Set, Union
 
+from tidemark import _outputs
+
 if TYPE_CHECKING:
     from tidemark.deferrable import BufferFacts, DeferrableBuffer
 
@@ -21,7 +23,8 @@ class PinRecording:
     """Of one memory, into one file. Thread-safe."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: str,
-                 there: "Iterable[BufferFacts]") -> None:
+                 there: "Iterable[BufferFacts]", overwrite: bool = False) -> None:
+        _outputs.check(path, _outputs.RECORDING, overwrite)
         self._file = open(path, "w", encoding="utf-8")
         self._lock = threading.Lock()
         self._begun = time.monotonic_ns()

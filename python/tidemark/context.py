@@ -109,6 +109,8 @@ class Context:
     record : str, optional
         Publishes a live recording of that name (`tidemark view --attach NAME`), or into that file
         ("run.tml", "/data/run.tml"), until the context is closed or the process ends.
+    overwrite : bool
+        What is there under that file's name; without it, that is an OptionError.
 
     All functions may be called from any thread; `close` must be the last.
     """
@@ -116,7 +118,7 @@ class Context:
     def __init__(self, machine: Optional[str] = None,
                  policy: Union[None, str, OwnPolicy[Any]] = None,
                  memory: int = 0, limit: int = 0, thread_cache: Optional[int] = None,
-                 record: Optional[str] = None) -> None:
+                 record: Optional[str] = None, overwrite: bool = False) -> None:
         self._handle: Optional[_Handle] = None
         self._library = _library.library()
         # 0 bytes for each thread is another number in C, where 0 stands for the default.
@@ -126,7 +128,7 @@ class Context:
             policy=name(str(policy) if isinstance(policy, OwnPolicy) else policy, "policy"),
             memory=whole(memory, "memory"),
             limit=whole(limit, "limit"), thread_cache=whole(cache, "thread_cache"),
-            record=name(record, "record"))
+            record=name(record, "record"), overwrite=int(overwrite))
         handle = _Handle()
         self._library.tm_context_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle = handle

@@ -28,6 +28,7 @@ from tidemark._arrays import Shape
 from tidemark._controller import Controller, ControllerThread, ControllerWarning
 from tidemark._pin_recording import PinRecording
 from tidemark._spec import whole
+from tidemark._waits import limited, stop_with
 from tidemark.context import Context, Stream, stream_number
 from tidemark.errors import NotFoundError, OptionError
 from tidemark.store import MODES, TIERS, Store, StoredBuffer, _AccessHandle
@@ -204,11 +205,12 @@ class DeferrableBuffer(StoredBuffer):
         except NotFoundError:
             return "freed"
 
-    def defer(self, wait: bool = True) -> str:
+    def defer(self, wait: bool = True, *, timeout: Optional[float] = None) -> str:
         """Has it leave the GPU, and waits for the copy: "deferred"; "busy": it is pinned, or
         without `wait` work on it is not done; "away": it was not there; "no room" below."""
         self._note_move("host")
-        return self.memory._defer(self.number, wait)
+        with limited(timeout):
+            return self.memory._defer(self.number, wait)
 
     def begin_defer(self) -> "Future[str]":
         """`defer` in the background."""
@@ -300,6 +302,7 @@ class DeferrableMemory(Store):
             weakref.WeakValueDictionary()
         self._executor: Optional[ThreadPoolExecutor] = None
         self._executor_lock = threading.Lock()
+        self._stopping = threading.Event()
         self._at_close: List[Callable[[], object]] = []
         self._recording: Optional[PinRecording] = None
         self._machine = gpu.machine
@@ -321,14 +324,15 @@ class DeferrableMemory(Store):
     # Buffers.
 
     def empty(self, shape: Union[int, Sequence[int]], dtype: Any = "|u1", *,
-              tag: Any = None) -> DeferrableBuffer:
+              tag: Any = None, timeout: Optional[float] = None) -> DeferrableBuffer:
         """A new buffer for an array, its content undefined."""
         extents = (shape,) if isinstance(shape, int) else tuple(int(one) for one in shape)
         typestr = _arrays.typestr_of(dtype)
         size = whole(_arrays.count_of(extents) * _arrays.item_size(typestr), "shape")
         number = ctypes.c_uint64()
-        _library.library().tm_buffer_create(self._open(), size, TIERS.index("gpu"),
-                                            KEEPS_ADDRESS, 0, ctypes.byref(number))
+        with limited(timeout):
+            _library.library().tm_buffer_create(self._open(), size, TIERS.index("gpu"),
+                                                KEEPS_ADDRESS, 0, ctypes.byref(number))
         made = DeferrableBuffer(self, number.value, extents, typestr, tag)
         self._known[made.number] = made
         if self._recording is not None:
@@ -404,15 +408,16 @@ class DeferrableMemory(Store):
         return begun
 
     @contextlib.contextmanager
-    def record(self, path: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
+    def record(self, path: Union[str, "os.PathLike[str]"],
+               overwrite: bool = False) -> Iterator[None]:
         """Writes down what is created, pinned, deferred and freed meanwhile, as JSON Lines: a trace
         whose kernels are the pins. `tidemark replay FILE --gpu-memory 8GiB --spill lru` says what
         less memory or another policy would have cost. Pins that begin in other languages are not
-        seen."""
+        seen. A file that is there is written over with `overwrite` only."""
         if self._recording is not None:
             raise OptionError("it is being recorded", "tidemark.DeferrableMemory.record",
                               "end that one first")
-        self._recording = PinRecording(path, self._machine, self.buffers())
+        self._recording = PinRecording(path, self._machine, self.buffers(), overwrite)
         try:
             yield
         finally:
@@ -435,9 +440,9 @@ class DeferrableMemory(Store):
         """What ended the controller, if it failed."""
         return self._controller.failure if self._controller is not None else None
 
-    def close(self) -> None:
+    def close(self, timeout: Optional[float] = None) -> None:
         """Refuses pins that wait (CancelledError), and ends all buffers when pins and arrays of
-        them have ended. A second time does nothing."""
+        them have ended, as `Store.close`. A second time does nothing."""
         while self._at_close:
             self._at_close.pop()()
         handle = self._handle
@@ -450,8 +455,9 @@ class DeferrableMemory(Store):
         with self._executor_lock:
             executor, self._executor = self._executor, None
         if executor is not None:
+            self._stopping.set()  # what the executor's threads wait for may never come
             executor.shutdown(wait=True, cancel_futures=True)
-        super().close()
+        super().close(timeout)
 
     def make_default(self) -> None:
         """Buffers that are unpickled in this process are made here."""
@@ -467,9 +473,10 @@ class DeferrableMemory(Store):
         numbers = (ctypes.c_uint64 * len(buffers))(*(one.number for one in buffers))
         handle = _AccessHandle()
         try:
-            _library.library().tm_buffer_pin(
-                self._open(), numbers, len(buffers), MODES.index(mode), stream_number(stream),
-                0 if patience is None else max(1, int(patience * 1e9)), ctypes.byref(handle))
+            with limited():
+                _library.library().tm_buffer_pin(
+                    self._open(), numbers, len(buffers), MODES.index(mode), stream_number(stream),
+                    0 if patience is None else max(1, int(patience * 1e9)), ctypes.byref(handle))
         finally:
             if self._controller is not None:
                 self._controller.look()
@@ -495,7 +502,8 @@ class DeferrableMemory(Store):
     def _submit(self, function: "Callable[..., T]", *arguments: Any) -> "Future[T]":
         with self._executor_lock:
             if self._executor is None:
-                self._executor = ThreadPoolExecutor(COPIES_AT_ONCE, "tidemark-deferrable")
+                self._executor = ThreadPoolExecutor(COPIES_AT_ONCE, "tidemark-deferrable",
+                                                    stop_with, (self._stopping,))
             return self._executor.submit(function, *arguments)
 
     def _copy(self, target: int, source: int, size: int, stream: int) -> None:

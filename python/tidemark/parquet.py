@@ -14,8 +14,9 @@ import re
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from tidemark import _outputs
 from tidemark._tables import needed
-from tidemark.errors import Error, FileError, InputError, NotFoundError
+from tidemark.errors import Error, InputError, NotFoundError, OptionError
 
 __all__ = ["read", "write"]
 
@@ -23,12 +24,17 @@ Path = Union[str, "os.PathLike[str]"]
 UNIT_FILE = re.compile(r"[0-9a-f]{16}\.json")
 
 
+def _files(source: pathlib.Path) -> List[pathlib.Path]:
+    if not source.is_dir():
+        return [source] if source.exists() else []
+    return sorted(file for file in source.iterdir() if UNIT_FILE.fullmatch(file.name))
+
+
 def _lines(source: pathlib.Path) -> Iterator[Tuple[str, str]]:
     """Each unit's line, and where it is."""
     if source.is_dir():
-        for file in sorted(source.iterdir()):
-            if UNIT_FILE.fullmatch(file.name):
-                yield str(file), file.read_text(encoding="utf-8")
+        for file in _files(source):
+            yield str(file), file.read_text(encoding="utf-8")
         return
     if not source.exists():
         raise NotFoundError("there is no such folder or file", str(source),
@@ -66,8 +72,9 @@ def read(source: Path) -> Dict[str, List[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def write(source: Path, target: Path) -> int:
-    """Writes the units of `source` (see `read`) to `target`, whole or not at all.
+def write(source: Path, target: Path, overwrite: bool = False) -> int:
+    """Writes the units of `source` (see `read`) to `target`, whole or not at all. What is there is
+    replaced if it holds units of a sweep; anything else only with `overwrite`.
 
     Returns
     -------
@@ -76,14 +83,23 @@ def write(source: Path, target: Path) -> int:
     """
     pyarrow = needed("pyarrow", "a Parquet file")
     parquet = needed("pyarrow.parquet", "a Parquet file")
+    for file in _files(pathlib.Path(source)):
+        if os.path.exists(target) and os.path.samefile(file, target):
+            raise OptionError("is being read: it can't be written as well", str(target),
+                              "choose another name")
     columns = read(source)
-    partial = f"{os.fspath(target)}.partial"
-    try:
+    replaces = overwrite or _has_units(parquet, target)
+    with _outputs.whole_file(target, _outputs.OTHER, replaces) as partial:
         parquet.write_table(pyarrow.table(columns), partial)
-        os.replace(partial, target)
-    except OSError as failure:
-        raise FileError(str(failure), str(target)) from failure
     return len(columns["unit"])
+
+
+def _has_units(parquet: Any, path: Path) -> bool:
+    try:
+        names = parquet.read_schema(path).names
+    except Exception:  # pyarrow has several of its own: it is something else, or not there
+        return False
+    return "unit" in names and "trace_hash" in names
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -92,9 +108,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         epilog="example: python -m tidemark.parquet out -o sweep.parquet")
     parser.add_argument("source", help="the folder of `tidemark sweep`, or a file of its --lines")
     parser.add_argument("-o", "--output", required=True, help="the Parquet file")
+    parser.add_argument("--force", action="store_true",
+                        help="write over a file that holds no units of a sweep")
     given = parser.parse_args(arguments)
     try:
-        units = write(given.source, given.output)
+        units = write(given.source, given.output, given.force)
     except (Error, ImportError) as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 3

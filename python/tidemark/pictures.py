@@ -6,6 +6,7 @@ import os
 import pathlib
 from typing import Any, Optional, Sequence, Tuple, Union
 
+from tidemark import _outputs
 from tidemark.answers import Source, _loading, _path_of, _option_arguments
 from tidemark.errors import CancelledError, Error, InputError, OptionError, UnsupportedError
 from tidemark.programs import program
@@ -34,9 +35,11 @@ class Picture:
         """Width and height in pixels."""
         return (int.from_bytes(self.png[16:20], "big"), int.from_bytes(self.png[20:24], "big"))
 
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the file."""
-        pathlib.Path(path).write_bytes(self.png)
+    def save(self, path: Union[str, "os.PathLike[str]"], overwrite: bool = False) -> None:
+        """Writes the file, whole or not at all. What is there is replaced if it is a picture of
+        ours; anything else only with `overwrite`."""
+        with _outputs.whole_file(path, _outputs.PICTURE, overwrite) as partial:
+            pathlib.Path(partial).write_bytes(self.png)
 
     def __bytes__(self) -> bytes:
         return self.png

@@ -11,6 +11,7 @@ from typing import Iterator, List, Optional, Set, Type, Union
 
 from tidemark import _library
 from tidemark._spec import name, whole
+from tidemark._waits import limited
 from tidemark.context import Context, Stream, stream_number
 from tidemark.errors import OptionError
 
@@ -45,18 +46,33 @@ class TierCounters:
 class _Handle(_library.Handle):
     end = "tm_store_close"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, value: Optional[int] = None) -> None:
+        super().__init__(value)
         self._process = os.getpid()
+        self._timeout: Optional[float] = None
+        self._failures: Optional[List[BaseException]] = None
 
     @property
     def is_here(self) -> bool:
         """A child made by fork has none of the store's threads: it leaves it alone."""
         return os is not None and os.getpid() == self._process
 
+    def end_within(self, timeout: Optional[float]) -> List[BaseException]:
+        """Its end, by whoever drops it last, takes so long at most; why it has not ended."""
+        self._timeout, self._failures = timeout, []
+        return self._failures
+
     def __del__(self) -> None:
-        if self.is_here:
+        if not self.is_here:
+            return
+        if self._failures is None:
             super().__del__()
+            return
+        try:
+            with limited(self._timeout):
+                super().__del__()
+        except BaseException as failure:  # it belongs to close()
+            self._failures.append(failure)
 
 
 class _AccessHandle(_library.Handle):
@@ -113,7 +129,7 @@ class StoredBuffer:
 
     @contextlib.contextmanager
     def access(self, tier: str = "host", mode: str = "read", *, stream: Stream = 0,
-               patient: bool = True) -> Iterator[Access]:
+               patient: bool = True, timeout: Optional[float] = None) -> Iterator[Access]:
         """The buffer in `tier`, where it stays meanwhile. On a GPU its bytes are there for work
         queued on `stream` from now on.
 
@@ -125,13 +141,16 @@ class StoredBuffer:
             "read" (shared), "write" (alone), "overwrite" (alone, and its content does not matter)
             or "pin" (it stays there; says nothing about who reads or writes).
         patient : bool
-            Wait for room until others let go, rather than being refused (`SpaceError`).
+            Wait for room as long as others may let go, rather than being refused (`SpaceError`).
+        timeout : float, optional
+            Seconds to wait at most (`CancelledError`).
         """
         handle = _AccessHandle()
-        _library.library().tm_buffer_acquire(
-            self._store._open(), self._number, _number(tier, TIERS, "tier"),
-            _number(mode, MODES, "mode"), stream_number(stream), PATIENT if patient else 0,
-            ctypes.byref(handle))
+        with limited(timeout):
+            _library.library().tm_buffer_acquire(
+                self._store._open(), self._number, _number(tier, TIERS, "tier"),
+                _number(mode, MODES, "mode"), stream_number(stream), PATIENT if patient else 0,
+                ctypes.byref(handle))
         access = Access(handle)
         del handle
         try:
@@ -139,10 +158,11 @@ class StoredBuffer:
         finally:
             access.release()
 
-    def prefetch(self, tier: str) -> None:
-        """Brings it there without keeping it, into room that there is."""
-        _library.library().tm_buffer_prefetch(self._store._open(), self._number,
-                                              _number(tier, TIERS, "tier"))
+    def prefetch(self, tier: str, *, timeout: Optional[float] = None) -> None:
+        """Brings it there without keeping it, into room that there is, within `timeout` seconds."""
+        with limited(timeout):
+            _library.library().tm_buffer_prefetch(self._store._open(), self._number,
+                                                  _number(tier, TIERS, "tier"))
 
     def hint(self, value: int) -> None:
         """Among the victims of a policy that looks at hints, lower ones leave first."""
@@ -162,6 +182,10 @@ class StoredBuffer:
 
 class Store:
     """Buffers in tiers. What is not accessed leaves for slower tiers when room is wanted.
+
+    What waits for room waits as long as somebody may let go: while accesses are open, memory is
+    reserved, or copies are under way. Else it fails at once (`SpaceError`), with what holds the
+    room. Ctrl-C ends every wait, and so does a `timeout` in seconds (`CancelledError`).
 
     Parameters
     ----------
@@ -198,34 +222,38 @@ class Store:
         self._handle: Optional[_Handle] = handle
 
     def create(self, size: int, tier: str = "host", *, patient: bool = True, stays: bool = False,
-               reservation: int = 0) -> StoredBuffer:
+               reservation: int = 0, timeout: Optional[float] = None) -> StoredBuffer:
         """A new buffer of `size` bytes, its content undefined. `stays`: it never leaves its
         tier."""
         number = ctypes.c_uint64()
         flags = (PATIENT if patient else 0) | (STAYS if stays else 0)
-        _library.library().tm_buffer_create(self._open(), whole(size, "size"),
-                                            _number(tier, TIERS, "tier"), flags,
-                                            whole(reservation, "reservation"), ctypes.byref(number))
+        with limited(timeout):
+            _library.library().tm_buffer_create(
+                self._open(), whole(size, "size"), _number(tier, TIERS, "tier"), flags,
+                whole(reservation, "reservation"), ctypes.byref(number))
         return StoredBuffer(self, number.value, size)
 
     @contextlib.contextmanager
-    def reserve(self, size: int, tier: str = "host", *, patient: bool = True) -> Iterator[int]:
+    def reserve(self, size: int, tier: str = "host", *, patient: bool = True,
+                timeout: Optional[float] = None) -> Iterator[int]:
         """Bytes of a tier set aside: `create(..., reservation=...)` pays with them."""
         number = ctypes.c_uint64()
-        _library.library().tm_reserve(self._open(), _number(tier, TIERS, "tier"),
-                                      whole(size, "size"),
-                                      PATIENT if patient else 0, ctypes.byref(number))
+        with limited(timeout):
+            _library.library().tm_reserve(self._open(), _number(tier, TIERS, "tier"),
+                                          whole(size, "size"), PATIENT if patient else 0,
+                                          ctypes.byref(number))
         try:
             yield number.value
         finally:
             _library.library().tm_reservation_end(self._open(), number.value)
 
-    def free_bytes(self, size: int, tier: str = "gpu") -> int:
+    def free_bytes(self, size: int, tier: str = "gpu", *,
+                   timeout: Optional[float] = None) -> int:
         """Has buffers leave `tier` until `size` bytes came free, as far as they may; how many."""
         freed = ctypes.c_uint64()
-        _library.library().tm_store_free_bytes(self._open(), _number(tier, TIERS, "tier"),
-                                      whole(size, "size"),
-                                               ctypes.byref(freed))
+        with limited(timeout):
+            _library.library().tm_store_free_bytes(self._open(), _number(tier, TIERS, "tier"),
+                                                   whole(size, "size"), ctypes.byref(freed))
         return freed.value
 
     def counters(self, tier: str = "host") -> TierCounters:
@@ -236,10 +264,19 @@ class Store:
         return TierCounters(**{field.name: getattr(all_of_them, field.name)
                                for field in dataclasses.fields(TierCounters)})
 
-    def close(self) -> None:
-        """Ends all buffers, when accesses that are open and calls of other threads have ended. A
-        second time does nothing."""
-        self._handle = None
+    def close(self, timeout: Optional[float] = None) -> None:
+        """Ends all buffers, when accesses that are open and calls of other threads have ended.
+        Waits for copies, `timeout` seconds at most (`CancelledError`: it can be closed again then).
+        A second time does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        number = handle.value
+        failures = handle.end_within(timeout)
+        del handle
+        if failures:
+            self._handle = _Handle(number)
+            raise failures[0]
 
     def _open(self) -> _Handle:
         handle = self._handle

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/caught.h"
 #include "replay/cli/program.h"
 
 namespace tidemark {
@@ -37,11 +38,12 @@ ExitCode run_and_print(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
     // A reader that goes away is an error of write(), see terminal.h.
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that gets larger than it may (ulimit -f)
     try {
         return static_cast<int>(
             tidemark::run_and_print(std::vector<std::string>(argv + (argc > 0), argv + argc)));
     } catch (const std::bad_alloc&) {
-        tidemark::print_error("this computer has too little free memory for that");
+        tidemark::print_error(tidemark::kNoMemory);
     } catch (const std::exception& error) {
         tidemark::print_error(error.what());
     }

@@ -49,6 +49,7 @@ tm_status tm_context_open(const tm_context_options* given, tm_context** context)
         auto opened = ContextState::open({.machine = text_or_empty(options.machine),
                                           .policy = text_or_empty(options.policy),
                                           .record = text_or_empty(options.record),
+                                          .overwrite = options.overwrite != 0,
                                           .memory = options.memory,
                                           .limit = options.limit,
                                           .thread_cache = options.thread_cache});

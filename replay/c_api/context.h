@@ -28,6 +28,7 @@ struct ContextPlan {
     std::string machine;
     std::string policy;
     std::string record;  // "" = none
+    bool overwrite = false;
     Bytes memory = 0;
     Bytes limit = 0;
     std::uint64_t thread_cache = 0;

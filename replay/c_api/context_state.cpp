@@ -99,6 +99,7 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
     if (!plan.record.empty()) {
         live::PublishOptions options = recording_named(plan.record);
         options.devices = {{device_name_, device_->memory().total}};
+        options.overwrite = plan.overwrite;
         TM_ASSIGN(publisher_, live::Publisher::start(options));
         observed_ = std::make_unique<ObservedDevice>(*device_, publisher_->observer());
         beneath = observed_.get();

@@ -25,11 +25,12 @@ tm_status with_deferrables(const char* call, tm_store* store,
 template <class F>
 tm_status with_deferrable(const char* call, tm_store* store, std::uint64_t number,
                           std::initializer_list<const void*> needed, F&& work) {
-    return with_deferrables(
-        call, store, needed, [&](StoreState& state, DeferrableStore& memory) -> tm_status {
-            const auto buffer = state.deferrable(number);
-            return buffer ? std::forward<F>(work)(memory, *buffer) : c_api::fail(buffer.error());
-        });
+    return with_deferrables(call, store, needed,
+                            [&](StoreState& state, DeferrableStore& memory) -> tm_status {
+                                const auto buffer = state.deferrable(number);
+                                return buffer ? std::forward<F>(work)(state, memory, *buffer)
+                                              : c_api::fail(buffer.error());
+                            });
 }
 
 tm_buffer_facts facts_of(const DeferrableInfo& info) {
@@ -94,38 +95,43 @@ tm_status tm_buffer_pin(tm_store* store, const uint64_t* buffers, size_t count, 
 
 tm_status tm_buffer_defer(tm_store* store, uint64_t buffer, uint32_t flags,
                           tm_defer_answer* answer) {
-    return with_deferrable("tm_buffer_defer", store, buffer, {},
-                           [&](DeferrableStore& memory, const Deferrable& one) -> tm_status {
-                               DeferAnswer said = memory.try_defer(one);
-                               if (said == DeferAnswer::busy && (flags & TM_PATIENT) != 0) {
-                                   (void)memory.defer(one).take();
-                                   const DeferrableState now = memory.info(one).state;
-                                   const bool left = now == DeferrableState::deferred ||
-                                                     now == DeferrableState::retrieving;
-                                   said = left ? DeferAnswer::deferred : memory.try_defer(one);
-                               }
-                               if (said == DeferAnswer::freed)
-                                   return c_api::fail({ErrorCode::not_found,
-                                                       "the buffer has been freed", "buffer", ""});
-                               if (answer != nullptr)
-                                   *answer = answer_of(said);
-                               return TM_OK;
-                           });
+    return with_deferrable(
+        "tm_buffer_defer", store, buffer, {},
+        [&](StoreState& state, DeferrableStore& memory, const Deferrable& one) -> tm_status {
+            DeferAnswer said = memory.try_defer(one);
+            if (said == DeferAnswer::busy && (flags & TM_PATIENT) != 0) {
+                (void)state.store().wait(memory.defer(one));
+                const DeferrableState now = memory.info(one).state;
+                const bool left =
+                    now == DeferrableState::deferred || now == DeferrableState::retrieving;
+                said = left ? DeferAnswer::deferred : memory.try_defer(one);
+            }
+            if (const auto why = wait_ended())
+                return c_api::fail(*why);
+            if (said == DeferAnswer::freed)
+                return c_api::fail(
+                    {ErrorCode::not_found, "the buffer has been freed", "buffer", ""});
+            if (answer != nullptr)
+                *answer = answer_of(said);
+            return TM_OK;
+        });
 }
 
 tm_status tm_buffer_retrieve(tm_store* store, uint64_t buffer, uint32_t flags) {
-    return with_deferrable("tm_buffer_retrieve", store, buffer, {},
-                           [&](DeferrableStore& memory, const Deferrable& one) -> tm_status {
-                               const bool make_room = (flags & TM_MAKE_ROOM) != 0;
-                               return status_of(memory.retrieve(one, make_room).take());
-                           });
+    return with_deferrable(
+        "tm_buffer_retrieve", store, buffer, {},
+        [&](StoreState& state, DeferrableStore& memory, const Deferrable& one) -> tm_status {
+            const bool make_room = (flags & TM_MAKE_ROOM) != 0;
+            return status_of(state.store().wait(memory.retrieve(one, make_room)));
+        });
 }
 
 tm_status tm_buffer_look(tm_store* store, uint64_t buffer, tm_buffer_facts* facts) {
-    return with_deferrable("tm_buffer_look", store, buffer, {},
-                           [&](DeferrableStore& memory, const Deferrable& one) -> tm_status {
-                               return copy_out(facts, facts_of(memory.info(one)));
-                           });
+    return with_deferrable(
+        "tm_buffer_look", store, buffer, {},
+        [&](StoreState&, DeferrableStore& memory, const Deferrable& one) -> tm_status {
+            return copy_out(facts, facts_of(memory.info(one)));
+        });
 }
 
 tm_status tm_buffer_at(tm_store* store, uint64_t address, uint64_t* buffer) {
@@ -195,8 +201,17 @@ tm_status tm_store_events(tm_store* store, uint64_t patience, tm_store_event* ev
         "tm_store_events", store, {events, count},
         [&](StoreState&, DeferrableStore& memory) -> tm_status {
             constexpr std::uint64_t kLongest = 3'600'000'000'000;
-            const std::vector<DeferrableEvent> taken =
-                memory.events().take(nanoseconds_of(std::min(patience, kLongest)), capacity);
+            constexpr std::uint64_t kAtOnce = 50'000'000;
+            std::vector<DeferrableEvent> taken;
+            for (std::uint64_t left = std::min(patience, kLongest);;) {
+                const std::uint64_t part = std::min(left, kAtOnce);
+                taken = memory.events().take(nanoseconds_of(part), capacity);
+                left -= part;
+                if (!taken.empty() || left == 0 || !memory.events().subscribed())
+                    break;
+                if (const auto why = wait_ended())
+                    return c_api::fail(*why);
+            }
             for (std::size_t i = 0; i < taken.size(); ++i) {
                 const bool of_one = taken[i].kind != DeferrableEvent::Kind::pressure;
                 events[i] = {of_one ? number_of_deferrable(taken[i].id) : 0, taken[i].size,

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/caught.h"
+
 namespace tidemark::c_api {
 namespace {
-
-constexpr const char* kNoMemory = "this computer has too little free memory for that";
 
 struct Failure {
     tm_status status = TM_OK;
@@ -113,7 +113,7 @@ size_t tm_struct_size(const char* name) {
         TIDEMARK_SIZE(tm_event),           TIDEMARK_SIZE(tm_recorded_frame),
         TIDEMARK_SIZE(tm_recorder_counts), TIDEMARK_SIZE(tm_run_options),
         TIDEMARK_SIZE(tm_buffer_facts),    TIDEMARK_SIZE(tm_deferrable_statistics),
-        TIDEMARK_SIZE(tm_store_event),
+        TIDEMARK_SIZE(tm_store_event),     TIDEMARK_SIZE(tm_wait_options),
     };
 #undef TIDEMARK_SIZE
     for (const auto& [known, size] : kSizes) {
@@ -128,7 +128,7 @@ tm_status tm_last_error(tm_error* error) {
     if (error != nullptr && has_size(*error)) {
         const Failure& failure = last;
         const tm_error ours{sizeof(tm_error), failure.status,
-                            failure.no_memory ? kNoMemory : failure.what.c_str(),
+                            failure.no_memory ? tidemark::kNoMemory : failure.what.c_str(),
                             failure.where.c_str(), failure.hint.c_str()};
         copy_out(error, ours);
     }

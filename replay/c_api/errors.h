@@ -12,6 +12,7 @@
 
 #include "core/base/result.h"
 #include "replay/c_api/tidemark.h"
+#include "replay/c_api/waits.h"
 
 namespace tidemark::c_api {
 
@@ -46,6 +47,7 @@ tm_status fail_of_null(const char* call);
 template <class Handle, class F>
 tm_status with(const char* call, Handle* handle, std::initializer_list<const void*> needed,
                F&& work) noexcept {
+    begin_call();
     return guarded([&]() -> tm_status {
         if (handle == nullptr || std::ranges::find(needed, nullptr) != needed.end())
             return fail_of_null(call);

@@ -105,6 +105,8 @@ tm_status tm_policy_register(const tm_policy* policy) {
 
 tm_status tm_policy_malloc(tm_policy_device* device, uint64_t bytes, uint64_t* address) {
     return guarded([&]() -> tm_status {
+        if (device == nullptr || address == nullptr)
+            return fail_of_null("tm_policy_malloc");
         const auto taken = device->policy->take_segment(bytes);
         if (taken) {
             *address = to_integer(*taken);
@@ -119,11 +121,17 @@ tm_status tm_policy_malloc(tm_policy_device* device, uint64_t bytes, uint64_t* a
 }
 
 tm_status tm_policy_free(tm_policy_device* device, uint64_t address) {
-    return guarded([&] { return device->policy->give_back(Address{address}); });
+    return guarded([&]() -> tm_status {
+        if (device == nullptr)
+            return fail_of_null("tm_policy_free");
+        return device->policy->give_back(Address{address});
+    });
 }
 
 tm_status tm_policy_order(tm_policy_device* device, uint32_t before, uint32_t after) {
     return guarded([&]() -> tm_status {
+        if (device == nullptr)
+            return fail_of_null("tm_policy_order");
         const auto ordered = device->policy->order(StreamId{before}, StreamId{after});
         return ordered ? TM_OK : tidemark::c_api::fail(to_error(ordered.error()));
     });

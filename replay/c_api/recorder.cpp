@@ -37,6 +37,7 @@ live::PublishOptions publish_options(const tm_recorder_options& given) {
     live::PublishOptions options;
     options.name = given.name == nullptr ? "" : given.name;
     options.recording = given.path == nullptr ? "" : given.path;
+    options.overwrite = given.overwrite != 0;
     options.history_limit = given.history_limit;
     if (given.rings != 0)
         options.rings = given.rings;

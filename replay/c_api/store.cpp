@@ -67,8 +67,19 @@ tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
 }
 
 tm_status tm_store_close(tm_store* store) {
-    delete store;
-    return TM_OK;
+    begin_call();
+    return guarded([&]() -> tm_status {
+        if (store == nullptr)
+            return TM_OK;
+        // Accesses keep it: it ends with the last of them.
+        if (store->state.use_count() == 1) {
+            const auto closed = store->state->store().close(false);
+            if (!closed)
+                return c_api::fail(closed.error());
+        }
+        delete store;
+        return TM_OK;
+    });
 }
 
 tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32_t flags,
@@ -98,7 +109,7 @@ tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32
             spec.reservation = *paid_by;
             spec.may_spill = (flags & TM_STAYS) == 0;
             spec.patient = (flags & TM_PATIENT) != 0;
-            const auto made = state.store().create(spec).take();
+            const auto made = state.store().wait(state.store().create(spec));
             if (!made)
                 return c_api::fail(made.error());
             *buffer = number_of(*made);
@@ -128,7 +139,7 @@ tm_status tm_buffer_acquire(tm_store* store, uint64_t buffer, tm_tier tier, tm_m
             const auto one = state.buffer(buffer);
             if (!one)
                 return c_api::fail(one.error());
-            auto granted = state.store().acquire(*one, spec).take();
+            auto granted = state.store().wait(state.store().acquire(*one, spec));
             if (!granted)
                 return c_api::fail(granted.error());
             *access = new tm_access{store->state, std::move(*granted), {}};
@@ -158,13 +169,14 @@ void tm_access_release(tm_access* access) {
 }
 
 tm_status tm_buffer_prefetch(tm_store* store, uint64_t buffer, tm_tier tier) {
-    return with_space("tm_buffer_prefetch", store, tier, {},
-                      [&](StoreState& state, MemorySpace& space) -> tm_status {
-                          const auto one = state.buffer(buffer);
-                          if (!one)
-                              return c_api::fail(one.error());
-                          return status_of(state.store().prefetch(*one, space.id()).take());
-                      });
+    return with_space(
+        "tm_buffer_prefetch", store, tier, {},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            const auto one = state.buffer(buffer);
+            if (!one)
+                return c_api::fail(one.error());
+            return status_of(state.store().wait(state.store().prefetch(*one, space.id())));
+        });
 }
 
 tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint) {
@@ -196,7 +208,7 @@ tm_status tm_reserve(tm_store* store, tm_tier tier, uint64_t bytes, uint32_t fla
                           spec.spaces = {space.id()};
                           spec.size = bytes;
                           spec.patient = (flags & TM_PATIENT) != 0;
-                          auto made = state.store().reserve(spec).take();
+                          auto made = state.store().wait(state.store().reserve(spec));
                           if (!made)
                               return c_api::fail(made.error());
                           *reservation = state.keep(std::move(*made));
@@ -210,14 +222,17 @@ tm_status tm_reservation_end(tm_store* store, uint64_t reservation) {
 }
 
 tm_status tm_store_free_bytes(tm_store* store, tm_tier tier, uint64_t bytes, uint64_t* freed) {
-    return with_space("tm_store_free_bytes", store, tier, {},
-                      [&](StoreState& state, MemorySpace& space) -> tm_status {
-                          const FreeReport report =
-                              state.store().free_bytes(space.id(), bytes).take();
-                          if (freed != nullptr)
-                              *freed = report.freed;
-                          return TM_OK;
-                      });
+    return with_space(
+        "tm_store_free_bytes", store, tier, {},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            const FreeReport report =
+                state.store().wait(state.store().free_bytes(space.id(), bytes));
+            if (freed != nullptr)
+                *freed = report.freed;
+            if (report.end != FreeEnd::withdrawn)
+                return TM_OK;
+            return c_api::fail({ErrorCode::cancelled, "the wait is over", "", report.text()});
+        });
 }
 
 tm_status tm_store_counters(tm_store* store, tm_tier tier, tm_tier_counters* counters) {

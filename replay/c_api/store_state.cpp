@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "replay/c_api/waits.h"
+
 namespace tidemark::c_api {
 namespace {
 
@@ -72,7 +74,7 @@ StoreState::~StoreState() {
     kept_.clear();
     deferrables_.reset();
     if (store_)
-        store_->close();
+        (void)store_->close();
 }
 
 Result<MemorySpace*> StoreState::memory_of(tm_tier tier) {
@@ -260,6 +262,7 @@ Result<void> StoreState::prepare(const StorePlan& plan) {
     if (!plan.victims.empty()) {
         TM_ASSIGN(options.spill.victims, parse_victim_policy(plan.victims));
     }
+    options.wait_ends = wait_ended;
     if (plan.gpu != nullptr)
         options.on_moves = DeferrableStore::listen(moves_);
     transfers_ = std::make_unique<DeviceTransfers>(config);
@@ -276,6 +279,7 @@ Result<void> StoreState::prepare(const StorePlan& plan) {
 
 void StoreState::add_deferrables(const StorePlan& plan) {
     DeferrableOptions options;
+    options.wait_ends = wait_ended;
     if (plan.controller_patience != 0)
         options.controller_patience = plan.controller_patience;
     deferrables_ = std::make_unique<DeferrableStore>(

@@ -109,6 +109,7 @@ typedef struct tm_context_options {
                               where it is recorded; TM_CACHE_NONE */
     const char* record;    /* a live recording of that name is published (see docs/format-live.md),
                               or into that file: what has a '/' or ends in .tml; null: none */
+    int overwrite;         /* what is there under that file's name; else it is an error */
 } tm_context_options;
 
 #define TM_CACHE_NONE UINT64_MAX
@@ -246,7 +247,8 @@ TM_API tm_status tm_ipc_close(tm_context* context, uint64_t address);
 typedef struct tm_policy_device tm_policy_device;
 
 /* Memory from the device, and back to it; what is granted lies in such a piece. Errors:
- * out_of_memory, driver; bad_address for what is no piece or has a grant in it. */
+ * out_of_memory, driver; bad_address for what is no piece or has a grant in it; bad_option (null,
+ * of tm_policy_order too). */
 TM_API tm_status tm_policy_malloc(tm_policy_device* device, uint64_t bytes, uint64_t* address);
 TM_API tm_status tm_policy_free(tm_policy_device* device, uint64_t address);
 
@@ -343,6 +345,20 @@ typedef struct tm_frame {
 TM_API tm_status tm_trace_stack(tm_trace* trace, uint32_t number, tm_frame* frames, size_t capacity,
                                 size_t* count);
 
+/* ---- Files ------------------------------------------------------------------------------------
+ */
+
+typedef enum tm_file_kind {
+    TM_FILE_OTHER = 0,
+    TM_FILE_RECORDING = 1,
+    TM_FILE_PICTURE = 2 /* a PNG */
+} tm_file_kind;
+
+/* Whether a file may be written, as commands decide it: one that is there is replaced by one of the
+ * same kind, but a recording by nothing, unless `overwrite` says so. For programs that write files
+ * themselves. Errors: bad_option; io: it can't be written at all. */
+TM_API tm_status tm_check_output(const char* path, tm_file_kind kind, int overwrite);
+
 /* ---- Recorder ---------------------------------------------------------------------------------
  */
 
@@ -362,9 +378,10 @@ typedef struct tm_recorder_options {
     uint32_t rings;         /* threads that can record at the same time; 0: 64 */
     const char* const* device_names;   /* so many; null: unknown */
     const uint64_t* device_capacities; /* so many; null: unknown */
+    int overwrite;                     /* what is there under that path; else it is an error */
 } tm_recorder_options;
 
-/* Errors: unsupported (the process has a recorder), bad_option, io. */
+/* Errors: unsupported (the process has a recorder), bad_option (also where `path` is there), io. */
 TM_API tm_status tm_recorder_open(const tm_recorder_options* options, tm_recorder** recorder);
 
 /* Records what is left and ends the recording. No other function of this recorder may run

@@ -35,10 +35,26 @@ typedef struct tm_store_options {
 TM_API tm_status tm_store_open(const tm_store_options* options, tm_store** store);
 
 /* Accesses that are not released yet stay valid, and the store ends with the last of them. Null is
- * closed without effect. */
+ * closed without effect. Waits for copies and for queued work on the buffers. Errors: cancelled
+ * (tm_set_waits): all that can be done with it then is to close it again. */
 TM_API tm_status tm_store_close(tm_store* store);
 
-#define TM_PATIENT 1u       /* waits for room until others let go, rather than being refused */
+/* How the functions of stores wait that are called by this thread from now on; null: as in the
+ * beginning, for as long as it takes. A call whose wait ends early withdraws what it wanted and
+ * fails with `cancelled`, and the error says what holds the room. */
+typedef struct tm_wait_options {
+    size_t struct_size;
+    uint64_t timeout;               /* nanoseconds that one call waits at most; 0: no limit */
+    int (*interrupted)(void* user); /* called by the thread that waits, some 20 times a second: not
+                                       0: the wait ends (a signal has come, say); null: never */
+    void* user;
+} tm_wait_options;
+
+TM_API tm_status tm_set_waits(const tm_wait_options* options);
+
+/* Waits for room, rather than being refused, as long as somebody may let go of some: accesses are
+ * open, memory is reserved, or copies are under way. */
+#define TM_PATIENT 1u
 #define TM_STAYS 2u         /* the buffer never leaves its tier */
 #define TM_KEEPS_ADDRESS 4u /* of a GPU: see "Deferrable buffers" */
 

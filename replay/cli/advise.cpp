@@ -16,7 +16,7 @@ constexpr unsigned kTopOfAdvice = 5;
 class Advise final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list(
+        arguments.inputs(
             {"TRACE", "", "a trace of any format, - or generate:NAME:options; or two, to compare",
              true},
             paths_);
@@ -24,8 +24,8 @@ class Advise final : public Command {
                         "settings to compare with (default: the recorded ones)"},
                        options_.policy);
         memory_.declare(arguments);
-        arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
-                       options_.profile);
+        arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+                        options_.profile);
         arguments.count({"--budget", "N", "replay at most N settings (default: by length)"},
                         budget_);
         arguments.count({"--top", "N", "entries of each list (default: 5; 10 for two traces)"},

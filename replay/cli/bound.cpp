@@ -14,7 +14,6 @@
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
 #include "replay/report/bound/bound_report.h"
-#include "traces/io/byte_source.h"
 
 namespace tidemark::commands {
 namespace {
@@ -27,33 +26,10 @@ struct Part {
     std::optional<Bytes> recorded;
 };
 
-// The whole file as text if it is one of intervals, none if it is not.
-Result<std::optional<std::string>> read_intervals(const std::string& path) {
-    constexpr std::size_t kBegin = 4096;
-    if (path == "-" || path.starts_with("generate:"))
-        return std::nullopt;
-    TM_ASSIGN(const std::unique_ptr<ByteSource> source, open_bytes(path));
-    std::string text;
-    const auto take = [&] {
-        const auto window = source->window();
-        text.append(reinterpret_cast<const char*>(window.data()), window.size());
-        source->consume(window.size());
-        return window.size();
-    };
-    TM_TRY(source->need(kBegin));
-    take();
-    if (!is_packing_csv(text))
-        return std::nullopt;
-    do
-        TM_TRY(source->need(kBegin));
-    while (take() > 0);
-    return text;
-}
-
 class BoundCommand final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text(
+        arguments.input(
             {"TRACE", "", "a trace of any format, or a CSV file id,lower,upper,size", true}, path_);
         arguments.bytes({"--capacity", "SIZE", "does it fit in this? exit code 1 if not found so"},
                         capacity_);
@@ -68,7 +44,7 @@ class BoundCommand final : public Command {
         arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
                         threads_);
         arguments.file({"-o,--output", "OUT", "write the packing: id,lower,upper,size,offset"},
-                       output_);
+                       FileKind::unknown, output_);
         arguments.report(json_);
         input_.declare(arguments);
     }
@@ -76,10 +52,10 @@ class BoundCommand final : public Command {
     Result<ExitCode> run(Context& context) override {
         if (!std::has_single_bit(alignment_))
             return fail(ErrorCode::bad_option, "is no power of two", "--alignment");
-        TM_TRY(allow_report(output_, json_));
+        TM_TRY(allow_report(output_.path, json_));
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::vector<Part> parts, read(context));
-        if (!output_.empty() && parts.size() != 1)
+        if (output_.wanted() && parts.size() != 1)
             return fail(ErrorCode::bad_option,
                         fmt::format("a plan is of one device, this has {}", parts.size()), "-o");
         BoundReport report;
@@ -87,11 +63,11 @@ class BoundCommand final : public Command {
         report.capacity = capacity_;
         report.seed = seed_;
         TM_TRY(pack(context, parts, report));
-        if (!output_.empty())
+        if (output_.wanted())
             TM_TRY(write_whole(output_,
                                packing_csv(parts.front().named.ids, parts.front().named.intervals,
                                            report.rows.front().bound.packing.offsets)));
-        if (output_ != "-")
+        if (output_.path != "-")
             context.print(json_ ? bound_json(report, context.provenance()) : bound_text(report));
         if (capacity_ > 0 && report.fits() == true)
             return ExitCode::yes;
@@ -101,11 +77,20 @@ class BoundCommand final : public Command {
     }
 
   private:
+    Result<bool> are_intervals(const Context& context) {
+        constexpr std::size_t kBegin = 4096;
+        if (path_.starts_with("generate:"))
+            return false;
+        TM_ASSIGN(const std::string begin, input_.look(context, path_, kBegin));
+        return is_packing_csv(begin);
+    }
+
     Result<std::vector<Part>> read(Context& context) {
         std::vector<Part> parts;
-        TM_ASSIGN(const std::optional<std::string> csv, read_intervals(path_));
-        if (csv) {
-            TM_ASSIGN(NamedIntervals named, read_packing_csv(*csv, path_));
+        TM_ASSIGN(const bool is_csv, are_intervals(context));
+        if (is_csv) {
+            TM_ASSIGN(const std::string csv, input_.read_all(path_));
+            TM_ASSIGN(NamedIntervals named, read_packing_csv(csv, path_));
             parts.push_back({.device = 0, .named = std::move(named), .recorded = {}});
             return parts;
         }
@@ -161,7 +146,7 @@ class BoundCommand final : public Command {
     std::optional<unsigned> iterations_;
     unsigned seed_ = 1;
     unsigned threads_ = 0;
-    std::string output_;
+    OutputTarget output_;
     bool json_ = false;
     TraceInput input_;
 };

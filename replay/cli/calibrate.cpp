@@ -41,35 +41,36 @@ class Calibrate final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.file({"-o,--output", "FILE", "the profile to write; - for standard output", true},
-                       target_);
-        arguments.text({"--device", "NAME", "which one: cuda:0 (default), or sim:h200"}, device_);
+                       FileKind::profile, target_);
+        arguments.input({"--device", "NAME", "which one: cuda:0 (default), or sim:h200"}, device_);
         arguments.flag({"--quick", "", "a fifth of the time, without the largest sizes"}, quick_);
         arguments.report(json_, "print one JSON object with all measurements");
     }
 
     Result<ExitCode> run(Context& context) override {
-        TM_TRY(allow_report(target_, json_));
+        TM_TRY(allow_report(target_.path, json_));
         TM_ASSIGN(const auto measured, open(device_));
         Progress progress(context.front(), "calibrating " + device_);
         CalibrateOptions options;
-        options.name = target_ == "-" ? "calibrated" : std::filesystem::path(target_).stem();
+        options.name =
+            target_.path == "-" ? "calibrated" : std::filesystem::path(target_.path).stem();
         options.quick = quick_;
         options.progress = [&progress](double share) { progress.show_share(share); };
         TM_ASSIGN(const Calibration calibration, calibrate(*measured->device, options));
         progress.clear();
         const std::string text = profile_text(calibration.profile, calibration.notes);
-        if (target_ == "-") {
+        if (target_.path == "-") {
             context.print(text);
             return ExitCode::yes;
         }
         TM_TRY(write_whole(target_, text));
-        context.print(json_ ? calibration_json(calibration, target_, context.provenance())
-                            : calibration_text(calibration, target_));
+        context.print(json_ ? calibration_json(calibration, target_.path, context.provenance())
+                            : calibration_text(calibration, target_.path));
         return ExitCode::yes;
     }
 
   private:
-    std::string target_;
+    OutputTarget target_;
     std::string device_ = "cuda:0";
     bool quick_ = false;
     bool json_ = false;

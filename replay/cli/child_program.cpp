@@ -56,7 +56,8 @@ class SignalsPassedOn {
     std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// Starts it with signals as a shell would: we ignore the end of pipes, it doesn't.
+// Starts it with signals as a shell would: we ignore the end of pipes and limits of files, it
+// doesn't.
 int spawn(std::span<const std::string> program, pid_t& child) {
     std::vector<std::string> copies(program.begin(), program.end());
     std::vector<char*> pointers;
@@ -66,6 +67,7 @@ int spawn(std::span<const std::string> program, pid_t& child) {
     sigset_t usual;
     ::sigemptyset(&usual);
     ::sigaddset(&usual, SIGPIPE);
+    ::sigaddset(&usual, SIGXFSZ);
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setsigdefault(&attributes, &usual);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/printable.h"
 #include "core/base/result.h"
 #include "replay/cli_support/arguments.h"
 #include "replay/cli_support/exit_codes.h"
@@ -44,9 +45,10 @@ class Context {
     const Provenance& provenance() const { return provenance_; }
 
     // Adds to what is printed on standard output when the command has ended well, laid out for the
-    // screen if that is one.
+    // screen if that is one. Whatever a name in it holds, no terminal is driven by it.
     void print(std::string_view text) {
-        output_ += terminal().output ? fit_screen(text, terminal().width) : std::string(text);
+        const std::string shown = printable_report(text);
+        output_ += terminal().output ? fit_screen(shown, terminal().width) : shown;
     }
 
     // The same for what is no report but a file: never laid out anew.

@@ -54,8 +54,8 @@ std::vector<std::string> agreed_policy(const Traces& traces) {
 class Compare final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list({"TRACE", "", "traces of any format, - or generate:NAME:options", true},
-                       paths_);
+        arguments.inputs({"TRACE", "", "traces of any format, - or generate:NAME:options", true},
+                         paths_);
         arguments.policies({"-p,--policy", "P[:k=v,...]",
                             "a policy; the first is the baseline (default: see below)"},
                            policies_);
@@ -71,7 +71,8 @@ class Compare final : public Command {
                          "replay each on N variants of the trace, sizes changed by up to 0.4 % and "
                          "streams interleaved anew: is the ranking luck?"},
                         jitter_);
-        arguments.file({"--plot", "FILE", "draw the peaks as bars, as .svg or .png"}, plot_);
+        arguments.file({"--plot", "FILE", "draw the peaks as bars, as .svg or .png"}, plot_kind,
+                       plot_);
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);
@@ -91,7 +92,7 @@ class Compare final : public Command {
             return fail(ErrorCode::bad_option, "is for comparisons over tiers", "--no-bound",
                         "leave it out, or give --gpu-memory");
         TM_TRY(check_arguments());
-        TM_TRY(check_plot(plot_));
+        TM_TRY(check_plot(plot_.path));
         const std::vector<std::string> names = trace_names(paths_);
         Traces traces;
         std::vector<NamedTrace> named;
@@ -244,7 +245,7 @@ class Compare final : public Command {
     unsigned threads_ = 0;
     unsigned spread_ = 0;
     unsigned jitter_ = 0;
-    std::string plot_;
+    OutputTarget plot_;
     bool markdown_ = false;
     bool json_ = false;
     TraceInput input_;

@@ -36,8 +36,8 @@ Result<CutPoint> parse_point(std::string_view text, const char* option) {
 class Cut final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"TRACE", "", "a trace of any format, or - for standard input", true},
-                       path_);
+        arguments.input({"TRACE", "", "a trace of any format, or - for standard input", true},
+                        path_);
         arguments.text({"--from", "PLACE", "a time (1.5s) or an event (#1000); default: the begin"},
                        from_);
         arguments.text({"--to", "PLACE", "likewise; what is there is left out; default: the end"},
@@ -56,13 +56,13 @@ class Cut final : public Command {
         memory_.declare(arguments);
         arguments.file(
             {"-o,--output", "OUT", "the file to write: .tmk, .jsonl or .csv (as RMM's)", true},
-            output_);
+            trace_kind, output_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
     }
 
     Result<ExitCode> run(Context& context) override {
-        TM_TRY(allow_report(output_, json_));
+        TM_TRY(allow_report(output_.path, json_));
         TM_ASSIGN(path_, expand_trace(path_));
         const int ways = (from_.empty() && to_.empty() && until_.empty() ? 0 : 1) +
                          (step_.empty() ? 0 : 1) + (range_.empty() ? 0 : 1) +
@@ -77,7 +77,7 @@ class Cut final : public Command {
         }
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // an error before a long file is read
-        TM_ASSIGN(const TraceTarget target, find_target(output_));
+        TM_ASSIGN(const TraceTarget target, find_target(output_.path));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(CutEvents events, find(*trace));
         if (until) {
@@ -91,7 +91,7 @@ class Cut final : public Command {
                       return cut_trace(*trace, events, sink);
                   }));
         WrittenFile file{.source = path_,
-                         .target = output_,
+                         .target = output_.path,
                          .format = target.format(),
                          .info = std::move(output.info),
                          .events = output.summary.written,
@@ -154,7 +154,7 @@ class Cut final : public Command {
     std::string until_;
     std::string policy_;
     MemoryOptions memory_;
-    std::string output_;
+    OutputTarget output_;
     bool json_ = false;
     TraceInput input_;
 };

@@ -14,9 +14,10 @@ namespace {
 class Export final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"IN", "", "a trace of any format, or - for standard input", true}, path_);
-        arguments.file({"-o,--output", "OUT", "the file to write, or - for standard output", true},
-                       output_);
+        arguments.input({"IN", "", "a trace of any format, or - for standard input", true}, path_);
+        arguments.file(
+            {"-o,--output", "OUT", "the file to write, or - for standard output", true},
+            [this](const std::string&) { return kind(); }, output_);
         arguments.text(
             {"-f,--format", "FORMAT",
              "jsonl, rmm-csv or chrome (.json, for Perfetto); else told by OUT's ending"},
@@ -31,22 +32,21 @@ class Export final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        TM_TRY(allow_report(output_, json_));
+        TM_TRY(allow_report(output_.path, json_));
         TM_ASSIGN(path_, expand_trace(path_));
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));
-        if (format_ == kChrome || (format_.empty() && output_.ends_with(".json")))
+        if (is_chrome())
             return write_chrome(context);
         if (!policies_.empty())
             return fail(ErrorCode::bad_option, "only chrome traces show what policies do",
                         "--policy", "-o run.json, or -f chrome");
         const WriterInfo* writer = &all_writers().front();
-        if (!format_.empty() || output_ != "-") {
-            TM_ASSIGN(writer,
-                      find_writer(format_.empty() ? output_ : format_).map_error([](Error error) {
-                          error.hint += ", chrome (.json)";
-                          return error;
-                      }));
+        if (!format_.empty() || output_.path != "-") {
+            TM_ASSIGN(writer, find_writer(written_format()).map_error([](Error error) {
+                error.hint += ", chrome (.json)";
+                return error;
+            }));
         }
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
         TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
@@ -59,7 +59,19 @@ class Export final : public Command {
   private:
     static constexpr std::string_view kChrome = "chrome";
 
-    Result<ExitCode> write_chrome(Context& context) const {
+    const std::string& written_format() const { return format_.empty() ? output_.path : format_; }
+
+    bool is_chrome() const {
+        return format_ == kChrome || (format_.empty() && output_.path.ends_with(".json"));
+    }
+
+    FileKind kind() const {
+        return is_chrome()                           ? FileKind::chrome_export
+               : written_format().ends_with("jsonl") ? FileKind::jsonl_export
+                                                     : FileKind::unknown;
+    }
+
+    Result<ExitCode> write_chrome(Context& context) {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         std::vector<Scenario> scenarios;
         for (const std::string& policy : policies_)
@@ -69,29 +81,31 @@ class Export final : public Command {
         TM_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::create(output_));
         Progress progress(context.front(), "exporting " + trace_name(path_));
         const std::uint64_t all = scenarios.size() * trace->info().event_count;
-        TM_ASSIGN(const std::uint64_t entries,
+        TM_ASSIGN(const ChromeSummary chrome,
                   write_chrome_trace(*trace, scenarios, context.provenance(), *output,
                                      progress.listener(all)));
         progress.clear();
         TM_TRY(output->commit());
-        report(context, std::string(kChrome), trace->info(), {.written = entries});
+        report(context, std::string(kChrome), trace->info(), {.written = chrome.entries},
+               chrome.backwards);
         return ExitCode::yes;
     }
 
     void report(Context& context, const std::string& format, const TraceInfo& info,
-                const WriteSummary& summary) const {
+                const WriteSummary& summary, std::uint64_t backwards = 0) const {
         WrittenFile file{.source = path_,
-                         .target = output_,
+                         .target = output_.path,
                          .format = format,
                          .info = info,
                          .events = summary.written,
                          .left_out_truth = summary.left_out_truth,
-                         .left_out_events = summary.left_out_events};
+                         .left_out_events = summary.left_out_events,
+                         .backwards = backwards};
         report_written(context, {&file, 1}, json_);
     }
 
     std::string path_;
-    std::string output_;
+    OutputTarget output_;
     std::string format_;
     std::vector<std::string> policies_;
     bool json_ = false;

@@ -12,14 +12,14 @@ namespace {
 class Fit final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"TRACE", "", "any format, - or generate:NAME:options", true}, path_);
+        arguments.input({"TRACE", "", "any format, - or generate:NAME:options", true}, path_);
         memory_.declare(arguments);
         arguments.policies(
             {"-p,--policy", "P[:k=v,...]",
              "a candidate beside the recorded settings (default: usual PyTorch ones)"},
             question_.policies);
-        arguments.text({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
-                       question_.profile);
+        arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+                        question_.profile);
         arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
                         question_.threads);
         arguments.count({"--spread", "N",

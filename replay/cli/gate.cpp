@@ -19,23 +19,24 @@ constexpr DescriptionKind kBaselineFile{"baseline", "baselines", "no baseline"};
 class Gate final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
-                       path_);
+        arguments.input({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
+                        path_);
         arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
                          policy_);
-        arguments.text({"--baseline", "FILE", "an earlier run, for values such as +2%"},
-                       baseline_path_);
-        arguments.text({"--before", "TRACE",
-                        "the baseline's trace: where a budget is broken, what grew since is said, "
-                        "as `advise BEFORE AFTER` does"},
-                       before_path_);
+        arguments.input({"--baseline", "FILE", "an earlier run, for values such as +2%"},
+                        baseline_path_);
+        arguments.input({"--before", "TRACE",
+                         "the baseline's trace: where a budget is broken, what grew since is said, "
+                         "as `advise BEFORE AFTER` does"},
+                        before_path_);
         arguments.list({"--fail-if", "CONDITION",
                         "a budget: exit code 1 if this holds, as 'peak_reserved > +2%', "
                         "'retries > 0', 'driver > 500ms'; may be given several times"},
                        fail_if_);
         arguments.file({"--write-baseline", "FILE", "write this run as a baseline for later ones"},
-                       write_baseline_);
-        arguments.file({"--junit", "FILE", "write JUnit XML, a test case for each budget"}, junit_);
+                       FileKind::baseline, write_baseline_);
+        arguments.file({"--junit", "FILE", "write JUnit XML, a test case for each budget"},
+                       FileKind::junit, junit_);
         arguments.flag({"--markdown", "", "print a Markdown table of all budgets"}, markdown_);
         machine_.declare(arguments);
         arguments.report(json_);
@@ -63,10 +64,10 @@ class Gate final : public Command {
         run.summary.elapsed_total = 0;
         TM_ASSIGN(const GateReport report, tidemark::gate(run, conditions, before));
         TM_ASSIGN(const std::optional<GateGrowth> growth, find_growth(context, *trace, report));
-        if (!write_baseline_.empty())
+        if (write_baseline_.wanted())
             TM_TRY(
                 write_whole(write_baseline_, run_json(run, trace->info(), context.provenance())));
-        if (!junit_.empty())
+        if (junit_.wanted())
             TM_TRY(write_whole(junit_, gate_junit(name, run, report)));
         if (markdown_)  // the table goes to a file, this stays in the log
             for (const std::string& line : broken_lines(report))
@@ -81,7 +82,7 @@ class Gate final : public Command {
   private:
     // What grew since `before_path_`, where that is given and a budget is broken.
     Result<std::optional<GateGrowth>> find_growth(Context& context, const Trace& after,
-                                                  const GateReport& report) const {
+                                                  const GateReport& report) {
         constexpr std::size_t kTopOfGateGrowth = 10;
         if (before_path_.empty() || report.broken() == 0)
             return std::optional<GateGrowth>();
@@ -101,7 +102,7 @@ class Gate final : public Command {
     }
 
     Result<std::vector<BudgetCondition>> read_conditions(Context& context) const {
-        if (fail_if_.empty() && write_baseline_.empty())
+        if (fail_if_.empty() && !write_baseline_.wanted())
             return fail(ErrorCode::bad_option, "there is no budget", "--fail-if",
                         "give one such as --fail-if 'peak_reserved > +2%', or --write-baseline");
         const std::vector<Measurement> figures = gate_figures();
@@ -137,8 +138,8 @@ class Gate final : public Command {
     std::string baseline_path_;
     std::string before_path_;
     std::vector<std::string> fail_if_;
-    std::string write_baseline_;
-    std::string junit_;
+    OutputTarget write_baseline_;
+    OutputTarget junit_;
     bool markdown_ = false;
     MachineOptions machine_;
     bool json_ = false;

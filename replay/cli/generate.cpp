@@ -16,7 +16,7 @@ class Generate final : public Command {
         arguments.text({"SPEC", "", "NAME:key=value,...; without it, the generators are listed"},
                        spec_);
         arguments.file({"-o,--output", "OUT", "the .tmk file to write, or - for standard output"},
-                       output_);
+                       FileKind::recording, output_);
         arguments.report(json_, "print one JSON object about what was written");
     }
 
@@ -26,17 +26,17 @@ class Generate final : public Command {
                                 : generators_text(all_generators()));
             return ExitCode::yes;
         }
-        if (output_.empty())
+        if (!output_.wanted())
             return fail(ErrorCode::bad_option, "is required with a generator's name", "--output",
                         fmt::format("tidemark generate {} -o OUT.tmk", spec_));
-        TM_TRY(allow_report(output_, json_));
+        TM_TRY(allow_report(output_.path, json_));
         const std::string source = "generate:" + spec_;
         ReadOptions options;
         options.cancelled = context.front().cancelled();
         TM_ASSIGN(TraceInfo info, import_trace(source, output_, options));
         const std::uint64_t events = info.event_count;
         WrittenFile file{.source = source,
-                         .target = output_,
+                         .target = output_.path,
                          .format = "tmk",
                          .info = std::move(info),
                          .events = events};
@@ -46,7 +46,7 @@ class Generate final : public Command {
 
   private:
     std::string spec_;
-    std::string output_;
+    OutputTarget output_;
     bool json_ = false;
 };
 

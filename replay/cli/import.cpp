@@ -8,7 +8,6 @@
 
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
-#include "replay/cli_support/own_file.h"
 
 namespace tidemark::commands {
 namespace {
@@ -60,10 +59,10 @@ class NewFolders {
 class Import final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list({"IN", "", "traces of any format, or - for standard input", true}, paths_);
-        arguments.text({"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true},
-                       output_);
-        force_ = &arguments.declare_force();
+        arguments.inputs({"IN", "", "traces of any format, or - for standard input", true}, paths_);
+        arguments_ = &arguments;
+        arguments.folder(
+            {"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true}, output_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
     }
@@ -71,14 +70,14 @@ class Import final : public Command {
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(output_, json_));
         TM_ASSIGN(paths_, expand_traces(paths_));
-        TM_ASSIGN(const std::vector<std::string> targets, choose_targets());
+        TM_ASSIGN(const std::vector<OutputTarget> targets, choose_targets());
         std::vector<WrittenFile> files;
         for (std::size_t i = 0; i < paths_.size(); ++i) {
-            const NewFolders folders(fs::path(targets[i]).parent_path());
+            const NewFolders folders(fs::path(targets[i].path).parent_path());
             TM_ASSIGN(TraceInfo info, input_.import(context, paths_[i], targets[i]));
             const std::uint64_t events = info.event_count;
             files.push_back({.source = paths_[i],
-                             .target = targets[i],
+                             .target = targets[i].path,
                              .format = "tmk",
                              .info = std::move(info),
                              .events = events});
@@ -89,17 +88,17 @@ class Import final : public Command {
 
   private:
     // One for each input. A folder takes files named after their inputs.
-    Result<std::vector<std::string>> choose_targets() const {
+    Result<std::vector<OutputTarget>> choose_targets() const {
         std::error_code ignored;
         const bool folder = fs::is_directory(output_, ignored);
         if (paths_.size() == 1 && !folder && !output_.ends_with('/')) {
-            TM_TRY(check_target(output_, *force_));
-            return std::vector{output_};
+            TM_ASSIGN(OutputTarget target, arguments_->output(output_, FileKind::recording));
+            return std::vector{std::move(target)};
         }
         if (!folder)
             return fail(ErrorCode::bad_option, "is not a folder", output_,
                         fmt::format("several inputs need one: mkdir -p '{}'", output_));
-        std::vector<std::string> targets;
+        std::vector<OutputTarget> targets;
         std::map<std::string, std::string> taken;
         const std::vector<std::string> names = trace_names(paths_);
         for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -116,9 +115,12 @@ class Import final : public Command {
             // Folders within the folder come with the files: until then it stands for them.
             const fs::path file(target);
             const bool has_folder = fs::is_directory(file.parent_path(), ignored);
-            TM_TRY(check_target(
-                has_folder ? target : (fs::path(output_) / file.filename()).string(), *force_));
-            targets.push_back(target);
+            TM_ASSIGN(OutputTarget checked,
+                      arguments_->output(
+                          has_folder ? target : (fs::path(output_) / file.filename()).string(),
+                          FileKind::recording));
+            checked.path = target;
+            targets.push_back(std::move(checked));
         }
         return targets;
     }
@@ -126,7 +128,7 @@ class Import final : public Command {
     std::vector<std::string> paths_;
     std::string output_;
     bool json_ = false;
-    const bool* force_ = nullptr;
+    const Arguments* arguments_ = nullptr;
     TraceInput input_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 class Info final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list(
+        arguments.inputs(
             {"TRACE", "", "traces of any format, folders, or - for standard input", true}, paths_);
         arguments.flag({"--drift", "",
                         "of one trace: are its iterations alike, and which event is the first "
@@ -58,7 +58,7 @@ class Info final : public Command {
     }
 
   private:
-    Result<ExitCode> look_for_drift(Context& context) const {
+    Result<ExitCode> look_for_drift(Context& context) {
         if (paths_.size() != 1)
             return fail(ErrorCode::bad_option, fmt::format("{} traces are given", paths_.size()),
                         "--drift", "it looks at one");
@@ -72,8 +72,8 @@ class Info final : public Command {
 
     // Which pool a request went to is not in every file, but can be inferred.
     Result<void> infer_pools(const Context& context, const std::string& path, const Trace& trace,
-                             TraceSummary& summary) const {
-        if (trace.info().pools.size() <= 1 || path == "-")
+                             TraceSummary& summary) {
+        if (trace.info().pools.size() <= 1)
             return {};
         TM_ASSIGN(const std::unique_ptr<Trace> explained, input_.open_inferred(context, path));
         TM_ASSIGN(TraceSummary inferred, summarize(*explained));

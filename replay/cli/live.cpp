@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "replay/cli/command.h"
+#include "replay/report/forms/wording.h"
 #include "replay/report/runs/live_report.h"
 #include "traces/live/programs.h"
 #include "traces/live/remainder.h"
@@ -47,53 +48,71 @@ class Live final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        if (recover_)
-            TM_TRY(recover(context));
         if (!older_than_.empty() && !cleans_)
             return fail(ErrorCode::bad_option, "goes with --clean", "--older-than");
-        const std::vector<live::LiveProgram> programs = live::list_programs();
+        const ExitCode recovered = recover_ ? recover(context) : ExitCode::yes;
+        std::vector<Error> skipped;
+        const std::vector<live::LiveProgram> programs = live::list_programs(&skipped);
+        note(context, skipped);
         if (lists_recordings_ || cleans_)
-            return show_recordings(context, programs);
-        context.print(json_ ? live_json(programs, context.provenance()) : live_text(programs));
-        return ExitCode::yes;
+            TM_TRY(show_recordings(context, programs));
+        else
+            context.print(json_ ? live_json(programs, context.provenance()) : live_text(programs));
+        return recovered;
     }
 
   private:
-    Result<ExitCode> show_recordings(Context& context,
-                                     std::span<const live::LiveProgram> programs) const {
+    static void note(Context& context, std::span<const Error> skipped) {
+        for (const Error& error : skipped)
+            context.front().note("skipped: " + to_text(error));
+    }
+
+    Result<void> show_recordings(Context& context,
+                                 std::span<const live::LiveProgram> programs) const {
         const std::string folder = live::recordings_folder();
+        const Result<OwnFolder> own = live::open_live_folder(folder);
+        if (!own && own.error().code != ErrorCode::not_found)
+            return tl::make_unexpected(own.error());
         Nanoseconds oldest = 0;
         if (!older_than_.empty()) {
             TM_ASSIGN(oldest, parse_age(older_than_));
         }
+        std::vector<Error> skipped;
         std::vector<ListedRecording> recordings;
-        for (live::KeptRecording& recording : live::list_recordings(folder, programs)) {
+        for (live::KeptRecording& recording : live::list_recordings(folder, programs, &skipped)) {
             bool removed = false;
-            if (cleans_ && recording.age >= oldest) {
-                TM_ASSIGN(removed, live::remove_recording(recording));
+            if (cleans_ && own && recording.age >= oldest) {
+                TM_ASSIGN(removed, live::remove_recording(*own, recording));
             }
             recordings.push_back({std::move(recording), removed});
         }
+        note(context, skipped);
         if (json_)
             context.print(recordings_json(recordings, folder, context.provenance()));
         else
             context.print(cleans_ ? removed_text(recordings, folder)
                                   : recordings_text(recordings, folder));
-        return ExitCode::yes;
+        return {};
     }
 
-    Result<void> recover(Context& context) const {
+    // All of them, whatever keeps one from it.
+    ExitCode recover(Context& context) const {
+        ExitCode code = ExitCode::yes;
         for (const live::LiveProgram& program : live::list_programs()) {
             if (program.alive)
                 continue;
-            TM_ASSIGN(const live::Remainder rest, live::recover(program));
-            if (!json_)
-                context.print(
-                    fmt::format("{} ({}): {} put into {}\n", program.name(), program.process(),
-                                format_counted(rest.events, "event"),
-                                live::segment_path(program.header, program.counters.last_segment)));
+            const Result<live::Remainder> rest = live::recover(program);
+            if (!rest) {
+                context.front().note("not recovered: " + to_text(rest.error()));
+                code = exit_code_of(rest.error().code);
+            } else if (!json_) {
+                context.print(fmt::format(
+                    "{} ({}): {} put into {}\n", one_line(program.name()), program.process(),
+                    format_counted(rest->events, "event"),
+                    printable(live::segment_path(program.header, program.counters.last_segment))));
+            }
         }
-        return {};
+        return code;
     }
 
     bool recover_ = false;

@@ -16,13 +16,13 @@ namespace tidemark {
 class MachineOptions {
   public:
     void declare(Arguments& arguments) {
-        arguments.text({"--device", "NAME", "cuda:0: a real GPU; sim:h200: as --profile (default)"},
-                       device_);
+        arguments.input(
+            {"--device", "NAME", "cuda:0: a real GPU; sim:h200: as --profile (default)"}, device_);
         memory_.declare(arguments);
-        arguments.text({"--profile", "NAME",
-                        "costs of simulated device calls: h200 (default), or "
-                        "a file that calibrate wrote"},
-                       profile_);
+        arguments.input({"--profile", "NAME",
+                         "costs of simulated device calls: h200 (default), or "
+                         "a file that calibrate wrote"},
+                        profile_);
         arguments.real({"--scale", "F", "make every size of the trace F times as large"}, scale_);
         arguments.flag({"--check", "", "watch for overlap, early reuse, double free, leaks, ..."},
                        check_);

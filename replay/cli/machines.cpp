@@ -38,8 +38,8 @@ std::string usual_directory() {
 class Machines final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"NAME", "", "a shipped machine, or a file; without it all are listed"},
-                       name_);
+        arguments.input({"NAME", "", "a shipped machine, or a file; without it all are listed"},
+                        name_);
         arguments.flag({"--discover", "", "this computer"}, discover_);
         arguments.flag({"--measure", "",
                         "with --discover: measures links and disks, in place of estimates; about a "
@@ -54,14 +54,14 @@ class Machines final : public Command {
                         "several disks; with --measure the current one if none is given, or "
                         "TMPDIR"},
                        directories_);
-        arguments.text({"--profile", "FILE",
-                        "with --discover: its card's measured links, as "
-                        "`tidemark calibrate` wrote them"},
-                       profile_);
+        arguments.input({"--profile", "FILE",
+                         "with --discover: its card's measured links, as "
+                         "`tidemark calibrate` wrote them"},
+                        profile_);
         arguments.file({"-o,--output", "FILE",
                         "writes the machine, to be changed and used; - for "
                         "standard output"},
-                       target_);
+                       FileKind::machine, target_);
         arguments.report(json_);
     }
 
@@ -80,11 +80,11 @@ class Machines final : public Command {
                 machines.push_back(std::move(machine));
             }
         }
-        if (target_ == "-") {
+        if (target_.path == "-") {
             context.print_file(machine_text(machines.front()));
             return ExitCode::yes;
         }
-        if (!target_.empty())
+        if (target_.wanted())
             TM_TRY(write_whole(target_, machine_text(machines.front())));
         print(context, machines);
         return ExitCode::yes;
@@ -92,7 +92,7 @@ class Machines final : public Command {
 
   private:
     Result<void> check_arguments() const {
-        TM_TRY(allow_report(target_, json_));
+        TM_TRY(allow_report(target_.path, json_));
         if (discover_ && !name_.empty())
             return fail(ErrorCode::bad_option, "shows this computer, not a machine by name",
                         "--discover");
@@ -109,7 +109,7 @@ class Machines final : public Command {
         if (measure_ && !profile_.empty())
             return fail(ErrorCode::bad_option, "contradicts --measure", "--profile",
                         "give one of them: both say what the card's links do");
-        if (!target_.empty() && !discover_ && name_.empty())
+        if (target_.wanted() && !discover_ && name_.empty())
             return fail(ErrorCode::bad_option, "which machine?", "-o",
                         "give a name, or --discover");
         return {};
@@ -122,8 +122,8 @@ class Machines final : public Command {
             if (std::string usual = usual_directory(); !usual.empty())
                 question.directories.push_back(std::move(usual));
         }
-        if (!target_.empty() && target_ != "-")
-            question.name = std::filesystem::path(target_).stem();
+        if (target_.wanted() && target_.path != "-")
+            question.name = std::filesystem::path(target_.path).stem();
         if (!profile_.empty()) {
             TM_ASSIGN(MeasuredLinks measured, measured_links(topology));
             question.measured.push_back(std::move(measured));
@@ -201,9 +201,9 @@ class Machines final : public Command {
 
     void print(Context& context, const std::vector<DescribedMachine>& machines) const {
         if (json_)
-            context.print(machines_json(machines, measured_, target_, context.provenance()));
+            context.print(machines_json(machines, measured_, target_.path, context.provenance()));
         else if (discover_ || !name_.empty())
-            context.print(machine_report_text(machines.front(), target_));
+            context.print(machine_report_text(machines.front(), target_.path));
         else
             context.print(machines_text(machines));
     }
@@ -212,7 +212,7 @@ class Machines final : public Command {
     std::string gpus_;
     std::vector<std::string> directories_;
     std::string profile_;
-    std::string target_;
+    OutputTarget target_;
     std::vector<MeasuredFigure> measured_;
     bool discover_ = false;
     bool measure_ = false;

@@ -1,10 +1,14 @@
 // tidemark minimize: the smallest trace that still shows something, for a bug report.
 #include "replay/analysis/minimize/minimize.h"
 
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/base/small_file.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
 #include "replay/analysis/condition/condition.h"
@@ -16,48 +20,58 @@
 #include "replay/cli_support/memory_options.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/minimize/minimize_report.h"
+#include "traces/io/file_descriptor.h"
 
 namespace tidemark::commands {
 namespace {
 
-// A file that takes its real name only if all went well.
+// A file in a folder of its own, which goes away with it: its content becomes the target's only if
+// all went well.
 class UncheckedFile {
   public:
-    // Beside `target`, with its ending.
-    explicit UncheckedFile(const std::string& target)
-        : target_(target),
-          path_((std::filesystem::path(target).parent_path() /
-                 ("unchecked-" + std::filesystem::path(target).filename().string()))
-                    .string()) {}
+    // Of the same name, beside `target`. Errors: io.
+    static Result<UncheckedFile> beside(const std::string& target) {
+        const std::filesystem::path path(target);
+        std::string folder = (path.parent_path() / ".unchecked-XXXXXX").string();
+        if (::mkdtemp(folder.data()) == nullptr)
+            return io_error("no folder can be made beside it", target);
+        return UncheckedFile(folder, folder + "/" + path.filename().string());
+    }
 
     UncheckedFile(const UncheckedFile&) = delete;
     UncheckedFile& operator=(const UncheckedFile&) = delete;
 
+    UncheckedFile(UncheckedFile&& other) noexcept
+        : folder_(std::exchange(other.folder_, {})), path_(std::move(other.path_)) {}
+
+    UncheckedFile& operator=(UncheckedFile&&) = delete;
+
     ~UncheckedFile() {
         std::error_code none;
-        std::filesystem::remove(path_, none);
+        if (!folder_.empty())
+            std::filesystem::remove_all(folder_, none);
     }
 
     const std::string& path() const { return path_; }
 
-    Result<void> accept() const {
-        std::error_code failed;
-        std::filesystem::rename(path_, target_, failed);
-        if (failed)
-            return fail(ErrorCode::io, failed.message(), target_);
-        return {};
+    Result<void> become(const OutputTarget& target) const {
+        TM_ASSIGN(const std::string bytes, read_small_file(path_, SIZE_MAX));
+        return write_whole(target, bytes);
     }
 
   private:
-    std::string target_;
+    UncheckedFile(std::filesystem::path folder, std::string path)
+        : folder_(std::move(folder)), path_(std::move(path)) {}
+
+    std::filesystem::path folder_;
     std::string path_;
 };
 
 class Minimize final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
-                       path_);
+        arguments.input({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
+                        path_);
         arguments.text({"--keep", "CONDITION",
                         "what the trace must still show: 'reserved > 70GiB', out_of_memory, "
                         "'retries >= 3 and fragmentation > 20%'; figures are those of replay",
@@ -74,7 +88,7 @@ class Minimize final : public Command {
                         threads_);
         arguments.file(
             {"-o,--output", "OUT", "the file to write: .jsonl, .tmk or .csv (as RMM's)", true},
-            output_);
+            trace_kind, output_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
@@ -84,8 +98,8 @@ class Minimize final : public Command {
         TM_ASSIGN(condition_, parse_condition(keep_, "--keep"));
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // an error before a long file is read
-        TM_ASSIGN(target_, find_target(output_));
-        if (output_ == "-")
+        TM_ASSIGN(target_, find_target(output_.path));
+        if (output_.path == "-")
             return fail(ErrorCode::bad_option, "the result is replayed before it is there", "-o -",
                         "name a file");
         TM_ASSIGN(path_, expand_trace(path_));
@@ -106,12 +120,12 @@ class Minimize final : public Command {
 
         small.info.metadata.emplace_back("shows", condition_.text());
         small.info.metadata.emplace_back("replay", command("FILE", as_before));
-        const UncheckedFile file(output_);
-        TM_TRY(write_trace(target_, file.path(), [&small](TraceSink& sink) {
+        TM_ASSIGN(const UncheckedFile file, UncheckedFile::beside(output_.path));
+        TM_TRY(write_trace(target_, {.path = file.path()}, [&small](TraceSink& sink) {
             return sink.append(small.events).map([&small] { return small.info; });
         }));
         TM_ASSIGN(const Run after, check(context, file.path(), as_before, listeners));
-        TM_TRY(file.accept());
+        TM_TRY(file.become(output_));
         report(context, whole, after, small);
         return interrupted_ ? ExitCode::interrupted : ExitCode::yes;
     }
@@ -195,7 +209,7 @@ class Minimize final : public Command {
     void report(Context& context, const Run& whole, const Run& after,
                 const MinimizedTrace& small) const {
         MinimizeReport report{.name = trace_name(path_),
-                              .target = output_,
+                              .target = output_.path,
                               .format = target_.format(),
                               .condition = condition_.text(),
                               .policy = after.scenario.policy,
@@ -203,9 +217,9 @@ class Minimize final : public Command {
                               .after = small.after,
                               .replays = small.replays,
                               .complete = small.complete,
-                              .again = command(output_, candidate_scenario(whole))};
+                              .again = command(output_.path, candidate_scenario(whole))};
         std::error_code failed;
-        const auto bytes = std::filesystem::file_size(output_, failed);
+        const auto bytes = std::filesystem::file_size(output_.path, failed);
         report.bytes = failed ? 0 : bytes;
         for (const BudgetCondition& each : condition_.all)
             report.figures.push_back(
@@ -219,7 +233,7 @@ class Minimize final : public Command {
     MemoryOptions memory_;
     double time_ = 0;
     unsigned threads_ = 0;
-    std::string output_;
+    OutputTarget output_;
     Condition condition_;
     TraceTarget target_;
     bool json_ = false;

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "core/base/small_file.h"
 #include "core/base/text.h"
 #include "replay/cli/command.h"
 #include "replay/report/runs/csv.h"
@@ -115,6 +116,7 @@ Result<ProgramAnswer> run_command(Entry& entry, const Provenance& provenance,
     if (entry.info->interactive && !front.owns_process())
         return fail(ErrorCode::unsupported, "wants the terminal to itself",
                     fmt::format("tidemark {}", entry.info->name), "run the program");
+    const KeptPipes kept;
     TM_TRY(entry.arguments->finish(front));
     Context context(front, provenance, commands);
     const Result<ExitCode> code = entry.command->run(context);

@@ -52,7 +52,7 @@ class Record final : public Command {
         arguments.file({"-o,--output", "FILE",
                         "the recording (.tml); further processes get FILE-PID. Without it, one in "
                         "the folder of recordings"},
-                       output_);
+                       FileKind::recording, output_);
         arguments.text({"--name", "NAME", "what viewers call the program"}, name_);
         arguments.bytes(
             {"--history-limit", "SIZE", "keep so much of the recording, and forget what is older"},
@@ -89,7 +89,8 @@ class Record final : public Command {
                     "a process is recorded alone, and its probes report requests and frees");
         }
         return record_attached(context, {.process = static_cast<int>(*attach_),
-                                         .output = output_,
+                                         .output = output_.path,
+                                         .overwrite = output_.force,
                                          .name = name_,
                                          .history_limit = history_limit_,
                                          .live = live_,
@@ -102,9 +103,9 @@ class Record final : public Command {
         if (ranges_)
             TM_TRY(check_unset(inject::kRangesVariable));
         const std::string folder = live::runtime_folders().front();
-        TM_TRY(live::make_private_folder(folder));
+        TM_TRY(live::make_live_folder(folder));
         const ReportFolder reports(fmt::format("{}/record-{}", folder, ::getpid()));
-        TM_TRY(live::make_private_folder(reports.path()));
+        TM_TRY(OwnFolder::make(reports.path()));
         prepare(library, reports.path());
         if (live_)
             context.front().note(fmt::format(
@@ -135,7 +136,8 @@ class Record final : public Command {
         };
         set(inject::kInjectionVariable, library);
         set(inject::kReportsVariable, reports);
-        set(inject::kOutputVariable, output_.empty() ? "" : fs::absolute(output_).string());
+        set(inject::kOutputVariable, output_.wanted() ? fs::absolute(output_.path).string() : "");
+        set(inject::kOverwriteVariable, output_.force ? "1" : "");
         set(inject::kNameVariable, name_);
         set(inject::kHistoryVariable, fmt::format("{}", history_limit_));
         set(inject::kStacksVariable, stacks_ ? "1" : "");
@@ -160,7 +162,7 @@ class Record final : public Command {
 
     std::vector<std::string> program_;
     std::optional<unsigned> attach_;
-    std::string output_;
+    OutputTarget output_;
     std::string name_;
     Bytes history_limit_ = 0;
     bool stacks_ = false;

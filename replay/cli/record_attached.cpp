@@ -134,6 +134,7 @@ Result<ExitCode> record_attached(Context& context, const AttachOptions& options)
     live::PublishOptions publish{
         .name = options.name.empty() ? name_of(options.process) : options.name,
         .recording = options.output,
+        .overwrite = options.overwrite,
         .history_limit = options.history_limit,
         .devices = possible_gpus(),
         .given_times = true};

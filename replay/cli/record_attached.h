@@ -9,8 +9,9 @@ namespace tidemark::commands {
 
 struct AttachOptions {
     int process = 0;
-    std::string output;  // the recording; "" = one in the folder of recordings
-    std::string name;    // of the process in lists; "" = its program's
+    std::string output;      // the recording; "" = one in the folder of recordings
+    bool overwrite = false;  // what is there under that name
+    std::string name;        // of the process in lists; "" = its program's
     Bytes history_limit = 0;
     bool live = false;
     bool json = false;

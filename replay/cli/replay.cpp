@@ -44,19 +44,19 @@ constexpr std::array<ForeignOption, 11> kReplayForeign{{
 class Replay final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
-                       path_);
+        arguments.input({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
+                        path_);
         arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
                          policy_);
         machine_.declare(arguments);
         arguments.flag({"--touch", "", "write all that is granted, and check it before its free"},
                        touch_);
         arguments.file({"--decisions", "FILE", "write each decision as a line, and hash them"},
-                       decisions_);
+                       FileKind::decisions, decisions_);
         arguments.file({"--dump-state", "FILE",
                         "write what the allocator holds at the end (with --until-fail: then), as "
                         ".json or, for PyTorch's memory_viz, .pickle"},
-                       dump_);
+                       FileKind::state_dump, dump_);
         arguments.count(
             {"--spread", "N",
              "with several streams: replay N times as other runs might go, for the range "
@@ -66,7 +66,7 @@ class Replay final : public Command {
                        until_fail_);
         arguments.file({"--plot", "FILE",
                         "draw reserved, allocated and requested memory over time, as .svg or .png"},
-                       plot_);
+                       plot_kind, plot_);
         arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kChartKinds,
                          chart_kind_);
         arguments.report(json_);
@@ -76,28 +76,28 @@ class Replay final : public Command {
         arguments.file({"--timeline", "FILE",
                         "write what happened, a span a line; - is standard "
                         "output"},
-                       timeline_);
+                       FileKind::tier_timeline, timeline_);
     }
 
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(path_, expand_trace(path_));
-        if (tiers_.wanted() || !timeline_.empty())
+        if (tiers_.wanted() || timeline_.wanted())
             return run_over_tiers(context);
         TM_ASSIGN(Scenario scenario, machine_.scenario(path_, policy_));
         scenario.stop_at_refusal = until_fail_;
         scenario.touch = touch_;
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // an error before a long file is read
-        TM_TRY(check_ending(dump_, "--dump-state", ".json", ".pickle"));
-        TM_TRY(check_plot(plot_));
-        TM_TRY(allow_report(decisions_, json_));
+        TM_TRY(check_ending(dump_.path, "--dump-state", ".json", ".pickle"));
+        TM_TRY(check_plot(plot_.path));
+        TM_TRY(allow_report(decisions_.path, json_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         Progress progress(context.front(), "replaying " + trace_name(path_));
         RunListeners listeners;
         listeners.progress = progress.listener(trace->info().event_count);
         std::unique_ptr<OutputFile> decisions;
         Result<void> written;
-        if (!decisions_.empty()) {
+        if (decisions_.wanted()) {
             TM_ASSIGN(decisions, OutputFile::create(decisions_));
             listeners.decisions = [&](std::string_view lines) {
                 if (written)
@@ -105,15 +105,16 @@ class Replay final : public Command {
             };
         }
         HeldStateObserver held(trace->info());
-        if (!dump_.empty())
+        if (dump_.wanted())
             held.listen(listeners);
         TM_ASSIGN(Run run, tidemark::run(*trace, scenario, listeners));
         if (spread_ > 0)
             TM_TRY(spread_runs(*trace, {&run, 1}, {.runs = spread_}));
         progress.clear();
-        if (!dump_.empty())
-            TM_TRY(write_whole(dump_, state_dump(held.take(), run, trace->info(),
-                                                 context.provenance(), !dump_.ends_with(".json"))));
+        if (dump_.wanted())
+            TM_TRY(
+                write_whole(dump_, state_dump(held.take(), run, trace->info(), context.provenance(),
+                                              !dump_.path.ends_with(".json"))));
         TM_TRY(write_plot(plot_, [&] { return run_plot(trace_name(path_), run); }));
         TM_TRY(written);
         if (decisions)
@@ -134,7 +135,7 @@ class Replay final : public Command {
   private:
     Result<ExitCode> run_over_tiers(Context& context) {
         TM_TRY(tiers_.refuse(kReplayForeign));
-        TM_TRY(allow_report(timeline_, json_));
+        TM_TRY(allow_report(timeline_.path, json_));
         TM_ASSIGN(const TierScenario scenario, tier_scenario(context.front()));
         TM_ASSIGN(const MachineSpec machine, tiers_.machine());
         TM_ASSIGN(const std::optional<int> device, machine_.tier_device());
@@ -153,12 +154,12 @@ class Replay final : public Command {
         }
         progress.clear();
         run.machine_hash = machine_hash(machine);
-        if (!timeline_.empty()) {
+        if (timeline_.wanted()) {
             TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(timeline_));
             TM_TRY(write_timeline(run, trace->info(), context.provenance(), *file));
             TM_TRY(file->commit());
         }
-        if (timeline_ != "-")
+        if (timeline_.path != "-")
             context.print(json_ ? tier_run_json(run, program, context.provenance(),
                                                 predicted ? &*predicted : nullptr)
                                 : tier_run_text(trace_name(path_), run, program, trace->info()) +
@@ -175,7 +176,7 @@ class Replay final : public Command {
         scenario.trace = path_;
         scenario.gpu_memory = memory.bytes;
         scenario.gpu_fraction = memory.share;
-        scenario.timeline = !timeline_.empty();
+        scenario.timeline = timeline_.wanted();
         return scenario;
     }
 
@@ -193,16 +194,16 @@ class Replay final : public Command {
     std::string policy_;
     MachineOptions machine_;
     bool touch_ = false;
-    std::string decisions_;
-    std::string dump_;
+    OutputTarget decisions_;
+    OutputTarget dump_;
     unsigned spread_ = 0;
     bool until_fail_ = false;
-    std::string plot_;
+    OutputTarget plot_;
     std::string chart_kind_ = "auto";
     bool json_ = false;
     TraceInput input_;
     TierOptions tiers_;
-    std::string timeline_;
+    OutputTarget timeline_;
 };
 
 }  // namespace

@@ -23,20 +23,21 @@ namespace {
 class Report final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.list({"RUN", "",
-                        "traces of any format, - or generate:NAME:options; or a folder that "
-                        "`tidemark sweep` wrote to, or its --lines",
-                        true},
-                       paths_);
-        arguments.file({"-o,--output", "FILE", "the page; - is standard output"}, output_);
+        arguments.inputs({"RUN", "",
+                          "traces of any format, - or generate:NAME:options; or a folder that "
+                          "`tidemark sweep` wrote to, or its --lines",
+                          true},
+                         paths_);
+        arguments.file({"-o,--output", "FILE", "the page; - is standard output"}, FileKind::report,
+                       output_);
         arguments.policies({"-p,--policy", "P[:k=v,...]",
                             "a policy; the first is what others are compared with (default: the "
                             "recorded one)"},
                            policies_);
         memory_.declare(arguments);
-        arguments.text({"--profile", "NAME",
-                        "costs of device calls: h200 (default), or a file that calibrate wrote"},
-                       profile_);
+        arguments.input({"--profile", "NAME",
+                         "costs of device calls: h200 (default), or a file that calibrate wrote"},
+                        profile_);
         arguments.text({"--title", "TEXT", "over the page (default: the traces' names)"}, title_);
         arguments.flag({"--no-advise", "", "leave out what advise finds, which takes longest"},
                        no_advise_);
@@ -62,18 +63,21 @@ class Report final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        if (const auto swept = std::ranges::find_if(paths_, is_swept); swept != paths_.end()) {
+        if (const auto swept = std::ranges::find_if(
+                paths_, [&](const std::string& path) { return is_swept(context, input_, path); });
+            swept != paths_.end()) {
             TM_TRY(check_arguments());
             if (paths_.size() > 1)
                 return fail(ErrorCode::bad_option, "is a sweep, and is reported alone", *swept);
-            return report_sweep(context, {.path = *swept,
-                                          .output = output_,
-                                          .title = title_,
-                                          .across = across_,
-                                          .down = down_,
-                                          .top = top_,
-                                          .text = text_,
-                                          .json = json_});
+            return report_sweep(context, input_,
+                                {.path = *swept,
+                                 .output = output_,
+                                 .title = title_,
+                                 .across = across_,
+                                 .down = down_,
+                                 .top = top_,
+                                 .text = text_,
+                                 .json = json_});
         }
         if (!across_.empty() || !down_.empty())
             return fail(ErrorCode::bad_option, "is for the results of a sweep",
@@ -110,16 +114,16 @@ class Report final : public Command {
             return fail(ErrorCode::bad_option, "can be read once only", "-");
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));
-        if (text_ && !output_.empty())
+        if (text_ && output_.wanted())
             return fail(ErrorCode::bad_option, "--text prints and writes no page", "--output",
                         "give one of them");
         if (text_ && json_)
             return fail(ErrorCode::bad_option, "--text prints no object", "--json",
                         "give one of them");
-        if (!text_ && output_.empty())
+        if (!text_ && !output_.wanted())
             return fail(ErrorCode::bad_option, "says where the page goes", "--output",
                         "-o report.html; or --text to read it here");
-        return allow_report(output_, json_);
+        return allow_report(output_.path, json_);
     }
 
     // What each needed in its first run, if the traces are ranks.
@@ -210,14 +214,14 @@ class Report final : public Command {
         }
         const std::string page = html_report(report);
         if (report.cancelled && report.cancelled())
-            return fail(ErrorCode::cancelled, "the page is no longer wanted", output_);
+            return fail(ErrorCode::cancelled, "the page is no longer wanted", output_.path);
         TM_TRY(write_whole(output_, page));
         if (json_)
             context.print(summary_json(context, report, page.size()));
-        else if (output_ != "-")
-            context.print(fmt::format("{}: {} of {} in {}\n", output_,
-                                      format_counted(report.runs.size(), "run"), names(report),
-                                      format_bytes(page.size())));
+        else if (output_.path != "-")
+            context.print(fmt::format("{}: {} of {} in {}\n", printable(output_.path),
+                                      format_counted(report.runs.size(), "run"),
+                                      printable(names(report)), format_bytes(page.size())));
         return ExitCode::yes;
     }
 
@@ -235,7 +239,7 @@ class Report final : public Command {
                         {"offline_bound_bytes", report::or_null(offline.packed)},
                         {"offline_lower_bytes", offline.lower}};
             });
-        return report::text_of({{"target", output_},
+        return report::text_of({{"target", output_.path},
                                 {"bytes", size},
                                 {"title", report.title},
                                 {"advised", !no_advise_},
@@ -244,7 +248,7 @@ class Report final : public Command {
     }
 
     std::vector<std::string> paths_;
-    std::string output_;
+    OutputTarget output_;
     std::vector<std::string> policies_;
     MemoryOptions memory_;
     std::string profile_;

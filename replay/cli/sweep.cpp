@@ -12,6 +12,7 @@
 #include "replay/cli/unit_folder.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
+#include "replay/cli_support/read_files.h"
 #include "replay/report/sweep/sweep_report.h"
 
 namespace tidemark::commands {
@@ -26,14 +27,14 @@ class Sweep final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments_ = &arguments;
-        arguments.list({"TRACE", "", "traces of any format, or generate:NAME:options"},
-                       given_.traces);
-        arguments.text({"-o,--output", "DIR", "where units are kept, a file each; may be shared"},
-                       given_.output);
-        arguments.text({"--spec", "FILE",
-                        "the sweep as a JSON file, whose members are these options; what is given "
-                        "here too takes the place of what is there"},
-                       spec_path_);
+        arguments.inputs({"TRACE", "", "traces of any format, or generate:NAME:options"},
+                         given_.traces);
+        arguments.folder({"-o,--output", "DIR", "where units are kept, a file each; may be shared"},
+                         given_.output);
+        arguments.input({"--spec", "FILE",
+                         "the sweep as a JSON file, whose members are these options; what is given "
+                         "here too takes the place of what is there"},
+                        spec_path_);
         arguments.policies({"-p,--policy", "P[:k=v,...]", "a setting; may be given several times"},
                            given_.policies);
         arguments.list({"--grid", "P:k=v,v,...",
@@ -43,8 +44,8 @@ class Sweep final : public Command {
         arguments.list({"--memory", "SIZE", "of the card (default: the recorded one's); several"},
                        given_.memories);
         arguments.list({"--limit", "SIZE", "on reserved memory, or none; several"}, given_.limits);
-        arguments.list({"--profile", "NAME", "costs of device calls: h200, or a file; several"},
-                       given_.profiles);
+        arguments.inputs({"--profile", "NAME", "costs of device calls: h200, or a file; several"},
+                         given_.profiles);
         arguments.real({"--scale", "F", "make every size of the traces F times as large"},
                        given_.scale);
         arguments.count({"--random", "N", "only N of the policies' settings, drawn at random"},
@@ -62,14 +63,14 @@ class Sweep final : public Command {
         arguments.file({"--lines", "FILE",
                         "write what is there as JSON lines, in the sweep's "
                         "order; - is standard output"},
-                       lines_);
+                       FileKind::sweep_lines, lines_);
         arguments.count({"--top", "N", "settings to show (default: 10; 0: all)"}, top_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
         arguments.heading("Over tiers (GPU, host and disk as one memory)");
-        arguments.list({"--machine", "NAME", "see `tidemark machines`, or a JSON file; several"},
-                       given_.machines);
+        arguments.inputs({"--machine", "NAME", "see `tidemark machines`, or a JSON file; several"},
+                         given_.machines);
         arguments.list({"--gpu-memory", "LIST",
                         "sizes: 60% is of the program's peak (default: the machine's)"},
                        given_.gpu_memories);
@@ -79,7 +80,7 @@ class Sweep final : public Command {
     }
 
     Result<ExitCode> run(Context& context) override {
-        TM_TRY(allow_report(lines_, json_));
+        TM_TRY(allow_report(lines_.path, json_));
         if (!spec_path_.empty())
             TM_TRY(read_spec());
         if (given_.traces.empty() || given_.output.empty())
@@ -89,6 +90,7 @@ class Sweep final : public Command {
                 given_.output.empty() ? "--output" : "sweep",
                 "tidemark sweep runs/*.tmk -o out -p torch; or both in --spec");
         TM_ASSIGN(given_.traces, expand_traces(given_.traces));
+        TM_TRY(arguments_->also_reads(named_files()));
         SweepPlan plan{.paths = given_.traces,
                        .scale = given_.scale,
                        .halving = given_.halving,
@@ -102,19 +104,31 @@ class Sweep final : public Command {
         TM_ASSIGN(const UnitFolder folder, UnitFolder::open(given_.output));
         const Interrupt interrupt(context.front().owns_process());
         TM_ASSIGN(const SweepReport report, SweepRun(context, input_, folder, plan).run());
-        if (!lines_.empty()) {
+        if (lines_.wanted()) {
             std::string lines;
             for (const SweptUnit& unit : report.units)
                 lines += unit.result.line;
             TM_TRY(write_whole(lines_, lines));
         }
-        if (lines_ != "-")
+        if (lines_.path != "-")
             context.print(json_ ? sweep_json(report, context.provenance())
                                 : sweep_text(report, top_));
         return report.interrupted ? ExitCode::interrupted : ExitCode::yes;
     }
 
   private:
+    // All that the sweep reads, wherever it is named; units that are there count too.
+    std::vector<std::string> named_files() const {
+        std::vector<std::string> files{given_.output};
+        for (const auto* names : {&given_.traces, &given_.profiles, &given_.machines})
+            files.insert(files.end(), names->begin(), names->end());
+        for (const auto* policies : {&given_.policies, &given_.grids})
+            for (const std::string& policy : *policies)
+                for (std::string& file : files_of_policy(policy))
+                    files.push_back(std::move(file));
+        return files;
+    }
+
     // Its members, but where the command line says otherwise.
     Result<void> read_spec() {
         constexpr DescriptionKind kSpecFile{"sweep", "sweeps", "no sweep"};
@@ -153,12 +167,12 @@ class Sweep final : public Command {
                                                : parse_shard(shard_text_);
     }
 
-    const Arguments* arguments_ = nullptr;
+    Arguments* arguments_ = nullptr;
     SweepSpec given_;
     std::string spec_path_;
     std::string shard_text_;
     unsigned threads_ = 0;
-    std::string lines_;
+    OutputTarget lines_;
     unsigned top_ = 10;
     bool json_ = false;
     TraceInput input_;

@@ -9,10 +9,10 @@
 
 #include "core/base/text.h"
 #include "replay/cli/written_files.h"
+#include "replay/cli_support/read_files.h"
 #include "replay/cli_support/trace_files.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/sweep/sweep_result.h"
-#include "traces/io/byte_source.h"
 
 namespace tidemark {
 namespace {
@@ -21,41 +21,23 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kUnitBegin = "{\"unit\":";
 
-// "0123456789abcdef.json", as UnitFolder calls them.
-bool is_unit_file(const fs::path& path) {
-    const std::string stem = path.stem().string();
-    return path.extension() == ".json" && stem.size() == 16 &&
-           stem.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-Result<void> append_file(const std::string& path, std::string& text) {
-    TM_ASSIGN(const std::unique_ptr<ByteSource> source, open_bytes(path));
-    for (std::size_t taken = 1; taken > 0; source->consume(taken)) {
-        TM_TRY(source->need(1));
-        const auto window = source->window();
-        text.append(reinterpret_cast<const char*>(window.data()), window.size());
-        taken = window.size();
-    }
-    return {};
-}
-
 // All units, by name.
-Result<std::string> read_units(const std::string& path) {
-    std::string text;
+Result<std::string> read_units(TraceInput& input, const std::string& path) {
     std::error_code failed;
-    if (!fs::is_directory(path, failed)) {
-        TM_TRY(append_file(path, text));
-        return text;
-    }
+    if (!fs::is_directory(path, failed))
+        return input.read_all(path);
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(path, failed))
-        if (is_unit_file(entry.path()))
+        if (is_unit_file(entry.path().string()))
             files.push_back(entry.path().string());
     if (failed)
         return fail(ErrorCode::io, failed.message(), path);
     std::ranges::sort(files);
-    for (const std::string& file : files)
-        TM_TRY(append_file(file, text));
+    std::string text;
+    for (const std::string& file : files) {
+        TM_ASSIGN(const std::string unit, input.read_all(file));
+        text += unit;
+    }
     return text;
 }
 
@@ -71,11 +53,12 @@ std::string summary_json(Context& context, const SweepReportOptions& options,
                          {sweep.over_tiers ? "stall_ns" : "driver_ns", score.time},
                          {"out_of_memory", score.out_of_memory}});
     }
-    return report::text_of({{"target", options.output},
+    return report::text_of({{"target", options.output.path},
                             {"bytes", size},
                             {"title", view.title},
                             {"settings", sweep.settings.size()},
                             {"units", sweep.units},
+                            {"unchecked", sweep.unchecked},
                             {"traces", sweep.traces},
                             {"across", report::or_null(view.map.across.name)},
                             {"down", report::or_null(view.map.down.name)},
@@ -85,25 +68,22 @@ std::string summary_json(Context& context, const SweepReportOptions& options,
 
 }  // namespace
 
-bool is_swept(const std::string& path) {
+bool is_swept(const Context& context, TraceInput& input, const std::string& path) {
     std::error_code failed;
     if (fs::is_directory(path, failed)) {
         const fs::directory_iterator files(path, failed);
         return std::any_of(begin(files), end(files),
-                           [](const auto& entry) { return is_unit_file(entry.path()); });
+                           [](const auto& entry) { return is_unit_file(entry.path().string()); });
     }
-    if (!fs::is_regular_file(path, failed))
+    if (path.starts_with("generate:") || !fs::exists(path, failed))
         return false;
-    const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
-    if (!source || !(*source)->need(kUnitBegin.size()))
-        return false;
-    const auto window = (*source)->window();
-    return std::string_view(reinterpret_cast<const char*>(window.data()), window.size())
-        .starts_with(kUnitBegin);
+    const Result<std::string> begin = input.look(context, path, kUnitBegin.size());
+    return begin && begin->starts_with(kUnitBegin);
 }
 
-Result<ExitCode> report_sweep(Context& context, const SweepReportOptions& options) {
-    TM_ASSIGN(const std::string units, read_units(options.path));
+Result<ExitCode> report_sweep(Context& context, TraceInput& input,
+                              const SweepReportOptions& options) {
+    TM_ASSIGN(const std::string units, read_units(input, options.path));
     TM_ASSIGN(const SweepResult sweep, read_sweep(units, options.path));
     SweepView view{.title = options.title, .map = {}, .top = options.top};
     if (view.title.empty())
@@ -121,10 +101,10 @@ Result<ExitCode> report_sweep(Context& context, const SweepReportOptions& option
     TM_TRY(write_whole(options.output, page));
     if (options.json)
         context.print(summary_json(context, options, sweep, view, page.size()));
-    else if (options.output != "-")
-        context.print(fmt::format("{}: {} of {} in {}\n", options.output,
-                                  format_counted(sweep.settings.size(), "setting"), options.path,
-                                  format_bytes(page.size())));
+    else if (options.output.path != "-")
+        context.print(fmt::format("{}: {} of {} in {}\n", printable(options.output.path),
+                                  format_counted(sweep.settings.size(), "setting"),
+                                  printable(options.path), format_bytes(page.size())));
     return ExitCode::yes;
 }
 

@@ -4,16 +4,19 @@
 #include <string>
 
 #include "replay/cli/command.h"
+#include "replay/cli/trace_input.h"
+#include "traces/io/output_target.h"
 
 namespace tidemark {
 
-// Whether `path` is a folder of units, or a file of them as `tidemark sweep --lines` writes it.
-bool is_swept(const std::string& path);
+// Whether `path` is a folder of units, or a file or pipe of them as `tidemark sweep --lines` writes
+// it.
+bool is_swept(const Context& context, TraceInput& input, const std::string& path);
 
 // What the command was given.
 struct SweepReportOptions {
     std::string path;
-    std::string output;
+    OutputTarget output;
     std::string title;
     std::string across;  // an axis of the heat map; "": found
     std::string down;
@@ -23,6 +26,7 @@ struct SweepReportOptions {
 };
 
 // Reads, draws and writes. Errors: those of read_sweep, make_heat_map, and of files.
-Result<ExitCode> report_sweep(Context& context, const SweepReportOptions& options);
+Result<ExitCode> report_sweep(Context& context, TraceInput& input,
+                              const SweepReportOptions& options);
 
 }  // namespace tidemark

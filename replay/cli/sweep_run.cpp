@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-SweepRun::SweepRun(Context& context, const TraceInput& input, const UnitFolder& folder,
+SweepRun::SweepRun(Context& context, TraceInput& input, const UnitFolder& folder,
                    const SweepPlan& plan)
     : context_(context),
       input_(input),

@@ -29,8 +29,7 @@ struct SweepPlan {
 class SweepRun {
   public:
     // All must outlive it.
-    SweepRun(Context& context, const TraceInput& input, const UnitFolder& folder,
-             const SweepPlan& plan);
+    SweepRun(Context& context, TraceInput& input, const UnitFolder& folder, const SweepPlan& plan);
 
     // Once. Interrupted it gives what is there. Errors: those of opening and replaying traces, and
     // of the folder.
@@ -54,7 +53,7 @@ class SweepRun {
     void advance();
 
     Context& context_;
-    const TraceInput& input_;
+    TraceInput& input_;
     const UnitFolder& folder_;
     const SweepPlan& plan_;
     std::vector<std::string> names_;

@@ -60,7 +60,7 @@ Result<double> parse_share(std::string_view text, const char* where) {
 void TierOptions::declare(Arguments& arguments, bool several) {
     arguments_ = &arguments;
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
-    arguments.text({"--machine", "NAME", "see `tidemark machines`, or a JSON file"}, machine_);
+    arguments.input({"--machine", "NAME", "see `tidemark machines`, or a JSON file"}, machine_);
     arguments.list({"--gpu-memory", several ? "LIST" : "SIZE",
                     several ? "sizes: 60% is of the program's peak (default: 80%,60%,40%,20%)"
                             : "80GiB, or 60% of the program's peak (default: the machine's)"},

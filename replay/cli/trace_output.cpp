@@ -24,6 +24,12 @@ class EncodedTrace final : public ByteSink {
 
 }  // namespace
 
+FileKind trace_kind(const std::string& path) {
+    return path.ends_with(".tmk")     ? FileKind::recording
+           : path.ends_with(".jsonl") ? FileKind::jsonl_export
+                                      : FileKind::unknown;
+}
+
 Result<TraceTarget> find_target(const std::string& path) {
     TraceTarget target;
     if (!path.ends_with(".tmk") && path != "-") {
@@ -32,9 +38,9 @@ Result<TraceTarget> find_target(const std::string& path) {
     return target;
 }
 
-Result<TraceOutput> write_trace(const TraceTarget& target, const std::string& path,
+Result<TraceOutput> write_trace(const TraceTarget& target, const OutputTarget& to,
                                 const std::function<Result<TraceInfo>(TraceSink& sink)>& pour) {
-    TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(path));
+    TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(to));
     EncodedTrace encoded;
     const std::unique_ptr<TraceSink> encoder = make_tmk_writer(encoded);
     TraceOutput output;
@@ -44,7 +50,7 @@ Result<TraceOutput> write_trace(const TraceTarget& target, const std::string& pa
     if (target.writer == nullptr) {
         TM_TRY(file->write(encoded.bytes()));
     } else {
-        TM_ASSIGN(const auto whole, open_tmk(encoded.bytes(), path));
+        TM_ASSIGN(const auto whole, open_tmk(encoded.bytes(), to.path));
         TM_ASSIGN(output.summary, target.writer->write(*whole, *file));
     }
     TM_TRY(file->commit());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "traces/io/output_target.h"
 #include "traces/model/trace.h"
 #include "traces/writers/writer.h"
 
@@ -17,6 +18,9 @@ struct TraceTarget {
     std::string format() const { return writer == nullptr ? "tmk" : std::string(writer->name); }
 };
 
+// The kind of a file of that name, by its ending.
+FileKind trace_kind(const std::string& path);
+
 // By the ending; "-" takes .tmk. Errors (bad_option): no form has that ending.
 Result<TraceTarget> find_target(const std::string& path);
 
@@ -26,9 +30,9 @@ struct TraceOutput {
     WriteSummary summary;
 };
 
-// Writes what `pour` gives to the sink (and returns the information about) to the file `path`,
-// whole or not at all. Memory O(encoded trace). Errors: those of `pour`; io.
-Result<TraceOutput> write_trace(const TraceTarget& target, const std::string& path,
+// Writes what `pour` gives to the sink (and returns the information about) to the file `to`, whole
+// or not at all. Memory O(encoded trace). Errors: those of `pour` and of OutputFile.
+Result<TraceOutput> write_trace(const TraceTarget& target, const OutputTarget& to,
                                 const std::function<Result<TraceInfo>(TraceSink& sink)>& pour);
 
 }  // namespace tidemark

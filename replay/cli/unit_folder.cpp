@@ -29,11 +29,14 @@ Result<std::optional<UnitResult>> UnitFolder::find(const std::string& unit) cons
         error.where = path;
         return error;
     }));
+    if (!result.has_checksum)  // an older version's units have other names
+        return fail(ErrorCode::bad_input, "has no checksum, which each unit is written with", path,
+                    "delete the file, and the unit is computed again");
     return result;
 }
 
 Result<UnitResult> UnitFolder::keep(const std::string& unit, const std::string& line) const {
-    TM_TRY(write_whole(file_of(unit), line, false));
+    TM_TRY(write_whole({.path = file_of(unit), .kind = FileKind::sweep_lines}, line, false));
     return read_unit_line(line, unit);
 }
 

@@ -12,7 +12,7 @@ namespace {
 class Verify final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text(
+        arguments.input(
             {"TRACE", "", "a trace with recorded decisions, or - for standard input", true}, path_);
         arguments.text({"-p,--policy", "P[:k=v,...]", "the model (default: the recorded settings)"},
                        policy_);

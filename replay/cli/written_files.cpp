@@ -12,7 +12,7 @@
 
 namespace tidemark {
 
-Result<void> write_whole(const std::string& target, std::string_view content, bool synced) {
+Result<void> write_whole(const OutputTarget& target, std::string_view content, bool synced) {
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     TM_TRY(file->write(content));
     return file->commit(synced);
@@ -30,10 +30,14 @@ Result<void> check_plot(const std::string& target) {
     return check_ending(target, "--plot", ".svg", ".png");
 }
 
-Result<void> write_plot(const std::string& target, const std::function<Plot()>& draw) {
-    if (target.empty())
+FileKind plot_kind(const std::string& target) {
+    return target.ends_with(".png") ? FileKind::png : FileKind::svg;
+}
+
+Result<void> write_plot(const OutputTarget& target, const std::function<Plot()>& draw) {
+    if (!target.wanted())
         return {};
-    TM_ASSIGN(const std::string content, plot_for(target, draw()));
+    TM_ASSIGN(const std::string content, plot_for(target.path, draw()));
     return write_whole(target, content);
 }
 

@@ -8,6 +8,7 @@
 
 #include "replay/cli/command.h"
 #include "replay/report/charts/plot.h"
+#include "traces/io/output_target.h"
 
 namespace tidemark {
 
@@ -15,8 +16,9 @@ namespace tidemark {
 // Nothing is printed in text form when a file went to standard output: the bytes are there already.
 void report_written(Context& context, std::span<WrittenFile> files, bool json);
 
-// Writes a file whole or not at all. `synced` as OutputFile::commit has it. Errors: io.
-Result<void> write_whole(const std::string& target, std::string_view content, bool synced = true);
+// Writes a file whole or not at all. `synced` as OutputFile::commit has it. Errors: those of
+// OutputFile.
+Result<void> write_whole(const OutputTarget& target, std::string_view content, bool synced = true);
 
 // Of a file that an option names, before long files are read: "" or one with either ending. Errors
 // (bad_option): it has another.
@@ -26,8 +28,11 @@ Result<void> check_ending(const std::string& target, const std::string& option,
 // The same of --plot: .svg or .png.
 Result<void> check_plot(const std::string& target);
 
-// Draws and writes it; nothing if `target` is "". Errors: io, and those of plot_for.
-Result<void> write_plot(const std::string& target, const std::function<Plot()>& draw);
+// The kind of such a file.
+FileKind plot_kind(const std::string& target);
+
+// Draws and writes it; nothing if no `target` is wanted. Errors: those of write_whole and plot_for.
+Result<void> write_plot(const OutputTarget& target, const std::function<Plot()>& draw);
 
 // Errors (bad_option): `json` and standard output as the target.
 Result<void> allow_report(const std::string& target, bool json);

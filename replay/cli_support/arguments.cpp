@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 #include "core/allocator/policy_file.h"
 #include "core/base/text.h"
 #include "replay/cli_support/front.h"
-#include "replay/cli_support/own_file.h"
+#include "replay/cli_support/read_files.h"
 
 namespace tidemark {
 namespace {
@@ -81,16 +82,81 @@ void Arguments::policies(const Argument& argument, std::vector<std::string>& tar
     policies_.push_back(&target);
 }
 
-void Arguments::file(const Argument& argument, std::string& target) {
+void Arguments::input(const Argument& argument, std::string& target) {
     text(argument, target);
-    if (written_.empty())
-        declare_force();
-    written_.push_back(&target);
+    input_.push_back(&target);
 }
 
-const bool& Arguments::declare_force() {
-    flag({"--force", "", "write over a file that Tidemark didn't make"}, force_);
-    return force_;
+void Arguments::inputs(const Argument& argument, std::vector<std::string>& target) {
+    list(argument, target);
+    inputs_.push_back(&target);
+}
+
+void Arguments::file(const Argument& argument, FileKind kind, OutputTarget& target) {
+    file(
+        argument, [kind](const std::string&) { return kind; }, target);
+}
+
+void Arguments::file(const Argument& argument,
+                     std::function<FileKind(const std::string& path)> kind, OutputTarget& target) {
+    text(argument, target.path);
+    written_.push_back({&target, std::move(kind)});
+    declare_force();
+}
+
+void Arguments::folder(const Argument& argument, std::string& target) {
+    text(argument, target);
+    declare_force();
+}
+
+void Arguments::declare_force() {
+    if (!std::exchange(has_force_, true))
+        flag({"--force", "", "write over a recording, or a file of another kind"}, force_);
+}
+
+std::vector<std::string> Arguments::read_files() const {
+    std::vector<std::string> all = also_read_;
+    for (const std::string* input : input_)
+        all.push_back(*input);
+    for (const std::vector<std::string>* inputs : inputs_)
+        all.insert(all.end(), inputs->begin(), inputs->end());
+    const auto add_policy = [&all](const std::string& text) {
+        for (std::string& file : files_of_policy(text))
+            all.push_back(std::move(file));
+    };
+    for (const std::string* text : policy_)
+        add_policy(*text);
+    for (const std::vector<std::string>* texts : policies_)
+        std::ranges::for_each(*texts, add_policy);
+    return all;
+}
+
+Result<OutputTarget> Arguments::output(std::string path, FileKind kind) const {
+    OutputTarget target{.path = std::move(path), .kind = kind, .force = force_};
+    target.inputs = identities_read(read_files(), target.path);
+    TM_TRY(check_target(target));
+    return target;
+}
+
+Result<void> Arguments::also_reads(std::span<const std::string> paths) {
+    also_read_.insert(also_read_.end(), paths.begin(), paths.end());
+    return check_outputs();
+}
+
+Result<void> Arguments::check_outputs() {
+    std::vector<std::string> names;
+    for (const Written& written : written_) {
+        if (!written.target->wanted())
+            continue;
+        TM_ASSIGN(*written.target,
+                  output(written.target->path, written.kind(written.target->path)));
+        const std::string name = name_of_output(written.target->path);
+        if (!name.empty() && std::ranges::find(names, name) != names.end())
+            return fail(ErrorCode::bad_option, "is named by two options, and one would be lost",
+                        written.target->path, "name two files");
+        names.push_back(name);
+    }
+    return {};
 }
 
 void Arguments::report(bool& json, std::string_view summary) {
@@ -165,7 +231,7 @@ bool Arguments::given(const std::string& name) const {
     return app_.get_option(name)->count() > 0;
 }
 
-Result<void> Arguments::finish(Front& front) const {
+Result<void> Arguments::finish(Front& front) {
     if (!front.owns_process())
         TM_TRY(refuse_standard_streams(app_));
     const auto at = [](const Pending& pending) {
@@ -208,15 +274,13 @@ Result<void> Arguments::finish(Front& front) const {
             *pending->choice = pending->text;
         }
     }
-    for (const std::string* target : written_)
-        TM_TRY(check_target(*target, force_));
     for (const std::string* text : policy_)
         TM_TRY(load_if_file(*text));
     for (const std::vector<std::string>* texts : policies_) {
         for (const std::string& text : *texts)
             TM_TRY(load_if_file(text));
     }
-    return {};
+    return check_outputs();
 }
 
 }  // namespace tidemark

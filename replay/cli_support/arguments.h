@@ -15,6 +15,7 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "traces/io/output_target.h"
 
 namespace CLI {
 class App;
@@ -67,12 +68,26 @@ class Arguments {
     void choice(const Argument& argument, std::span<const std::string_view> choices,
                 std::string& target);
 
-    // A file that the command writes. With the first one comes --force: see finish().
-    void file(const Argument& argument, std::string& target);
+    // A file that the command reads, a folder or pattern of such, or a name: none of what it writes
+    // may be one of them.
+    void input(const Argument& argument, std::string& target);
+    void inputs(const Argument& argument, std::vector<std::string>& target);
 
-    // --force, for a command that chooses the names of its files itself and checks them with
-    // check_target (replay/cli_support/own_file.h). Valid after parsing.
-    const bool& declare_force();
+    // A file that the command writes, and of which kind, if need be by the other arguments. With
+    // the first one comes --force: see finish().
+    void file(const Argument& argument, FileKind kind, OutputTarget& target);
+    void file(const Argument& argument, std::function<FileKind(const std::string& path)> kind,
+              OutputTarget& target);
+
+    // The same for an option that names a folder: the command makes its targets by output().
+    void folder(const Argument& argument, std::string& target);
+
+    // A target that no option names, as finish() makes them. Errors: those of check_target.
+    Result<OutputTarget> output(std::string path, FileKind kind) const;
+
+    // What the command reads besides, as it turned out after parsing. Errors: those of finish()
+    // about files to be written.
+    Result<void> also_reads(std::span<const std::string> paths);
 
     // --json; and with it --csv and --table: tables of the same object as rows, with its names as
     // titles (replay/report/runs/csv.h). `--csv` sets `json` too: the command prints its object,
@@ -83,11 +98,12 @@ class Arguments {
     void rest(std::vector<std::string>& target);
 
     // Fills the targets of sizes, numbers and choices after the command line has been parsed.
-    // Errors: bad_option (where = the option's name) for what is not one; those of check_target
-    // (replay/cli_support/own_file.h) for each file to be written; those of load_policy_file.
+    // Errors: bad_option (where = the option's name) for what is not one; for each file to be
+    // written those of check_target (traces/io/output_target.h), and bad_option if two options name
+    // the same one; those of load_policy_file.
     // Where the process isn't ours (Front::owns_process), also unsupported: "-", standard input or
     // output.
-    Result<void> finish(Front& front) const;
+    Result<void> finish(Front& front);
 
     // Whether the user gave what is declared under that name ("--policy"). After parsing.
     bool given(const std::string& name) const;
@@ -112,6 +128,14 @@ class Arguments {
         std::vector<std::string_view> choices;
     };
 
+    struct Written {
+        OutputTarget* target = nullptr;
+        std::function<FileKind(const std::string& path)> kind = {};
+    };
+
+    void declare_force();
+    std::vector<std::string> read_files() const;
+    Result<void> check_outputs();
     Pending& pend(const Argument& argument);
     DeclaredArgument& note(const Argument& argument);
 
@@ -120,9 +144,13 @@ class Arguments {
     std::vector<std::unique_ptr<Pending>> pending_;
     std::vector<DeclaredArgument> declared_;
     std::vector<std::string>* rest_ = nullptr;
-    std::vector<const std::string*> written_;  // targets of file()
-    std::vector<const std::string*> policy_;   // targets of policy()
+    std::vector<Written> written_;           // targets of file()
+    std::vector<const std::string*> input_;  // targets of input()
+    std::vector<const std::vector<std::string>*> inputs_;
+    std::vector<std::string> also_read_;
+    std::vector<const std::string*> policy_;  // targets of policy()
     std::vector<const std::vector<std::string>*> policies_;
+    bool has_force_ = false;
     bool force_ = false;
     bool csv_ = false;
     std::string table_;

@@ -153,7 +153,7 @@ void Progress::show_share(double share) {
 }
 
 void Progress::draw(const std::string& amount, double share) {
-    std::string line = label_.substr(0, width_ / 2) + "  ";
+    std::string line = one_line(label_, width_ / 2) + "  ";
     const std::size_t used = line.size() + amount.size() + 4;
     if (share >= 0 && used + 10 < width_) {
         const std::size_t room = std::min<std::size_t>(width_ - used, 40);
@@ -162,7 +162,7 @@ void Progress::draw(const std::string& amount, double share) {
     }
     drawn_ = true;
     static_cast<void>(
-        write_all(STDERR_FILENO, fmt::format("\r\x1b[K{}", (line + amount).substr(0, width_ - 1))));
+        write_all(STDERR_FILENO, fmt::format("\r\x1b[K{}", one_line(line + amount, width_ - 2))));
 }
 
 void Progress::clear() {

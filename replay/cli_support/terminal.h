@@ -39,8 +39,8 @@ Written write_output(std::string_view text);
 // True when standard output is a pipe that nobody reads any more.
 bool output_is_closed();
 
-// "tidemark: text" and a new line, to standard error. Control characters in `text` are shown as
-// '?', so that a file's content cannot drive the terminal.
+// "tidemark: text" and a new line, to standard error. `text` is made printable here: every error,
+// warning and note passes.
 void print_error(std::string_view text);
 
 // The same without the name in front and with its lines kept: for help after wrong usage.

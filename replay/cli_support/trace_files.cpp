@@ -44,18 +44,10 @@ Result<std::vector<std::string>> recordings_in(const std::string& folder) {
     return found;
 }
 
-Result<std::vector<std::string>> matches_of(const std::string& pattern) {
-    glob_t matches{};
-    const std::unique_ptr<glob_t, decltype(&globfree)> owner(&matches, &globfree);
-    const int status = ::glob(pattern.c_str(), 0, nullptr, &matches);  // sorted
-    if (status != 0)
-        return fail(ErrorCode::not_found,
-                    status == GLOB_NOMATCH ? "no file matches" : "cannot be looked up", pattern);
-    return std::vector<std::string>(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-}
-
 bool is_pattern(const std::string& path) {
-    return path.find_first_of("*?[") != std::string::npos;
+    std::error_code ignored;
+    return path != "-" && !path.starts_with("generate:") &&
+           path.find_first_of("*?[") != std::string::npos && !fs::exists(path, ignored);
 }
 
 // The last `count` parts of a path.
@@ -69,16 +61,24 @@ std::string tail_of(const fs::path& path, std::size_t count) {
 
 }  // namespace
 
+std::vector<std::string> matches_of_pattern(const std::string& path) {
+    if (!is_pattern(path))
+        return {path};
+    glob_t matches{};
+    const std::unique_ptr<glob_t, decltype(&globfree)> owner(&matches, &globfree);
+    if (::glob(path.c_str(), 0, nullptr, &matches) != 0)  // sorted
+        return {};
+    return {matches.gl_pathv, matches.gl_pathv + matches.gl_pathc};
+}
+
 Result<std::vector<std::string>> expand_traces(std::span<const std::string> paths) {
     std::vector<std::string> all;
     for (const std::string& path : paths) {
-        std::error_code ignored;
-        std::vector<std::string> found{path};
-        if (path != "-" && !path.starts_with("generate:") && is_pattern(path) &&
-            !fs::exists(path, ignored)) {
-            TM_ASSIGN(found, matches_of(path));
-        }
+        const std::vector<std::string> found = matches_of_pattern(path);
+        if (found.empty())
+            return fail(ErrorCode::not_found, "no file matches", path);
         for (const std::string& each : found) {
+            std::error_code ignored;
             if (each == "-" || !fs::is_directory(each, ignored)) {
                 all.push_back(each);
                 continue;

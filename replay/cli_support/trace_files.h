@@ -19,6 +19,9 @@ Result<std::vector<std::string>> expand_traces(std::span<const std::string> path
 // The same where one trace is taken. Errors (bad_option): there are several.
 Result<std::string> expand_trace(const std::string& path);
 
+// What a pattern matches that names no file itself, sorted, be it nothing; else `path` alone.
+std::vector<std::string> matches_of_pattern(const std::string& path);
+
 // What reports call the trace: the file's name without its folder, or "standard input".
 std::string trace_name(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "core/base/printable.h"
 #include "replay/inject/call_recorder.h"
 #include "replay/inject/kept_errno.h"
 #include "replay/inject/nvtx_ranges.h"
@@ -78,6 +79,7 @@ Result<void> attach(Injection& injection) {
     injection.recorder.emplace(
         *injection.cupti,
         RecordOptions{.output = variable(kOutputVariable),
+                      .overwrite = !variable(kOverwriteVariable).empty(),
                       .name = variable(kNameVariable),
                       .history_limit = std::strtoull(limit.c_str(), nullptr, 10),
                       .stacks = !variable(kStacksVariable).empty(),
@@ -110,7 +112,7 @@ void start() {
     injection.report.write("problem", why);
     if (!variable(kReportsVariable).empty())
         return;
-    const std::string line = "tidemark record: not recorded: " + why + "\n";
+    const std::string line = "tidemark record: not recorded: " + printable(why) + "\n";
     static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
 }
 

@@ -38,6 +38,7 @@ bool MemoryEvents::start(const std::vector<live::LiveDevice>& devices, const Set
     live::PublishOptions publish{.name = options_.name, .history_limit = options_.history_limit};
     publish.devices = devices;
     publish.recording = report_.claim_recording(options_.output);
+    publish.overwrite = options_.overwrite;
     publish.ring_slots = 1U << 15U;  // a driver's calls are slower than the usual ring is made for
     auto started = live::Publisher::start(publish);
     if (!started) {

@@ -23,7 +23,8 @@
 namespace tidemark::inject {
 
 struct RecordOptions {
-    std::string output;  // the recording; "" = one in the folder of recordings
+    std::string output;      // the recording; "" = one in the folder of recordings
+    bool overwrite = false;  // a recording that is there
     std::string name;
     Bytes history_limit = 0;
     bool stacks = false;

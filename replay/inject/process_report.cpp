@@ -46,7 +46,8 @@ ReportFile::ReportFile(const std::string& folder) : folder_(folder) {
 void ReportFile::write(std::string_view key, std::string_view value) const {
     if (path_.empty())
         return;
-    const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    const FileDescriptor file(
+        ::open(path_.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     const std::string line = fmt::format("{} {}\n", key, value);
     if (file.valid())
         static_cast<void>(!::write(file.get(), line.data(), line.size()));

@@ -15,13 +15,14 @@ constexpr const char* kInjectionVariable = "CUDA_INJECTION64_PATH";
 // NVIDIA's: the file that each part of a program that has NVTX loads when it first uses it.
 constexpr const char* kRangesVariable = "NVTX_INJECTION64_PATH";
 
-constexpr const char* kReportsVariable = "TIDEMARK_RECORD_REPORTS";   // the folder
-constexpr const char* kOutputVariable = "TIDEMARK_RECORD_OUTPUT";     // the recording; "" = usual
-constexpr const char* kNameVariable = "TIDEMARK_RECORD_NAME";         // of the program
-constexpr const char* kHistoryVariable = "TIDEMARK_RECORD_HISTORY";   // bytes; 0 = all
-constexpr const char* kStacksVariable = "TIDEMARK_RECORD_STACKS";     // set: with stacks
-constexpr const char* kKernelsVariable = "TIDEMARK_RECORD_KERNELS";   // set: with uses
-constexpr const char* kNoTimesVariable = "TIDEMARK_RECORD_NO_TIMES";  // set: none of the GPU
+constexpr const char* kReportsVariable = "TIDEMARK_RECORD_REPORTS";  // the folder
+constexpr const char* kOutputVariable = "TIDEMARK_RECORD_OUTPUT";    // the recording; "" = usual
+constexpr const char* kOverwriteVariable = "TIDEMARK_RECORD_OVERWRITE";  // set: what is there
+constexpr const char* kNameVariable = "TIDEMARK_RECORD_NAME";            // of the program
+constexpr const char* kHistoryVariable = "TIDEMARK_RECORD_HISTORY";      // bytes; 0 = all
+constexpr const char* kStacksVariable = "TIDEMARK_RECORD_STACKS";        // set: with stacks
+constexpr const char* kKernelsVariable = "TIDEMARK_RECORD_KERNELS";      // set: with uses
+constexpr const char* kNoTimesVariable = "TIDEMARK_RECORD_NO_TIMES";     // set: none of the GPU
 constexpr const char* kChildOfVariable = "TIDEMARK_RECORD_CHILD_OF";  // only children of this one
 
 // The tag of what ended with its context.

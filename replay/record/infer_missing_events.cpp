@@ -102,6 +102,8 @@ class InferredTrace final : public Trace {
 
     std::uint64_t recorded_hash() const override { return trace_->recorded_hash(); }
 
+    std::uint64_t file_hash() const override { return trace_->file_hash(); }
+
     const ExplainedRecord* explained_record() const override { return run_ ? &*run_ : nullptr; }
 
   private:

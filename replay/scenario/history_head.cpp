@@ -3,8 +3,12 @@
 
 #include <utility>
 
+#include <fcntl.h>
+
+#include "core/base/check.h"
 #include "replay/scenario/kept_file.h"
 #include "replay/scenario/kept_run.h"
+#include "replay/timeline/history_check.h"
 #include "replay/timeline/history_columns.h"
 #include "traces/tmk/wire.h"
 
@@ -87,6 +91,7 @@ std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& ke
     tmk::ByteWriter writer;
     writer.put(kHistoryFormat);
     writer.put(key.trace_hash);
+    writer.put(key.file_hash);
     writer.put_text(key.scenario);
     put_run(writer, run);
     put_names(writer, columns);
@@ -95,51 +100,69 @@ std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& ke
          {counts.events, counts.blocks, counts.segments, counts.annotations, counts.marks,
           counts.sites, counts.launches, counts.executions})
         writer.put(std::uint64_t{count});
+    std::vector<std::span<const std::byte>> all;
     static_cast<void>(columns.for_each(
-        [&writer](const char* /*name*/, const auto& column, std::size_t) -> Result<void> {
-            writer.put(std::uint64_t{column.size()});
-            writer.put(checksum_of_ends(std::as_bytes(column.all())));
+        [&all](const char* /*name*/, const auto& column, std::size_t) -> Result<void> {
+            all.push_back(std::as_bytes(column.all()));
             return {};
         }));
+    const auto sums = checksums_of(all);
+    TM_CHECK(sums && sums->size() == all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        writer.put(std::uint64_t{all[i].size()});
+        writer.put((*sums)[i]);
+    }
     return seal(kMagic, writer.bytes());
 }
 
-bool read_history(std::span<const std::byte> head, const std::string& folder, const HistoryKey& key,
-                  History::Columns& columns, Run& run) {
+bool read_history(std::span<const std::byte> head, const OwnFolder& folder, const HistoryKey& key,
+                  History::Columns& columns, Run& run, const std::atomic<bool>* cancelled) {
     std::optional<tmk::ByteReader> reader = unseal(kMagic, kHistoryFormat, head);
     if (!reader || reader->get<std::uint64_t>() != key.trace_hash ||
-        reader->get_text() != key.scenario)
+        reader->get<std::uint64_t>() != key.file_hash || reader->get_text() != key.scenario)
         return false;
     run = get_run(*reader);
     get_names(*reader, columns);
     const HistoryCounts counts = get_counts(*reader);
+    std::vector<std::span<const std::byte>> all;
+    std::vector<std::uint64_t> sums;
     if (!columns.for_each([&](const char* name, auto& column, std::size_t most) -> Result<void> {
             using Column = std::remove_reference_t<decltype(column)>;
-            const auto count = reader->get<std::uint64_t>();
-            const auto sum = reader->get<std::uint64_t>();
-            if (!reader->ok() || count > most)
-                return fail(ErrorCode::bad_input, "is damaged", folder);
-            TM_ASSIGN(column, Column::open(folder + "/" + name, count));
-            if (checksum_of_ends(std::as_bytes(column.all())) != sum)
-                return fail(ErrorCode::bad_input, "is damaged", folder);
+            const auto bytes = reader->get<std::uint64_t>();
+            sums.push_back(reader->get<std::uint64_t>());
+            const std::string path = folder.path() + "/" + name;
+            if (!reader->ok() || bytes / sizeof(column[0]) > most || bytes % sizeof(column[0]) != 0)
+                return fail(ErrorCode::bad_input, "is damaged", path);
+            TM_ASSIGN(const FileDescriptor file, folder.open_file(name, O_RDONLY));
+            TM_ASSIGN(column, Column::open(file.get(), path,
+                                           static_cast<std::size_t>(bytes / sizeof(column[0]))));
+            all.push_back(std::as_bytes(column.all()));
             return {};
         }))
         return false;
+    if (!reader->ok() || reader->left() != 0 || checksums_of(all, cancelled) != sums ||
+        !columns_fit(counts, columns))
+        return false;
     columns.counts.set(counts);
     columns.complete = true;
-    return reader->ok() && reader->left() == 0 && counts.events == columns.kinds.size() &&
-           counts.blocks == columns.blocks.size() && counts.segments == columns.segments.size() &&
-           counts.annotations == columns.annotations.size() &&
-           counts.marks == columns.marks.size() && counts.sites == columns.sites.size() &&
-           counts.launches == columns.launches.size() &&
-           counts.executions == columns.executions.size();
+    return true;
 }
 
-std::optional<std::uint64_t> trace_of_head(std::span<const std::byte> head) {
+std::optional<HeadSummary> summary_of_head(std::span<const std::byte> head) {
     std::optional<tmk::ByteReader> reader = unseal(kMagic, kHistoryFormat, head);
     if (!reader)
         return std::nullopt;
-    return reader->get<std::uint64_t>();
+    HeadSummary summary;
+    summary.trace_hash = reader->get<std::uint64_t>();
+    static_cast<void>(reader->get<std::uint64_t>());  // of the file
+    static_cast<void>(reader->get_text());            // the scenario, for programs
+    const Run run = get_run(*reader);
+    if (!reader->ok())
+        return std::nullopt;
+    summary.trace = run.scenario.trace;
+    summary.policy = run.scenario.policy;
+    summary.events = run.summary.events;
+    return summary;
 }
 
 }  // namespace tidemark

@@ -1,8 +1,8 @@
 // The head of a kept history: what it is of, its names, the figures of its run, and for each column
-// how long it is and a checksum of what can be read in no time: all of a short one, both ends of a
-// long one.
+// how long it is and a checksum over all of it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,17 +16,27 @@
 namespace tidemark {
 
 // To be raised when a column or the head changes its meaning, or a replay comes to other results.
-constexpr std::uint32_t kHistoryFormat = 4;
+constexpr std::uint32_t kHistoryFormat = 5;
 
-// Of complete columns.
+// Of complete columns. O(bytes) of theirs.
 std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run);
 
-// Opens the columns in `folder` that `head` describes. False if that is not the head of `key`, or
-// any of it is not as it says; then `columns` and `run` are worth nothing.
-bool read_history(std::span<const std::byte> head, const std::string& folder, const HistoryKey& key,
-                  History::Columns& columns, Run& run);
+// Opens the columns in `folder` that `head` describes, and reads all of them. False if that is not
+// the head of `key`, any of it is not as it says, or it was cancelled; then `columns` and `run` are
+// worth nothing. O(bytes).
+bool read_history(std::span<const std::byte> head, const OwnFolder& folder, const HistoryKey& key,
+                  History::Columns& columns, Run& run,
+                  const std::atomic<bool>* cancelled = nullptr);
 
-// The trace whose history this is the head of; nothing if it is damaged or of another format.
-std::optional<std::uint64_t> trace_of_head(std::span<const std::byte> head);
+// What a head says of its history to a person.
+struct HeadSummary {
+    std::uint64_t trace_hash = 0;
+    std::string trace;   // as it was called when the history was made: any bytes
+    std::string policy;  // and its options
+    std::uint64_t events = 0;
+};
+
+// Nothing if it is damaged or of another format. O(bytes).
+std::optional<HeadSummary> summary_of_head(std::span<const std::byte> head);
 
 }  // namespace tidemark

@@ -1,14 +1,15 @@
-// HistoryStore: finished histories beside their trace, so that the next look is there at once.
+// HistoryStore: finished histories in the user's cache (cache_folder.h), so that the next look is
+// there at once.
 //
-//   run.tmk.tidemark/3f00c1d2a4b5e697/   one history: a file for each column, and `head`, which
-//   says
-//                                        what it is of and how long each column must be
-//   run.tmk.tidemark/draft-x7Gk2Q/       one that is being made, locked by who makes it
+//   3f00c1d2a4b5e697/   one history: a file for each column, and `head`, which says what it is of,
+//                       and how long each column must be, with a checksum over all of it
 //
-// An entry appears whole, by renaming its folder. It is a cache: what is damaged, of an older
-// format or of another trace is as good as not there, and anybody may delete all of it.
+// An entry appears whole, by renaming its folder, when the disk has all of it. It is a cache: what
+// is damaged, of an older format or of another trace is as good as not there, and anybody may
+// delete all of it at any time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,14 +17,15 @@
 
 #include "replay/scenario/scenario.h"
 #include "replay/timeline/history.h"
+#include "traces/io/own_folder.h"
 
 namespace tidemark {
 
-// What a history is of. `scenario` is a text that two scenarios share only if they come to the
-// same.
+// What a history is of: wherever the trace lies, and whatever it is called.
 struct HistoryKey {
     std::uint64_t trace_hash = 0;
-    std::string scenario;
+    std::uint64_t file_hash = 0;  // Trace::file_hash()
+    std::string scenario;         // two have the same only if they come to the same
 
     // The name of its folder: 16 digits.
     std::string name() const;
@@ -43,43 +45,43 @@ class HistoryDraft {
     ~HistoryDraft();
 
     // Where the builder may put its columns.
-    const std::string& folder() const { return folder_; }
+    const OwnFolder& folder() const { return folder_; }
 
-    // `columns` are complete and lie in folder(). Errors: io.
+    // `columns` are complete and lie in folder(). O(bytes): it waits until the disk has them.
+    // Errors: io; no_space: the cache may not have so much.
     Result<void> keep(const HistoryKey& key, History::Columns& columns, const Run& run);
 
   private:
     friend class HistoryStore;
 
-    HistoryDraft() = default;
+    HistoryDraft(OwnFolder cache, OwnFolder folder, std::string name)
+        : cache_(std::move(cache)), folder_(std::move(folder)), name_(std::move(name)) {}
 
-    std::string store_;
-    std::string folder_;
-    int lock_ = -1;
+    OwnFolder cache_;
+    OwnFolder folder_;
+    std::string name_;
     bool kept_ = false;
 };
 
 class HistoryStore {
   public:
-    // That of a trace's file. Nothing is made or looked at. Empty where a trace has no place: it is
-    // no .tmk file.
-    static std::optional<HistoryStore> of(const std::string& trace);
+    // That of this user. Nothing is made or looked at. Errors: not_found: there is no folder for
+    // it.
+    static Result<HistoryStore> of_user();
 
-    // What has been kept under `key`; nothing if there is none that can be trusted. O(names); takes
-    // some 10 ms.
-    std::optional<KeptHistory> open(const HistoryKey& key) const;
+    // What has been kept under `key`; nothing if there is none that can be trusted, or it was
+    // cancelled. All of it is read and checked: O(bytes), 0.15 s for each GiB that the page cache
+    // has.
+    std::optional<KeptHistory> open(const HistoryKey& key,
+                                    const std::atomic<bool>* cancelled = nullptr) const;
 
-    // A new draft, which may need `bytes`. Entries of other content that the same file had, and
-    // drafts that nobody works at any more, are deleted first. Errors: io (a folder that cannot be
-    // written, no room).
+    // A new draft, which may need `bytes`: entries that were used long ago make room for it.
+    // Errors: io (a folder that cannot be written, or others may write); no_space; bad_option: the
+    // limit that the environment sets is none.
     Result<std::unique_ptr<HistoryDraft>> begin(const HistoryKey& key, Bytes bytes) const;
-
-    const std::string& folder() const { return folder_; }
 
   private:
     explicit HistoryStore(std::string folder) : folder_(std::move(folder)) {}
-
-    void sweep(std::uint64_t trace_hash) const;
 
     std::string folder_;
 };

@@ -1,7 +1,7 @@
-// kept_fragmentation: the fragmentation of a history that is kept beside its trace, kept with it:
+// kept_fragmentation: the fragmentation of a history that is kept in the cache, kept with it:
 //
 //   held, held-nodes   a file for each of the curve's columns
-//   held-head          how long they must be, of which history, and a checksum of their ends; last
+//   held-head          how long they must be, of which history, and checksums over them; last
 //
 // Like the history it is a cache: what is damaged, of another format or of another history is as
 // good as not there, and what is missing is added. Thread-safe, also between processes: they keep
@@ -22,7 +22,7 @@
 namespace tidemark {
 
 // To be raised when a column or the head changes its meaning, or a sweep comes to other results.
-constexpr std::uint32_t kFragmentationFormat = 1;
+constexpr std::uint32_t kFragmentationFormat = 2;
 
 struct FragmentationHead {
     std::string history;  // the name of its folder
@@ -38,13 +38,14 @@ std::vector<std::byte> encode_fragmentation_head(const FragmentationHead& head);
 std::optional<FragmentationHead> decode_fragmentation_head(std::span<const std::byte> bytes);
 
 // The curve that is kept with `history`, in memory as far as there is plenty; null if there is none
-// that can be trusted. A millisecond, and 0.1 s for 10^8 events that the page cache has.
+// that can be trusted, which all of it is read for. O(events): 0.1 s for 10^8 that the page cache
+// has.
 std::shared_ptr<FragmentationCurve> open_fragmentation(
     const std::shared_ptr<const History>& history, const std::atomic<bool>& cancelled);
 
 // Keeps a curve that has all events of a complete history with kept_in(). O(events), a write of 8.3
-// bytes each. Errors: io (the folder is gone or read-only, no room); cancelled. Nothing is left
-// behind then, or whole files that the next one replaces.
+// bytes each, until the disk has them. Errors: io (the folder is gone, read-only or not ours alone,
+// no room); cancelled. Nothing is left behind then, or whole files that the next one replaces.
 Result<void> keep_fragmentation(const FragmentationCurve& curve, const History& history,
                                 const std::atomic<bool>& cancelled);
 

@@ -2,13 +2,12 @@
 #include "replay/scenario/policy_identity.h"
 
 #include <cstddef>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "traces/io/byte_source.h"
+#include "core/base/small_file.h"
+#include "core/base/units.h"
 #include "traces/tmk/wire.h"
 
 namespace tidemark {
@@ -19,15 +18,10 @@ Result<std::string> policy_identity(const PolicySpec& spec) {
         if (option.type != OptionType::file || spec.options.text(option.name).empty())
             continue;
         const std::string path(spec.options.text(option.name));
-        TM_ASSIGN(const std::unique_ptr<ByteSource> source, open_bytes(path));
-        std::vector<std::byte> content;
-        for (std::size_t taken = 1; taken > 0; source->consume(taken)) {
-            TM_TRY(source->need(1));
-            const std::span<const std::byte> window = source->window();
-            content.insert(content.end(), window.begin(), window.end());
-            taken = window.size();
-        }
-        text += fmt::format(" {}:{:016x}", option.name, tmk::hash_bytes(content));
+        constexpr std::size_t kLargest = 4_GiB;
+        TM_ASSIGN(const std::string content, read_small_file(path, kLargest));
+        text += fmt::format(" {}:{:016x}", option.name,
+                            tmk::hash_bytes(std::as_bytes(std::span(content))));
     }
     return text;
 }

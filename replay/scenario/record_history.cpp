@@ -2,7 +2,9 @@
 #include "replay/scenario/record_history.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -200,6 +202,7 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
               load_profile(device.profile.empty() ? scenario.profile : device.profile));
     HistoryKey key;
     key.trace_hash = trace.hash();
+    key.file_hash = trace.file_hash();
     key.scenario =
         fmt::format("{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
                     identity, trace.explained_record() != nullptr, scenario.policy.empty(),
@@ -208,9 +211,19 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
     return std::optional(std::move(key));
 }
 
+// Whether histories of what lies there are kept: what isn't a .tmk file is read anew anyway.
+bool is_kept_of(const std::string& path) {
+    std::error_code error;
+    return path.ends_with(".tmk") && std::filesystem::is_regular_file(path, error);
+}
+
 // Bytes of files that a history may need, generously.
 Bytes room_for(const TraceInfo& info) {
-    return info.event_count * 40 + (Bytes{16} << 20U);
+    return info.event_count * 40;
+}
+
+std::string not_kept(const Error& error) {
+    return "the history is not kept: " + to_text(error);
 }
 
 // One attempt: a run, with the columns in the draft's folder or in files without names.
@@ -220,7 +233,8 @@ Result<RecordedRun> record(const Trace& trace, const Scenario& scenario,
     RecordedRun recorded;
     TM_ASSIGN(HistoryNames names, names_of(trace.info(), scenario, limit_of(trace, scenario)));
     TM_ASSIGN(const std::unique_ptr<HistoryBuilder> builder,
-              HistoryBuilder::create(draft != nullptr ? draft->folder() : ""));
+              HistoryBuilder::create(draft != nullptr ? draft->folder().descriptor() : -1,
+                                     trace.info().event_count));
     Recorder recorder(*builder, trace.info(), options);
     builder->set_names(std::move(names));
     recorded.history = builder->history();
@@ -233,7 +247,7 @@ Result<RecordedRun> record(const Trace& trace, const Scenario& scenario,
     std::vector<std::string>& all = recorded.run.warnings;
     if (draft != nullptr) {
         if (const Result<void> kept = draft->keep(key, builder->columns(), recorded.run); !kept)
-            warnings.push_back("the history is not kept: " + to_text(kept.error()));
+            warnings.push_back(not_kept(kept.error()));
     }
     all.insert(all.end(), warnings.begin(), warnings.end());
     return recorded;
@@ -246,30 +260,29 @@ Result<RecordedRun> record_history(const Trace& trace, const Scenario& scenario,
     std::vector<std::string> warnings;
     const Scenario chosen = with_policy(trace.info(), scenario, warnings);
     std::optional<HistoryKey> key;
-    std::unique_ptr<HistoryDraft> draft;
-    if (const auto store = HistoryStore::of(scenario.trace); options.keep && store) {
+    if (options.keep && is_kept_of(scenario.trace)) {
         TM_ASSIGN(key, key_of(trace, chosen));
-        if (auto kept = key ? store->open(*key) : std::nullopt) {
-            kept->run.warnings.insert(kept->run.warnings.end(), warnings.begin(), warnings.end());
-            kept->run.scenario.trace = scenario.trace;
-            if (options.begun)
-                options.begun(kept->history);
-            return RecordedRun{std::move(kept->history), std::move(kept->run), true};
-        }
-        if (key) {
-            auto begun = store->begin(*key, room_for(trace.info()));
-            if (begun)
-                draft = std::move(*begun);
-            else
-                warnings.push_back("the history is not kept: " + to_text(begun.error()));
-        }
     }
+    if (!key)
+        return record(trace, chosen, options, nullptr, {}, warnings);
+    const Result<HistoryStore> store = HistoryStore::of_user();
+    if (auto kept = store ? store->open(*key, options.cancel) : std::nullopt) {
+        kept->run.warnings.insert(kept->run.warnings.end(), warnings.begin(), warnings.end());
+        kept->run.scenario.trace = scenario.trace;
+        if (options.begun)
+            options.begun(kept->history);
+        return RecordedRun{std::move(kept->history), std::move(kept->run), true};
+    }
+    auto draft = store.and_then(
+        [&](const HistoryStore& open) { return open.begin(*key, room_for(trace.info())); });
     if (draft) {
-        Result<RecordedRun> recorded = record(trace, chosen, options, draft.get(), *key, warnings);
+        Result<RecordedRun> recorded = record(trace, chosen, options, draft->get(), *key, warnings);
         if (recorded || recorded.error().code != ErrorCode::io)
             return recorded;
-        warnings.push_back("the history is not kept: " + to_text(recorded.error()));
-        draft.reset();  // its disk is full: there may be room elsewhere
+        draft->reset();  // its disk is full: there may be room elsewhere
+        warnings.push_back(not_kept(recorded.error()));
+    } else {
+        warnings.push_back(not_kept(draft.error()));
     }
     return record(trace, chosen, options, nullptr, {}, warnings);
 }

@@ -1,4 +1,4 @@
-// record_history: replays a trace and keeps its History, or takes it from beside the trace if it
+// record_history: replays a trace and keeps its History, or takes it from the user's cache if it
 // has been kept before.
 #pragma once
 
@@ -13,11 +13,12 @@
 namespace tidemark {
 
 struct RecordHistoryOptions {
-    // Keep what was built beside the trace ("run.tmk.tidemark/"), and take what is there. Where
-    // that cannot be written, nothing is kept, and that is a warning. Only .tmk files have a place.
+    // Keep what was built in the user's cache (cache_folder.h), and take what is there of the same
+    // content. Where there is no cache, or no room in it, nothing is kept, and that is a warning.
+    // Only of .tmk files.
     bool keep = true;
     // Given the history as soon as there is one, empty and growing: for who wants to look before it
-    // is complete. Called from the caller's thread; once more if the disk beside the trace turns
+    // is complete. Called from the caller's thread; once more if the disk of the cache turns
     // out to be full, with one that is made elsewhere instead.
     std::function<void(std::shared_ptr<const History>)> begun = {};
     std::function<void(std::uint64_t events_done)> progress = {};

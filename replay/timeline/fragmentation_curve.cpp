@@ -218,8 +218,10 @@ FragmentationCurve::~FragmentationCurve() = default;
 Result<std::shared_ptr<FragmentationCurve>> FragmentationCurve::create(
     std::shared_ptr<const History> history) {
     std::shared_ptr<FragmentationCurve> curve(new FragmentationCurve(std::move(history)));
-    TM_ASSIGN(curve->columns_.held, MappedColumn<Bytes>::create("", kMostEvents));
-    TM_ASSIGN(curve->columns_.nodes, MappedColumn<HeldNode>::create("", kMostEvents / (kRun - 4)));
+    // extend() asks for more than there will be.
+    const std::size_t most = curve->history_->most_events() + 2 * kPublished;
+    TM_ASSIGN(curve->columns_.held, MappedColumn<Bytes>::create("", most));
+    TM_ASSIGN(curve->columns_.nodes, MappedColumn<HeldNode>::create("", most / kRun * 2));
     return curve;
 }
 

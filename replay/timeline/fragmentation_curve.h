@@ -6,7 +6,7 @@
 // Made by one sweep over the events, some 50 ns each on one core (250 where every allocation is a
 // segment of its own), and swept on where a history grows. Its columns lie in files without names,
 // 8.3 bytes an event; beyond them it has what lives: some 100 bytes for each segment, 8 for each
-// page that was ever taken in part. That of a history that is kept beside its trace is kept with it
+// page that was ever taken in part. That of a history that is kept in the cache is kept with it
 // (replay/scenario/kept_fragmentation.h) and not swept again.
 //
 // One thread extends it while any number of others read what is known so far.

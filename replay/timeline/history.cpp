@@ -45,6 +45,10 @@ bool History::complete() const {
     return columns_->complete.load(std::memory_order_acquire);
 }
 
+std::size_t History::most_events() const {
+    return complete() ? counts().events : columns_->most_events;
+}
+
 const std::string& History::kept_in() const {
     static const std::string nowhere;
     return columns_->is_kept.load(std::memory_order_acquire) ? columns_->folder : nowhere;

@@ -1,6 +1,7 @@
 // History: what became of every event, block and segment of a run, as columns: what a viewer asks
 // about and what outlives the replay. Made by a HistoryBuilder, from a replay or a living program;
-// kept in mapped files beside the trace (history_store.h), so that it is there at once next time.
+// kept in mapped files of the user's cache (history_store.h), so that it is there at once next
+// time.
 //
 // It may be read while it grows: readers look at counts() once and stay below. Two times matter: an
 // event's *index* in the run and its *time*, the recorded one, so that runs of the same trace under
@@ -211,6 +212,9 @@ class History {
     // Nothing will be added any more.
     bool complete() const;
 
+    // No more events than that will ever be in it.
+    std::size_t most_events() const;
+
     // Brings what lies in files into memory, what every view needs first, until half of the
     // machine's memory is used or `cancelled` is set: afterwards no query waits for pages.
     // O(bytes); 0.2 s for 10^8 events that the page cache has.
@@ -296,8 +300,8 @@ class History {
     Bytes capacity() const;                             // of all devices together; 0 = unknown
     Bytes limit() const;  // on reserved bytes of each allocator; 0 = none
 
-    // The folder beside the trace that has its columns, and may have what was made of them; "" as
-    // long as they are kept nowhere. O(1).
+    // The folder in the user's cache that has its columns, and may have what was made of them; ""
+    // as long as they are kept nowhere. O(1).
     const std::string& kept_in() const;
 
     // The builder's.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -13,6 +14,10 @@ namespace tidemark {
 namespace {
 
 constexpr Bytes kMost = std::numeric_limits<Bytes>::max();
+// Columns have room for so many elements more than they will have: make_room() asks for those of a
+// whole batch in each.
+constexpr std::size_t kSpare = std::size_t{1} << 17U;
+constexpr std::size_t kFewestEvents = std::size_t{1} << 16U;
 // One event may complete a node of each level of a tree.
 constexpr std::size_t kTreeLevels = 16;
 
@@ -34,6 +39,21 @@ std::uint64_t hash_of(const Site& site) {
     return hash;
 }
 
+// How many elements a column may have in a history of `events`. An event changes memory in any
+// number of segments: most change none.
+template <class Element>
+std::size_t most_elements(std::size_t events) {
+    if constexpr (std::is_same_v<Element, Segment>)
+        return events * 16 + kSpare * 8;
+    else if constexpr (std::is_same_v<Element, Mark>)
+        return events * 4 + kSpare;
+    else if constexpr (std::is_same_v<Element, SeriesNode> ||
+                       std::is_same_v<Element, SeriesValues> || std::is_same_v<Element, BlockNode>)
+        return events / (kLeaf / 2) + kSpare;  // of 64 events, and of nodes of such
+    else
+        return events + kSpare;
+}
+
 }  // namespace
 
 HistoryBuilder::HistoryBuilder()
@@ -41,14 +61,32 @@ HistoryBuilder::HistoryBuilder()
       columns_(history_->columns()),
       levels_(1, {kEmptyNode, 0}) {}
 
-Result<std::unique_ptr<HistoryBuilder>> HistoryBuilder::create(const std::string& folder) {
+// Addresses are set aside for all columns in proportion: as many as `most_events` need, or so many
+// fewer that as many are left for everything else.
+Result<std::unique_ptr<HistoryBuilder>> HistoryBuilder::create(int folder,
+                                                               std::uint64_t most_events) {
     std::unique_ptr<HistoryBuilder> builder(new HistoryBuilder);
-    TM_TRY(builder->columns_.for_each(
-        [&folder](const char* name, auto& column, std::size_t most) -> Result<void> {
-            using Column = std::remove_reference_t<decltype(column)>;
-            TM_ASSIGN(column, Column::create(folder.empty() ? "" : folder + "/" + name, most));
-            return {};
+    History::Columns& columns = builder->columns_;
+    std::size_t& events = columns.most_events;
+    events = std::min(most_events, kMostEvents);
+    const auto together = [&] {
+        std::size_t bytes = 0;
+        static_cast<void>(columns.for_each([&](const char*, auto& column, std::size_t most) {
+            using Element = std::remove_reference_t<decltype(column.at(0))>;
+            bytes += std::min(most, most_elements<Element>(events)) * sizeof(Element);
+            return Result<void>();
         }));
+        return bytes;
+    };
+    while (events / 2 >= kFewestEvents && !has_addresses(2 * together()))
+        events /= 2;
+    TM_TRY(columns.for_each([&](const char* name, auto& column, std::size_t most) -> Result<void> {
+        using Column = std::remove_reference_t<decltype(column)>;
+        using Element = std::remove_reference_t<decltype(column.at(0))>;
+        TM_ASSIGN(column, Column::create(folder < 0 ? "" : name,
+                                         std::min(most, most_elements<Element>(events)), folder));
+        return {};
+    }));
     return builder;
 }
 
@@ -158,7 +196,9 @@ void HistoryBuilder::set_names(HistoryNames names) {
 }
 
 bool HistoryBuilder::is_on_host(std::uint32_t site) const {
-    return host_ != ~std::size_t{0} && columns_.sites.at(site & ~kWaited).device == host_;
+    const std::uint32_t index = site & ~kWaited;
+    return host_ != ~std::size_t{0} && index < columns_.sites.pushed() &&
+           columns_.sites.at(index).device == host_;
 }
 
 // The series leave out what the last event did to base_.
@@ -291,19 +331,21 @@ void HistoryBuilder::reuse(BlockIndex block) {
 // Ranges end from the innermost one of their name on; what never began doesn't end.
 void HistoryBuilder::annotate(const NewEvent& what, EventIndex event) {
     if (what.kind == EventKind::range_begin) {
-        const auto depth = static_cast<std::uint32_t>(open_annotations_.size());
         const std::size_t index = columns_.annotations.pushed();
-        push(columns_.annotations, {event, kNever, what.name, depth});
-        if (columns_.annotations.pushed() > index)
-            open_annotations_.push_back(index);
+        push(columns_.annotations, {event, kNever, what.name, open_depth_});
+        if (columns_.annotations.pushed() > index) {
+            open_annotations_[what.name].push_back(index);
+            ++open_depth_;
+        }
     } else if (what.kind == EventKind::range_end) {
-        const auto found = std::find_if(
-            open_annotations_.rbegin(), open_annotations_.rend(),
-            [&](std::size_t index) { return columns_.annotations.at(index).name == what.name; });
-        if (found == open_annotations_.rend())
+        const auto found = open_annotations_.find(what.name);
+        if (found == open_annotations_.end())
             return;
-        set_shared(columns_.annotations.at(*found).end, event);
-        open_annotations_.erase(std::next(found).base());
+        set_shared(columns_.annotations.at(found->second.back()).end, event);
+        --open_depth_;
+        found->second.pop_back();
+        if (found->second.empty())
+            open_annotations_.erase(found);
     } else if (what.kind == EventKind::mark) {
         add_mark({.event = event, .kind = MarkKind::point, .name = what.name});
     } else if (what.kind == EventKind::trim) {

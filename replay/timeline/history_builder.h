@@ -67,8 +67,12 @@ struct NewExecution {
 
 class HistoryBuilder {
   public:
-    // The columns become files in `folder`, or for "" files without names. Errors: io.
-    static Result<std::unique_ptr<HistoryBuilder>> create(const std::string& folder = {});
+    // The columns become files in the open folder `folder`, or without one files without names.
+    // There will be no more than `most_events`, for which addresses are set aside; or fewer, where
+    // the process may not have so many (History::most_events). Errors: io; unsupported: there are
+    // hardly any.
+    static Result<std::unique_ptr<HistoryBuilder>> create(int folder = -1,
+                                                          std::uint64_t most_events = kMostEvents);
 
     // Of what has been published. It may outlive the builder.
     std::shared_ptr<const History> history() const { return history_; }
@@ -90,6 +94,15 @@ class HistoryBuilder {
     // So many events may be added now. Errors: io, also of what was added before; unsupported: more
     // than a history can have.
     Result<void> make_room(std::size_t events);
+
+    // One event may be added now; for who can't say before how many come next: one record of a
+    // program may end any number of mappings. False: there is no room, which the next make_room()
+    // or publish() reports. O(1) amortised.
+    bool has_room() {
+        if (room_ == 0) [[unlikely]]
+            note(make_room(kRoomStep));
+        return room_ > 0;
+    }
 
     // Adds an `allocate` of `block`; returns its index.
     BlockIndex allocate(Nanoseconds time, const NewBlock& block,
@@ -178,6 +191,8 @@ class HistoryBuilder {
         note(column.push(value));
     }
 
+    static constexpr std::size_t kRoomStep = 4096;
+
     std::shared_ptr<History> history_;
     History::Columns& columns_;
     std::optional<Error> error_;
@@ -193,8 +208,9 @@ class HistoryBuilder {
     std::vector<Level> levels_;
     BlockTree live_;
 
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sites_;  // by hash
-    std::vector<std::size_t> open_annotations_;
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sites_;           // by hash
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> open_annotations_;  // by name
+    std::uint32_t open_depth_ = 0;  // how many those are
 
     struct OpenLaunch {
         bool open = false;

@@ -151,7 +151,8 @@ struct History::Columns {
     std::vector<std::unique_ptr<const HistoryNames>> all_names;  // nobody knows who reads them
     SharedCounts counts;
     std::atomic<bool> complete = false;
-    std::string folder;  // where they are kept; it may be read once `is_kept`
+    std::size_t most_events = kMostEvents;  // that there are addresses for
+    std::string folder;                     // where they are kept; it may be read once `is_kept`
     std::atomic<bool> is_kept = false;
 
     Columns() { set_names({}); }

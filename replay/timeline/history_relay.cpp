@@ -2,6 +2,7 @@
 #include "replay/timeline/history_relay.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace tidemark {
@@ -33,9 +34,13 @@ HistoryRelay::HistoryRelay(HistoryObserver& observer) : observer_(observer) {
     for (Batch& batch : batches_)
         empty_.push(&batch);
     Result<Thread> worker = Thread::start("tm-history", [this] {
-        while (const std::optional<Batch*> batch = filled_.pop()) {
-            deliver(**batch);
-            empty_.push(*batch);
+        try {
+            while (const std::optional<Batch*> batch = filled_.pop()) {
+                deliver(**batch);
+                empty_.push(*batch);
+            }
+        } catch (...) {
+            empty_.fail(std::current_exception());
         }
     });
     if (worker)
@@ -43,12 +48,13 @@ HistoryRelay::HistoryRelay(HistoryObserver& observer) : observer_(observer) {
 }
 
 HistoryRelay::~HistoryRelay() {
-    finish();
+    filled_.close();
 }
 
 void HistoryRelay::finish() {
     filled_.close();
     worker_.join();
+    empty_.rethrow();
 }
 
 void HistoryRelay::on_events(const EventBatch& events, const OutcomeBatch& outcomes) {

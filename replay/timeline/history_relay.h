@@ -37,7 +37,8 @@ class HistoryRelay final : public Observer {
     // Has the observer given up?
     bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
-    // Waits until the observer has received everything; nothing may be reported afterwards.
+    // Waits until the observer has received everything; nothing may be reported afterwards. Throws
+    // what the observer threw in the relay's thread, as on_events() does.
     void finish();
 
   private:
@@ -75,7 +76,7 @@ class HistoryRelay final : public Observer {
     std::array<Batch, kBatches> batches_;
     WorkQueue<Batch*> empty_;
     WorkQueue<Batch*> filled_;
-    Thread worker_;
+    Thread worker_;  // last: it uses the queues until it is joined
 };
 
 }  // namespace tidemark

@@ -24,7 +24,6 @@ constexpr std::size_t kLastStep = std::size_t{16} << 20U;
 // So much of a file without a name stays in memory: most runs are short, and making and filling a
 // file for each of their columns would take longer than the run.
 constexpr std::size_t kInMemory = std::size_t{256} << 10U;
-constexpr std::size_t kFewestAddresses = std::size_t{64} << 20U;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
@@ -50,49 +49,59 @@ int open_unnamed(std::string& folder) {
     return named_file;
 }
 
-// Addresses without bytes behind them yet: as many as the process may have.
-void* reserve(int file, std::size_t& bytes) {
+// Addresses without bytes behind them yet.
+void* reserve(int file, std::size_t bytes) {
     const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    for (;; bytes /= 2) {
-        void* const data =
-            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, file, 0);
-        if (data != MAP_FAILED || bytes / 2 < kFewestAddresses)
-            return data;
-    }
+    return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, file, 0);
+}
+
+tl::unexpected<Error> no_addresses(const std::string& path) {
+    return fail(ErrorCode::unsupported, "the process may have too few addresses",
+                path.empty() ? "a file without a name" : path,
+                "give it more address space (ulimit -v)");
 }
 
 }  // namespace
 
-Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& path,
-                                                         std::size_t most) {
+bool has_addresses(std::size_t bytes) {
+    void* const data = reserve(-1, bytes);
+    if (data == MAP_FAILED)
+        return false;
+    TM_CHECK(::munmap(data, bytes) == 0);
+    return true;
+}
+
+Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& name, std::size_t most,
+                                                         int folder) {
     std::unique_ptr<MappedBytes> bytes(new MappedBytes);
-    bytes->path_ = path;
-    if (!path.empty()) {
-        bytes->file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    bytes->path_ = name;
+    if (!name.empty()) {
+        bytes->file_ = ::openat(folder, name.c_str(),
+                                O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (bytes->file_ < 0)
-            return failed("cannot be made", path, errno);
+            return failed("cannot be made", name, errno);
     }
     bytes->address_space_ = whole_pages(std::max(most, kPage));
     void* const data = reserve(bytes->file_, bytes->address_space_);
     if (data == MAP_FAILED)
-        return failed("cannot be mapped", bytes->path_, errno);
+        return errno == ENOMEM ? no_addresses(bytes->path_)
+                               : failed("cannot be mapped", bytes->path_, errno);
     bytes->data_ = static_cast<std::byte*>(data);
     return bytes;
 }
 
-Result<std::unique_ptr<MappedBytes>> MappedBytes::open(const std::string& path) {
+Result<std::unique_ptr<MappedBytes>> MappedBytes::open(int file, const std::string& path) {
     std::unique_ptr<MappedBytes> bytes(new MappedBytes);
     bytes->path_ = path;
-    bytes->file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 
     struct stat info {};
 
-    if (bytes->file_ < 0 || ::fstat(bytes->file_, &info) != 0)
-        return failed("cannot be opened", path, errno);
+    if (::fstat(file, &info) != 0)
+        return failed("cannot be examined", path, errno);
     bytes->capacity_ = static_cast<std::size_t>(info.st_size);
     if (bytes->capacity_ == 0)
         return bytes;
-    void* const data = ::mmap(nullptr, bytes->capacity_, PROT_READ, MAP_SHARED, bytes->file_, 0);
+    void* const data = ::mmap(nullptr, bytes->capacity_, PROT_READ, MAP_SHARED, file, 0);
     if (data == MAP_FAILED)
         return failed("cannot be mapped", path, errno);
     bytes->data_ = static_cast<std::byte*>(data);
@@ -138,7 +147,7 @@ Result<void> MappedBytes::grow(std::size_t bytes) {
     const std::size_t wanted =
         std::min(std::max(whole_pages(bytes), capacity_ + step), address_space_);
     if (wanted < bytes)
-        return failed("cannot grow", path_, ENOMEM, "the run is too long for this process");
+        return no_addresses(path_);
     // Whatever is there already isn't asked for again: some file systems would write it.
     const int code = ::posix_fallocate(file_, static_cast<off_t>(capacity_),
                                        static_cast<off_t>(wanted - capacity_));
@@ -153,10 +162,22 @@ Result<void> MappedBytes::finish(std::size_t bytes) {
     if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         return failed("cannot be finished", path_, errno);
     capacity_ = bytes;
-    // Addresses that nothing will lie at are others': a thousand histories have some 300 GiB each.
+    // Addresses that nothing will lie at are others'.
     const std::size_t kept = whole_pages(std::max(bytes, kPage));
     if (kept < address_space_ && ::munmap(data_ + kept, address_space_ - kept) == 0)
         address_space_ = kept;
+    return {};
+}
+
+void MappedBytes::begin_sync() const {
+    if (file_ >= 0)
+        static_cast<void>(::sync_file_range(file_, 0, 0, SYNC_FILE_RANGE_WRITE));
+}
+
+Result<void> MappedBytes::sync() const {
+    // That an empty one is there its folder knows.
+    if (file_ >= 0 && capacity_ > 0 && ::fsync(file_) != 0)
+        return failed("cannot be written", path_, errno);
     return {};
 }
 

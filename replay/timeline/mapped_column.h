@@ -18,16 +18,23 @@
 
 namespace tidemark {
 
+// Whether the process may have so many addresses more, in one piece: who makes several columns asks
+// for all of them together. Thread-safe, of this moment.
+bool has_addresses(std::size_t bytes);
+
 // The bytes behind a column: a file that grows in steps under one mapping.
 class MappedBytes {
   public:
-    // A new file `path`, or for "" one without a name that goes with the process: in memory while
-    // it is small, then in $TMPDIR or /tmp; it may grow to `most` bytes, for which addresses are
-    // set aside now, or fewer where there are none. Errors: io (no room, no right).
-    static Result<std::unique_ptr<MappedBytes>> create(const std::string& path, std::size_t most);
+    // A new file `name` in the open folder `folder`, or for "" one without a name that goes with
+    // the process: in memory while it is small, then in $TMPDIR or /tmp; it may grow to `most`
+    // bytes, for which addresses are set aside now. Errors: io (no room, no right, it is there);
+    // unsupported: the process may not have so many addresses.
+    static Result<std::unique_ptr<MappedBytes>> create(const std::string& name, std::size_t most,
+                                                       int folder = -1);
 
-    // An existing file, read-only. Errors: io.
-    static Result<std::unique_ptr<MappedBytes>> open(const std::string& path);
+    // All of the file that is open for reading as `file`, read-only; the descriptor stays its
+    // owner's and isn't needed any more. Nobody may cut the file meanwhile. Errors: io, of `path`.
+    static Result<std::unique_ptr<MappedBytes>> open(int file, const std::string& path);
 
     MappedBytes(const MappedBytes&) = delete;
     MappedBytes& operator=(const MappedBytes&) = delete;
@@ -38,11 +45,15 @@ class MappedBytes {
     std::size_t capacity() const { return capacity_; }  // bytes that may be touched
 
     // Makes at least `bytes` touchable, zeroed where they are new. O(1) amortised. Errors: io, when
-    // the disk or the addresses are used up: what was there stays.
+    // the disk is used up; unsupported: the addresses are. What was there stays.
     Result<void> grow(std::size_t bytes);
 
     // Cuts the file to `bytes`, for good. Errors: io.
     Result<void> finish(std::size_t bytes);
+
+    // Has the disk begin to write the named file's bytes; and waits until it has them. Errors: io.
+    void begin_sync() const;
+    Result<void> sync() const;
 
     // Reads [begin, begin + bytes) into memory and maps it, so that no reader waits for a page
     // there. Only a request: nothing happens where the system cannot do it. Any thread.
@@ -67,17 +78,17 @@ class MappedColumn {
   public:
     MappedColumn() = default;
 
-    // Room for `most` elements at most. Errors: io.
-    static Result<MappedColumn> create(const std::string& path, std::size_t most) {
-        TM_ASSIGN(auto bytes, MappedBytes::create(path, most * sizeof(T)));
+    // Room for `most` elements at most. Errors: as of MappedBytes.
+    static Result<MappedColumn> create(const std::string& name, std::size_t most, int folder = -1) {
+        TM_ASSIGN(auto bytes, MappedBytes::create(name, most * sizeof(T), folder));
         return MappedColumn(std::move(bytes), 0);
     }
 
-    // `count` elements of a file. Errors: io; bad_input: the file is shorter.
-    static Result<MappedColumn> open(const std::string& path, std::size_t count) {
-        TM_ASSIGN(auto bytes, MappedBytes::open(path));
-        if (bytes->capacity() / sizeof(T) < count)
-            return fail(ErrorCode::bad_input, "is shorter than it should be", path);
+    // The `count` elements that an open file has. Errors: io; bad_input: it has more or fewer.
+    static Result<MappedColumn> open(int file, const std::string& path, std::size_t count) {
+        TM_ASSIGN(auto bytes, MappedBytes::open(file, path));
+        if (bytes->capacity() % sizeof(T) != 0 || bytes->capacity() / sizeof(T) != count)
+            return fail(ErrorCode::bad_input, "is not as long as it should be", path);
         return MappedColumn(std::move(bytes), count);
     }
 

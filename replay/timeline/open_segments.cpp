@@ -35,6 +35,9 @@ bool is_paged(SegmentKind kind) {
 
 Result<void> OpenSegments::change(MappedColumn<Segment>& segments, const Segment& change,
                                   bool begins) {
+    // Pages of no bytes: nothing that is unmapped would ever end them.
+    if (is_paged(change.kind) && change.size == 0)
+        return {};
     return begins ? begin(segments, change) : end(segments, change);
 }
 
@@ -66,8 +69,6 @@ Result<void> OpenSegments::end(MappedColumn<Segment>& segments, const Segment& r
         }
         return {};
     }
-    if (range.size == 0)
-        return {};
     const std::uint64_t last = last_of(range);
     auto next = alive_.upper_bound(key);
     if (next != alive_.begin())

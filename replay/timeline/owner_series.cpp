@@ -37,11 +37,13 @@ Result<std::shared_ptr<OwnerSeries>> OwnerSeries::create(std::shared_ptr<const H
                                                          BlockClasses classes, Shows shows) {
     std::shared_ptr<OwnerSeries> series(
         new OwnerSeries(std::move(history), std::move(classes), std::move(shows)));
-    constexpr std::size_t kRuns = kMostEvents / kOwnerRun + 1;
-    TM_ASSIGN(series->entries_, MappedColumn<Bytes>::create("", kRuns * series->owners()));
-    TM_ASSIGN(series->nodes_, MappedColumn<Node>::create("", kMostEvents / (kOwnerRun - 4)));
-    TM_ASSIGN(series->owner_of_block_, MappedColumn<std::uint8_t>::create("", kMostEvents / 2));
-    TM_ASSIGN(series->unsaid_, MappedColumn<UnsaidEnd>::create("", kMostEvents / 2));
+    // make_room() asks for more than there will be.
+    const std::size_t most = series->history_->most_events() + 2 * kOwnerPublished;
+    const std::size_t runs = most / kOwnerRun + 1;
+    TM_ASSIGN(series->entries_, MappedColumn<Bytes>::create("", runs * series->owners()));
+    TM_ASSIGN(series->nodes_, MappedColumn<Node>::create("", 2 * runs));
+    TM_ASSIGN(series->owner_of_block_, MappedColumn<std::uint8_t>::create("", most));
+    TM_ASSIGN(series->unsaid_, MappedColumn<UnsaidEnd>::create("", most));
     return series;
 }
 

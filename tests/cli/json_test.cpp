@@ -2,10 +2,13 @@
 // described is printed by some run.
 #include <catch2/catch.hpp>
 
+#include "replay/scenario/record_history.h"
 #include "tests/cli/command_line.h"
 #include "tests/support/json_keys.h"
 #include "tests/support/live_folder.h"
+#include "tests/support/own_cache.h"
 #include "traces/live/publisher.h"
+#include "traces/open.h"
 
 using namespace tidemark;
 using support::Folder;
@@ -181,6 +184,17 @@ TEST_CASE("the JSON of live is as documented", "[cli][docs]") {
     const auto again = live::Publisher::start();
     REQUIRE(again);
     check_section("live --recordings", {{{"live", "--recordings"}}, {{"live", "--clean"}}});
+}
+
+TEST_CASE("the JSON of cache is as documented", "[cli][docs]") {
+    const support::OwnCache cache;
+    const Folder folder;
+    const std::string path = folder / "run.tmk";
+    REQUIRE(import_trace("generate:mix:events=3000", path));
+    const auto trace = open_trace(path);
+    REQUIRE(trace);
+    REQUIRE(record_history(**trace, {.trace = path, .policy = "torch"}));
+    check_section("cache", {{{"cache"}}, {{"cache", "--clear"}}});
 }
 
 TEST_CASE("the JSON of policies is as documented", "[cli][docs]") {

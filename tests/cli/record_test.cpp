@@ -11,9 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/allocator/allocator.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/recorded_events.h"
 #include "tests/support/json_keys.h"
+#include "traces/live/programs.h"
 #include "traces/live/wire.h"
 
 using namespace tidemark;
@@ -287,6 +289,53 @@ TEST_CASE("record passes signals on", "[cli][record]") {
     // Before it has its handlers the signal ends it itself.
     CHECK((WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)) == 128 + SIGTERM);
 }
+
+#ifdef TIDEMARK_VIEWER
+TEST_CASE("a viewer follows what every policy does to the driver while that is recorded",
+          "[cli][record][live]") {
+    const RecordFolder folder;
+    const std::string image = folder.file("watched.png");
+    std::vector<std::string> line{"tidemark", "record",  "-o", folder.recording,
+                                  "--name",   "watched", "--", TIDEMARK_RECORDED_PROGRAM};
+    for (const PolicyInfo& policy : all_policies())
+        line.push_back("policy=" + std::string(policy.name));
+    line.emplace_back("pause");
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGTERM, SIG_DFL);
+        for (const auto& [name, value] : folder.here.environment)
+            ::setenv(name.c_str(), value.c_str(), 1);
+        std::vector<char*> arguments;
+        for (std::string& each : line)
+            arguments.push_back(each.data());
+        arguments.push_back(nullptr);
+        ::execv(TIDEMARK_PROGRAM, arguments.data());
+        ::_exit(1);
+    }
+    const auto recorded = [] {
+        const auto program = live::find_program("watched");
+        return program ? program->counters.written : 0;
+    };
+    std::uint64_t before = 0;
+    std::uint64_t now = 0;
+    for (int look = 0; look < 200 && (now == 0 || now != before); ++look) {
+        before = std::exchange(now, recorded());
+        ::usleep(200'000);
+        if (now == 0)
+            continue;
+        const support::Said drawn =
+            support::tidemark({"view", "--attach", "watched", "--png", image, "--size", "360x240"});
+        INFO(drawn.err);
+        CHECK(drawn.code == 0);
+    }
+    CHECK(fs::file_size(image) > 0);
+    ::kill(child, SIGTERM);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    CHECK(left_alive(read_events(folder.recording)) == 0);
+}
+#endif
 
 TEST_CASE("record says why nothing was recorded", "[cli][record]") {
     RecordFolder folder;

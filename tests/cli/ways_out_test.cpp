@@ -169,6 +169,7 @@ TEST_CASE("a file that isn't Tidemark's is written over with --force only", "[cl
                                                {"generate", "mix:events=100", "-o", mine},
                                                {"replay", kSample, "--decisions", mine},
                                                {"machines", "h200-node", "-o", mine}}) {
+        const bool recording = arguments[0] == "import" || arguments[0] == "generate";
         INFO(arguments.front());
         support::write_file(mine, "all that I know\n");
         const Said kept = support::tidemark(arguments);
@@ -179,7 +180,7 @@ TEST_CASE("a file that isn't Tidemark's is written over with --force only", "[cl
         std::vector<std::string> forced = arguments;
         forced.emplace_back("--force");
         CHECK(support::tidemark(forced).code == 0);
-        CHECK(support::tidemark(arguments).code == 0);  // ours now
+        CHECK(support::tidemark(arguments).code == (recording ? 2 : 0));  // ours now
     }
 }
 
@@ -227,18 +228,20 @@ TEST_CASE("a cut begins inside, with what lived then", "[cli][cut]") {
     const Folder folder;
     const std::string part = folder / "part.tmk";
     for (const std::string from : {"#5000", "#9000", "1s"}) {
-        REQUIRE(support::tidemark({"cut", kSample, "--from", from, "-o", part}).code == 0);
+        REQUIRE(support::tidemark({"cut", kSample, "--from", from, "-o", part, "--force"}).code ==
+                0);
         INFO("from " << from);
         const json info = support::tidemark_json({"info", part});
         CHECK(info.at("begins_inside") == true);
     }
-    const Said nowhere = support::tidemark({"cut", kSample, "--from", "1000s", "-o", part});
+    const Said nowhere =
+        support::tidemark({"cut", kSample, "--from", "1000s", "-o", part, "--force"});
     CHECK(nowhere.code == 2);
-    CHECK(support::tidemark({"cut", kSample, "-o", part}).code == 2);
-    CHECK(
-        support::tidemark({"cut", kSample, "--to", "1s", "--until", "retries", "-o", part}).code ==
-        2);
-    CHECK(support::tidemark({"cut", kSample, "--from", "soon", "-o", part}).code == 2);
+    CHECK(support::tidemark({"cut", kSample, "-o", part, "--force"}).code == 2);
+    CHECK(support::tidemark(
+              {"cut", kSample, "--to", "1s", "--until", "retries", "-o", part, "--force"})
+              .code == 2);
+    CHECK(support::tidemark({"cut", kSample, "--from", "soon", "-o", part, "--force"}).code == 2);
 }
 
 TEST_CASE("cut --until ends with the event that first shows a condition", "[cli]") {
@@ -249,9 +252,9 @@ TEST_CASE("cut --until ends with the event that first shows a condition", "[cli]
     };
     const auto half = replayed(kSample)["peak_reserved_bytes"].get<std::uint64_t>() / 2;
     const std::string condition = "reserved > " + std::to_string(half);
-    REQUIRE(
-        support::tidemark({"cut", kSample, "--until", condition, "-p", "torch", "-o", part}).code ==
-        0);
+    REQUIRE(support::tidemark(
+                {"cut", kSample, "--until", condition, "-p", "torch", "-o", part, "--force"})
+                .code == 0);
     const auto with = replayed(part);
     CHECK(with["peak_reserved_bytes"].get<std::uint64_t>() > half);
 
@@ -261,7 +264,7 @@ TEST_CASE("cut --until ends with the event that first shows a condition", "[cli]
     CHECK(replayed(less)["peak_reserved_bytes"].get<std::uint64_t>() <= half);
 
     const Said never =
-        support::tidemark({"cut", kSample, "--until", "reserved > 1TiB", "-o", part});
+        support::tidemark({"cut", kSample, "--until", "reserved > 1TiB", "-o", part, "--force"});
     CHECK(never.code == 2);
     CHECK(contains(never.err, "never holds"));
 }
@@ -276,7 +279,7 @@ TEST_CASE("what is cut out of a recording is a recording: every decision is expl
         const json info = support::tidemark_json({"info", whole});
         const auto events = info.at("events").get<std::uint64_t>();
         REQUIRE(support::tidemark({"cut", whole, "--from", "#" + std::to_string(events / 3), "--to",
-                                   "#" + std::to_string(2 * events / 3), "-o", part})
+                                   "#" + std::to_string(2 * events / 3), "-o", part, "--force"})
                     .code == 0);
         const json verified = support::tidemark_json({"verify", part});
         CHECK(verified.at("mismatches") == 0);
@@ -323,7 +326,7 @@ TEST_CASE("cuts by steps and by the name of a range", "[cli][cut]") {
     for (const std::vector<std::string>& window :
          std::vector<std::vector<std::string>>{{"--step", "2..3"}, {"--range", "step 3"}}) {
         const std::string part = folder / "part.tmk";
-        std::vector<std::string> arguments{"cut", folder / "all.jsonl", "-o", part};
+        std::vector<std::string> arguments{"cut", folder / "all.jsonl", "-o", part, "--force"};
         arguments.insert(arguments.end(), window.begin(), window.end());
         REQUIRE(support::tidemark(arguments).code == 0);
         const json info = support::tidemark_json({"info", part});

@@ -31,7 +31,7 @@ std::vector<std::filesystem::path> corpus_of(std::string_view target) {
 
 // Takes what any of the others takes, and then a hundred times as long.
 bool is_whole_program(const fuzz::Target& target) {
-    return target.name == "answers" || target.name == "views";
+    return target.name == "answers" || target.name == "views" || target.name == "live_feed";
 }
 
 std::string content_of(const std::filesystem::path& path) {

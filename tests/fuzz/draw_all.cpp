@@ -8,6 +8,19 @@
 
 namespace tidemark::fuzz {
 
+void draw_all(viz::Session& session) {
+    bool dark = true;
+    for (const viz::ViewInfo& view : viz::all_views()) {
+        viz::StillOptions options;
+        options.screen = {360, 240, 1, viz::FontChoice::built_in};
+        options.dark = dark;
+        options.views = {std::string(view.name)};
+        options.find = dark ? "" : ">=4KiB";
+        TM_CHECK(viz::draw_still(session, options).has_value());
+        dark = !dark;
+    }
+}
+
 bool draw_all(const std::string& path, bool lenient) {
     viz::Session session;
     viz::Loader loader(session);
@@ -20,16 +33,7 @@ bool draw_all(const std::string& path, bool lenient) {
     loader.wait();
     if (session.runs.front().state.phase != viz::LoadState::Phase::ready)
         return false;
-    bool dark = true;
-    for (const viz::ViewInfo& view : viz::all_views()) {
-        viz::StillOptions options;
-        options.screen = {360, 240, 1, viz::FontChoice::built_in};
-        options.dark = dark;
-        options.views = {std::string(view.name)};
-        options.find = dark ? "" : ">=4KiB";
-        TM_CHECK(viz::draw_still(session, options).has_value());
-        dark = !dark;
-    }
+    draw_all(session);
     return true;
 }
 

@@ -1,4 +1,4 @@
-// Heads of what is kept beside a trace, of any bytes: of a history, and of its fragmentation. What
+// Heads of what is kept in the cache, of any bytes: of a history, and of its fragmentation. What
 // is taken for one is what would be written again; no column is opened, there are none.
 #include <algorithm>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include "replay/scenario/kept_fragmentation.h"
 #include "replay/timeline/history_columns.h"
 #include "tests/fuzz/targets.h"
+#include "tests/support/test_folder.h"
 #include "traces/tmk/wire.h"
 
 namespace tidemark::fuzz {
@@ -20,18 +21,19 @@ constexpr std::size_t kCheckedFrom = 16;
 void check_heads(std::span<const std::byte> bytes) {
     if (const auto head = decode_fragmentation_head(bytes))
         TM_CHECK(std::ranges::equal(encode_fragmentation_head(*head), bytes));
-    const auto trace = trace_of_head(bytes);
-    if (!trace)
-        return;
+    const auto summary = summary_of_head(bytes);
     tmk::ByteReader reader(bytes.subspan(kCheckedFrom));
     static_cast<void>(reader.get<std::uint32_t>());  // the format
     HistoryKey key;
     key.trace_hash = reader.get<std::uint64_t>();
+    key.file_hash = reader.get<std::uint64_t>();
     key.scenario = std::string(reader.get_text());
-    TM_CHECK(key.trace_hash == *trace);
+    TM_CHECK(!summary || key.trace_hash == summary->trace_hash);
+    static const support::TestFolder without_columns;
+    static const Result<OwnFolder> folder = OwnFolder::open(without_columns.path());
     History::Columns columns;
     Run run;
-    TM_CHECK(!read_history(bytes, "/nowhere", key, columns, run));
+    TM_CHECK(!read_history(bytes, *folder, key, columns, run));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void read_shared(std::span<const std::byte> bytes) {
         return;
     }
     TM_CHECK(program->counters.fullest_ring >= 0 && program->counters.fullest_ring <= 1);
-    const live::Remainder rest = live::read_remainder(bytes, *program, 0, 0);
+    const live::Remainder rest = live::read_remainder(reader_of(bytes), *program, 0, 0);
     TM_CHECK(!rest.records.empty() && rest.records.back().kind == live::RecordKind::end);
     std::uint64_t latest = 0;
     for (std::size_t at = 0; at < rest.records.size();) {

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import tempfile
 
 import pytest
 
@@ -10,6 +11,10 @@ SAMPLES = ROOT / "traces" / "samples"
 
 # A build's own library and programs; tests/python/run.py is told which build.
 os.environ.setdefault("TIDEMARK_LIBRARY", str(ROOT / "build" / "release" / "libtidemark.so.1"))
+
+# What the viewer keeps is no business of the user's cache.
+CACHE = tempfile.TemporaryDirectory(prefix="tidemark-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 
 @pytest.fixture

@@ -54,3 +54,49 @@ def test_ctrl_c_ends_it(label, call, tmp_path):
                           env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=False)
     assert done.stdout == "interrupted\n", f"it ended before: {done.stderr}"
     assert not (tmp_path / "out.html").exists()
+
+
+# What each of these waits for never comes: another access is open, of the same thread.
+STORE = """
+import os, signal, sys, threading, time
+import tidemark
+
+MIB = 1 << 20
+store = tidemark.Store(8 * MIB)
+buffer = store.create(8 * MIB)
+gpu = tidemark.Context(machine="sim")
+memory = tidemark.DeferrableMemory(gpu, gpu_bytes=4 * MIB, host=8 * MIB)
+pinned = memory.empty(4 * MIB)
+seen = []
+signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+
+def signals():
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGUSR1)  # whose handler raises nothing: the wait goes on
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+
+with buffer.access("host", "write"), pinned.pin():
+    wait = eval("lambda: " + sys.argv[1])  # within eval() KeyboardInterrupt would end Python
+    threading.Thread(target=signals, daemon=True).start()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        print("interrupted" if seen else "too soon")
+"""
+
+WAITS = [
+    "store.create(MIB)",
+    "store.reserve(MIB).__enter__()",
+    "buffer.access('host', 'read').__enter__()",
+    "pinned.access('gpu', 'overwrite').__enter__()",
+]
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_ctrl_c_ends_what_waits_in_a_store(wait):
+    done = subprocess.run([sys.executable, "-c", STORE, wait], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=False)
+    assert done.stdout == "interrupted\n", f"it ended before: {done.stderr}"
+    assert done.returncode == 0, done.stderr

@@ -114,3 +114,31 @@ def test_threads_may_use_what_another_closes(tmp_path):
         store.close()
         for thread in threads:
             thread.join()
+
+
+def test_a_store_that_is_full_says_what_holds_it(tmp_path):
+    with tidemark.Store(8 * MIB, tmp_path, disk=4 * MIB) as store:
+        with pytest.raises(tidemark.SpaceError) as caught:
+            for _ in range(100):
+                store.create(MIB)
+        assert "host:0: 8.00 MiB of 8.00 MiB used" in str(caught.value)
+        assert "disk:0: " in str(caught.value)
+    with tidemark.Store(MIB) as store:
+        store.create(MIB)
+        with pytest.raises(tidemark.SpaceError, match="cannot leave"):
+            store.create(MIB)
+
+
+def test_waits_have_a_time_limit(store):
+    buffer = store.create(16 * MIB)
+    with buffer.access(mode="write"):
+        calls = [lambda: store.create(MIB, timeout=0.01),
+                 lambda: buffer.access(mode="write", timeout=0.01).__enter__(),
+                 lambda: store.reserve(MIB, timeout=0).__enter__()]
+        for call in calls:
+            with pytest.raises(tidemark.CancelledError, match="1 open access"):
+                call()
+        with pytest.raises(tidemark.OptionError):
+            store.create(MIB, timeout=-1)
+    store.create(MIB, timeout=10)
+    store.close(timeout=10)

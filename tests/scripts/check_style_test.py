@@ -54,6 +54,11 @@ class CheckStyle(unittest.TestCase):
         self.passes("core/base/check.cpp", '// x\nstd::fprintf(stderr, "a");\n')
         self.passes("core/a.cpp", '// x\nauto text = "std::cout";  // no printf(here)\n')
 
+    def test_a_terminal_is_written_to_in_one_place(self):
+        line = "// x\nstatic_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));\n"
+        self.finds("replay/cli/a.cpp", line, 2, "printable()")
+        self.passes("replay/cli_support/terminal.cpp", line)
+
     def test_threads_are_found_outside_their_home(self):
         for line in ("std::thread a(f);", "std::jthread a(f);", "auto a = std::async(f);"):
             self.finds("viz/live/a.cpp", f"// x\n{line}\n", 2, "core/base/threads.h")

@@ -1,7 +1,12 @@
 // open_trace and import_trace: any format by its content, and a plain message for what is none.
 #include "traces/open.h"
 
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 #include "tests/support/test_folder.h"
 #include "tests/traces/io/compressed.h"
@@ -39,6 +44,36 @@ TEST_CASE("a trace has the same hash from its source, from .tmk and from .tmk.xz
     CHECK((*source)->hash() == (*tmk)->hash());
     CHECK((*source)->hash() == (*packed)->hash());
     CHECK((*tmk)->info().format == "torch-snapshot");
+}
+
+TEST_CASE("a trace that comes through a pipe is read once, of whatever format", "[open]") {
+    const TestFolder folder;
+    REQUIRE(import_trace(kSample, folder.file("a.tmk")));
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    for (const std::string& path : {folder.file("a.tmk"), kSample}) {
+        std::thread feeder([&] {
+            std::ofstream(pipe, std::ios::binary) << std::ifstream(path, std::ios::binary).rdbuf();
+        });
+        const auto trace = open_trace(pipe);
+        feeder.join();
+        REQUIRE(trace);
+        CHECK((*trace)->hash() == (*open_trace(path))->hash());
+    }
+    CHECK_FALSE(is_trace_file(pipe));
+    CHECK_FALSE(open_trace("/dev/zero"));
+}
+
+TEST_CASE("a .tmk that loses its name or its end while it is open is what was opened, or ends",
+          "[open]") {
+    const TestFolder folder;
+    REQUIRE(import_trace("generate:mix:events=200000", folder.file("a.tmk")));
+    auto source = open_bytes(folder.file("a.tmk"));
+    REQUIRE(source);
+    std::filesystem::rename(folder.write("other", "no trace"), folder.file("a.tmk"));
+    const auto trace = open_trace(std::move(*source));
+    REQUIRE(trace);
+    CHECK((*trace)->info().event_count >= 200'000);
 }
 
 TEST_CASE("importing twice, or a .tmk again, gives the same bytes", "[open]") {

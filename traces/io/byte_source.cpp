@@ -28,6 +28,8 @@ class PlainSource final : public ByteSource {
             ahead_ = std::make_unique<ReadAhead>(*input_);
     }
 
+    FileDescriptor file() const override { return input_->file(); }
+
     std::uint64_t raw_done() const override { return done_; }
 
     std::uint64_t raw_size() const override { return input_->size(); }

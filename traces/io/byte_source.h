@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 
 namespace tidemark {
 
@@ -48,6 +49,10 @@ class ByteSource {
 
     // True if the bytes come out of a compressed stream.
     virtual bool compressed() const { return false; }
+
+    // The plain file whose bytes these are as they are; none for a pipe, or a compressed stream. It
+    // is the file that was opened, whatever has its name by now.
+    virtual FileDescriptor file() const { return FileDescriptor(); }
 
     // True when the stream ended before its compressed form said so: the window ends early.
     bool cut_off() const { return cut_off_; }

@@ -12,6 +12,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "core/base/caught.h"
 #include "core/base/check.h"
 
 namespace tidemark {
@@ -24,7 +25,7 @@ constexpr const char* kTooMuchMemory =
 class XzDecoder final : public Decoder {
   public:
     XzDecoder() {
-        TM_CHECK(lzma_stream_decoder(&stream_, kDecoderMemory, LZMA_CONCATENATED) == LZMA_OK);
+        check_memory(lzma_stream_decoder(&stream_, kDecoderMemory, LZMA_CONCATENATED) == LZMA_OK);
     }
 
     ~XzDecoder() override { lzma_end(&stream_); }
@@ -48,6 +49,8 @@ class XzDecoder final : public Decoder {
                 return step;
             case LZMA_MEMLIMIT_ERROR:
                 return fail(ErrorCode::unsupported, kTooMuchMemory);
+            case LZMA_MEM_ERROR:
+                return fail(ErrorCode::unsupported, kNoMemory);
             case LZMA_OPTIONS_ERROR:
                 return fail(ErrorCode::unsupported, "an .xz filter that liblzma does not know");
             default:
@@ -65,7 +68,7 @@ class XzDecoder final : public Decoder {
 class ZstdDecoder final : public Decoder {
   public:
     ZstdDecoder() : context_(ZSTD_createDCtx()) {
-        TM_CHECK(context_ != nullptr);
+        check_memory(context_ != nullptr);
         const int window_log = std::bit_width(kDecoderMemory) - 1;
         ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, window_log);
     }
@@ -82,6 +85,8 @@ class ZstdDecoder final : public Decoder {
         if (ZSTD_isError(status) != 0) {
             if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
                 return fail(ErrorCode::unsupported, kTooMuchMemory);
+            if (ZSTD_getErrorCode(status) == ZSTD_error_memory_allocation)
+                return fail(ErrorCode::unsupported, kNoMemory);
             return fail(ErrorCode::bad_input, kDamaged);
         }
         whole_ = status == 0;
@@ -99,7 +104,7 @@ class GzipDecoder final : public Decoder {
   public:
     GzipDecoder() {
         constexpr int kGzipOnly = 16;
-        TM_CHECK(inflateInit2(&stream_, MAX_WBITS + kGzipOnly) == Z_OK);
+        check_memory(inflateInit2(&stream_, MAX_WBITS + kGzipOnly) == Z_OK);
     }
 
     ~GzipDecoder() override { inflateEnd(&stream_); }
@@ -125,6 +130,8 @@ class GzipDecoder final : public Decoder {
         stream_.next_out = reinterpret_cast<Bytef*>(target.data());
         stream_.avail_out = static_cast<uInt>(out);
         const int status = inflate(&stream_, Z_NO_FLUSH);
+        if (status == Z_MEM_ERROR)
+            return fail(ErrorCode::unsupported, kNoMemory);
         if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
             return fail(ErrorCode::bad_input, kDamaged);
         whole_ = status == Z_STREAM_END;

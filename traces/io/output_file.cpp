@@ -54,7 +54,25 @@ int give_name(int descriptor, const std::string& target, std::string& name) {
     });
 }
 
+// Without it a name may be gone after a power cut, and its file with it.
+Result<void> sync_folder(const std::string& target) {
+    const std::filesystem::path folder = std::filesystem::path(target).parent_path();
+    const FileDescriptor opened(
+        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Some file systems can't, and a folder may be writable but not readable.
+    if (opened.valid() && ::fsync(opened.get()) != 0 && errno == EIO)
+        return io_error("its folder cannot be written", target);
+    return {};
+}
+
 }  // namespace
+
+Result<std::unique_ptr<OutputFile>> OutputFile::create(const OutputTarget& target) {
+    TM_TRY(check_rule(target));
+    TM_ASSIGN(std::unique_ptr<OutputFile> file, create(target.path));
+    file->target_ = target;
+    return file;
+}
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const std::string& path) {
     std::unique_ptr<OutputFile> file(new OutputFile(path));
@@ -140,6 +158,8 @@ Result<void> OutputFile::commit(bool synced) {
     }
     if (synced && ::fsync(descriptor_) != 0)
         return io_error("cannot be written", path_);
+    if (target_)
+        TM_TRY(check_rule(*target_));
     if (temporary_.empty() && give_name(descriptor_, path_, temporary_) < 0) {
         const int code = errno;
         temporary_.clear();
@@ -150,7 +170,7 @@ Result<void> OutputFile::commit(bool synced) {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0)
         return io_error("cannot take its name", path_);
     committed_ = true;
-    return {};
+    return synced ? sync_folder(path_) : Result<void>{};
 }
 
 }  // namespace tidemark

@@ -7,11 +7,17 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/result.h"
 #include "traces/io/file_descriptor.h"
 
 namespace tidemark {
+
+// The file at `path`, in a folder that may be anyone's, as OwnFolder::open_file opens one: `path`
+// itself is no link, the folders above may be. Thread-safe.
+Result<FileDescriptor> open_own_file(const std::string& path, int flags);
 
 class OwnFolder {
   public:
@@ -27,6 +33,12 @@ class OwnFolder {
     // end. Errors: not_found; io: the system's, or it is a link, no regular file, belongs to
     // another user, or others may write it.
     Result<FileDescriptor> open_file(const std::string& name, int flags) const;
+
+    // The folder `name` in it, on the same terms. Errors: as of open().
+    Result<OwnFolder> open_folder(const std::string& name) const;
+
+    // What lies in it, in no order, "." and ".." left out. Errors: io.
+    Result<std::vector<std::string>> names() const;
 
     int descriptor() const { return folder_.get(); }
 

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
-
 namespace tidemark {
 namespace {
 
@@ -31,7 +29,8 @@ class FileInput final : public RawInput {
         if (S_ISDIR(status.st_mode))
             return fail(ErrorCode::io, "is a folder, not a file", name_,
                         "give the files in it one by one");
-        if (S_ISREG(status.st_mode))
+        is_plain_ = S_ISREG(status.st_mode);
+        if (is_plain_)
             size_ = static_cast<std::uint64_t>(status.st_size);
         return {};
     }
@@ -48,10 +47,15 @@ class FileInput final : public RawInput {
 
     std::uint64_t size() const override { return size_; }
 
+    FileDescriptor file() const override {
+        return FileDescriptor(is_plain_ && owned_ ? ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0) : -1);
+    }
+
   private:
     std::string name_;
     int descriptor_;
     bool owned_;
+    bool is_plain_ = false;
     std::uint64_t size_ = 0;
 };
 

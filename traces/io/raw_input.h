@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 
 namespace tidemark {
 
@@ -25,6 +26,9 @@ class RawInput {
 
     // Bytes in all; 0 = not known (a pipe).
     virtual std::uint64_t size() const = 0;
+
+    // The plain file that it is of, for reading at offsets; none: a pipe, standard input, memory.
+    virtual FileDescriptor file() const { return FileDescriptor(); }
 };
 
 // `path`, or "-" for standard input. Errors: io (no such file, a folder, no permission).

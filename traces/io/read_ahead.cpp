@@ -1,6 +1,7 @@
 // Blocks that go round between two threads.
 #include "traces/io/read_ahead.h"
 
+#include <exception>
 #include <utility>
 
 namespace tidemark {
@@ -56,12 +57,16 @@ void ReadAhead::fill(Block& block) {
 
 // Stops at the end and at an error: nobody needs more.
 void ReadAhead::work() {
-    while (const std::optional<Block*> block = empty_.pop()) {
-        fill(**block);
-        const bool is_last = (*block)->is_last();
-        filled_.push(*block);
-        if (is_last)
-            return;
+    try {
+        while (const std::optional<Block*> block = empty_.pop()) {
+            fill(**block);
+            const bool is_last = (*block)->is_last();
+            filled_.push(*block);
+            if (is_last)
+                return;
+        }
+    } catch (...) {
+        filled_.fail(std::current_exception());
     }
 }
 

@@ -66,6 +66,7 @@ class TickScale {
     TickScale() = default;
 
     // `later` must not lie before `earlier`; if they are the same, ticks count as nanoseconds.
+    // Times are from 0 to 2^61.
     TickScale(ClockPair earlier, ClockPair later, Nanoseconds start) {
         const std::uint64_t ticks = later.ticks - earlier.ticks;
         if (later.ticks > earlier.ticks && later.time > earlier.time)
@@ -74,9 +75,9 @@ class TickScale {
         offset_ = later.time - start;
     }
 
-    // Never negative; at most some 290 years.
+    // Never negative; at most some 146 years.
     Nanoseconds time(std::uint64_t ticks) const {
-        constexpr double kMost = 9.2e18;
+        constexpr double kMost = 4.6e18;
         const auto distance = static_cast<double>(static_cast<std::int64_t>(ticks - origin_));
         const double time = static_cast<double>(offset_) + distance * slope_;
         if (!(time > 0))

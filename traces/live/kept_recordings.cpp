@@ -23,20 +23,23 @@ namespace {
 // The file's lock, if nobody else has it.
 class FileLock {
   public:
-    explicit FileLock(const std::string& path)
-        : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)),
-          held_(file_.valid() && ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) {}
+    explicit FileLock(Result<FileDescriptor> file)
+        : file_(std::move(file)), held_(file_ && ::flock(file_->get(), LOCK_EX | LOCK_NB) == 0) {}
 
     bool held() const { return held_; }
 
   private:
-    FileDescriptor file_;
+    Result<FileDescriptor> file_;
     bool held_;
 };
 
-// The piece that would follow the last; "" if none may.
+std::string name_of(const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+}
+
+// The name of the piece that would follow the last; "" if none may.
 std::string piece_after(const KeptRecording& recording) {
-    const std::string& last = recording.files.back();
+    const std::string last = name_of(recording.files.back());
     const std::string ending = fmt::format("-{:06}.tml", recording.header.segment);
     if ((recording.header.flags & kSegmented) == 0 || !last.ends_with(ending))
         return {};
@@ -45,7 +48,8 @@ std::string piece_after(const KeptRecording& recording) {
 }
 
 RecordingState state_of(const KeptRecording& recording, std::span<const LiveProgram> programs) {
-    if (is_alive(recording.header) || !FileLock(recording.files.back()).held())
+    if (is_alive(recording.header) ||
+        !FileLock(open_own_file(recording.files.back(), O_RDONLY)).held())
         return RecordingState::in_use;
     const bool left = std::any_of(programs.begin(), programs.end(), [&](const auto& program) {
         return program.header.session == recording.header.session;
@@ -53,72 +57,94 @@ RecordingState state_of(const KeptRecording& recording, std::span<const LiveProg
     return left ? RecordingState::unrecovered : RecordingState::ended;
 }
 
-Result<void> remove_file(const std::string& path) {
-    if (::unlink(path.c_str()) == 0 || errno == ENOENT)
+Result<void> remove_file(const OwnFolder& folder, const std::string& name) {
+    if (::unlinkat(folder.descriptor(), name.c_str(), 0) == 0 || errno == ENOENT)
         return {};
-    return io_error("cannot be removed", path);
+    return io_error("cannot be removed", folder.path() + "/" + name);
 }
 
-void add_size_and_age(KeptRecording& recording) {
-    std::int64_t written = 0;
-    for (const std::string& path : recording.files) {
-        struct stat status {};
+// A file of a recording.
+struct Piece {
+    std::string path;
+    Header header;
+    Bytes bytes = 0;
+    std::int64_t written = 0;  // ns since the epoch
+};
 
-        if (::stat(path.c_str(), &status) != 0)
-            continue;
-        recording.bytes += static_cast<Bytes>(status.st_size);
-        written = std::max(written, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec);
+Result<Piece> read_piece(const std::string& path) {
+    TM_ASSIGN(const RecordingFile file, RecordingFile::open(path, Owner::oneself));
+
+    struct stat status {};
+
+    if (::fstat(file.descriptor().get(), &status) != 0)
+        return io_error("cannot be examined", path);
+    return Piece{path, file.header(), static_cast<Bytes>(status.st_size),
+                 status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+KeptRecording put_together(const std::map<std::uint32_t, Piece>& pieces) {
+    KeptRecording recording{.header = pieces.rbegin()->second.header};
+    std::int64_t written = 0;
+    for (const auto& [number, piece] : pieces) {
+        recording.files.push_back(piece.path);
+        recording.bytes += piece.bytes;
+        written = std::max(written, piece.written);
     }
     recording.age = std::max<Nanoseconds>(unix_now() - written, 0);
+    return recording;
 }
 
 }  // namespace
 
 std::vector<KeptRecording> list_recordings(const std::string& folder,
-                                           std::span<const LiveProgram> programs) {
+                                           std::span<const LiveProgram> programs,
+                                           std::vector<Error>* skipped) {
     namespace fs = std::filesystem;
-    std::map<std::uint64_t, std::map<std::uint32_t, std::pair<std::string, Header>>> pieces;
+    std::map<std::uint64_t, std::map<std::uint32_t, Piece>> sessions;
     std::error_code problem;
     for (const auto& entry : fs::directory_iterator(folder, problem)) {
-        if (entry.path().extension() != ".tml" || !entry.is_regular_file(problem))
+        if (entry.path().extension() != ".tml")
             continue;
-        const std::string path = entry.path().string();
-        if (const auto file = RecordingFile::open(path))
-            pieces[file->header().session][file->header().segment] = {path, file->header()};
+        Result<Piece> piece = read_piece(entry.path().string());
+        if (piece) {
+            const Header& header = piece->header;
+            sessions[header.session][header.segment] = std::move(*piece);
+        } else if (skipped != nullptr && piece.error().code != ErrorCode::not_found) {
+            skipped->push_back(piece.error());
+        }
     }
     std::vector<KeptRecording> recordings;
-    for (const auto& [session, of_session] : pieces) {
-        KeptRecording recording{.header = of_session.rbegin()->second.second};
-        for (const auto& [number, piece] : of_session)
-            recording.files.push_back(piece.first);
-        add_size_and_age(recording);
-        recording.state = state_of(recording, programs);
-        recordings.push_back(std::move(recording));
+    for (const auto& [session, pieces] : sessions) {
+        recordings.push_back(put_together(pieces));
+        recordings.back().state = state_of(recordings.back(), programs);
     }
     std::sort(recordings.begin(), recordings.end(),
               [](const KeptRecording& a, const KeptRecording& b) { return a.age > b.age; });
     return recordings;
 }
 
-Result<bool> remove_recording(const KeptRecording& recording) {
+Result<bool> remove_recording(const OwnFolder& folder, const KeptRecording& recording) {
     if (recording.state != RecordingState::ended)
         return false;
-    const FileLock lock(recording.files.back());
+    const FileLock lock(folder.open_file(name_of(recording.files.back()), O_RDONLY));
     if (!lock.held())
         return false;
     // A program locks the next piece before it leaves the last one.
     if (const std::string next = piece_after(recording); !next.empty()) {
         const std::string unnamed = next + ".part";
-        if (::access(next.c_str(), F_OK) == 0)
+        const auto is_there = [&folder](const std::string& name) {
+            return ::faccessat(folder.descriptor(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        };
+        if (is_there(next))
             return false;
-        if (::access(unnamed.c_str(), F_OK) == 0) {
-            if (!FileLock(unnamed).held())
+        if (is_there(unnamed)) {
+            if (!FileLock(folder.open_file(unnamed, O_RDONLY)).held())
                 return false;
-            TM_TRY(remove_file(unnamed));
+            TM_TRY(remove_file(folder, unnamed));
         }
     }
     for (const std::string& path : recording.files)
-        TM_TRY(remove_file(path));
+        TM_TRY(remove_file(folder, name_of(path)));
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/own_folder.h"
 #include "traces/live/programs.h"
 #include "traces/live/wire.h"
 
@@ -30,13 +31,15 @@ struct KeptRecording {
     RecordingState state = RecordingState::ended;
 };
 
-// The recordings in `folder`, the one that was written last at the end; files that are none are
-// left out. `programs`: all that are known, dead ones included. O(files).
+// The user's recordings in `folder`, the one that was written last at the end. Files that are none,
+// or somebody else's, are left out; `skipped` is told which and why. `programs`: all that are
+// known, dead ones included. O(files).
 std::vector<KeptRecording> list_recordings(const std::string& folder,
-                                           std::span<const LiveProgram> programs);
+                                           std::span<const LiveProgram> programs,
+                                           std::vector<Error>* skipped = nullptr);
 
-// Removes all pieces of an ended recording. False: it isn't an ended one, or somebody has begun to
-// write it since it was listed. Errors: io; some pieces may be gone then.
-Result<bool> remove_recording(const KeptRecording& recording);
+// Removes all pieces of an ended recording that was listed in `folder`. False: it isn't an ended
+// one, or somebody has begun to write it since. Errors: io; some pieces may be gone then.
+Result<bool> remove_recording(const OwnFolder& folder, const KeptRecording& recording);
 
 }  // namespace tidemark::live

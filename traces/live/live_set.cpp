@@ -90,8 +90,7 @@ std::string LiveSet::name_of(const Record& range) const {
 }
 
 void LiveSet::begin_range(const Record& record) {
-    constexpr std::size_t kMostRanges = 1024;
-    if (ranges_.size() == kMostRanges)
+    if (ranges_.size() == kMostOpenRanges)
         ranges_.erase(ranges_.begin());
     ranges_.push_back({record, name_of(record)});
 }

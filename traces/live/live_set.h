@@ -1,7 +1,7 @@
 // LiveSet: what is alive in a program after the records seen so far, and every name: what is
 // written at the begin of each segment of a recording, so that a reader may begin there. Memory
-// O(live + names). Of ranges the last 1,024 that are open: a program that ends none would otherwise
-// have ever more of them. Not thread-safe.
+// O(live + names). Of ranges the last kMostOpenRanges that are open: a program that ends
+// none would otherwise have ever more of them. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@
 #include "traces/live/wire.h"
 
 namespace tidemark::live {
+
+// Of ranges that were begun and not ended, the last so many are known.
+constexpr std::size_t kMostOpenRanges = 1024;
 
 class LiveSet {
   public:

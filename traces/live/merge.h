@@ -24,9 +24,6 @@ struct RingSpan {
     const Record& front() const { return slots[begin & mask]; }
 
     bool empty() const { return begin == end; }
-
-    // A span that can be: no longer than its ring.
-    bool sound() const { return end - begin <= mask + 1; }
 };
 
 class Merger {

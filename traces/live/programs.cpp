@@ -10,8 +10,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
 #include "traces/live/runtime_folder.h"
 
 namespace tidemark::live {
@@ -34,20 +34,13 @@ ClockPair whole_clock(std::span<const std::byte> page) {
     return pairs[0].ticks < pairs[1].ticks ? pairs[0] : pairs[1];
 }
 
-void add_ring(const ReadAt& read, const Header& header, std::uint32_t ring,
-              ProgramCounters& counters) {
-    std::array<std::byte, 128> control{};
-    if (read(ring_offset(header, ring), control) != control.size())
-        return;
-    const auto head = word<std::uint64_t>(control, offsetof(RingControl, head));
-    const auto tail = word<std::uint64_t>(control, offsetof(RingControl, tail));
-    const auto dropped = word<std::uint64_t>(control, offsetof(RingControl, dropped));
-    const auto reported = word<std::uint64_t>(control, offsetof(RingControl, reported));
-    counters.dropped += dropped;
-    counters.unreported += dropped > reported ? dropped - reported : 0;
+void add_ring(const RingCounters& ring, const Header& header, ProgramCounters& counters) {
+    counters.dropped += ring.dropped;
+    counters.unreported += ring.dropped > ring.reported ? ring.dropped - ring.reported : 0;
     // The tail may have moved on beyond the head that was read.
     const std::uint64_t waiting =
-        head > tail ? std::min<std::uint64_t>(head - tail, header.ring_slots) : 0;
+        ring.head > ring.tail ? std::min<std::uint64_t>(ring.head - ring.tail, header.ring_slots)
+                              : 0;
     counters.fullest_ring =
         std::max(counters.fullest_ring,
                  static_cast<double>(waiting) / static_cast<double>(header.ring_slots));
@@ -71,18 +64,55 @@ ProgramCounters read_counters(const ReadAt& read, const Header& header) {
     counters.rings_used =
         std::min(word<std::uint32_t>(page, offsetof(Counters, rings_used)), header.rings);
     counters.clock = whole_clock(page);
-    for (std::uint32_t ring = 0; ring < counters.rings_used; ++ring)
-        add_ring(read, header, ring, counters);
+    for (std::uint32_t ring = 0; ring < counters.rings_used; ++ring) {
+        if (const std::optional<RingCounters> found = read_ring(read, header, ring))
+            add_ring(*found, header, counters);
+    }
     return counters;
 }
 
-std::string list_text(const std::vector<LiveProgram>& programs) {
+Result<OpenProgram> open_in(const OwnFolder& folder, const std::string& name) {
+    OpenProgram found;
+    TM_ASSIGN(found.file, folder.open_file(name, O_RDONLY));
+    TM_ASSIGN(found.program, parse_program(found.reader(), folder.path() + "/" + name));
+    found.program.alive = is_alive(found.program.header);
+    const Nanoseconds begin = std::max<Nanoseconds>(found.program.header.unix_time, 0);
+    found.program.age = std::max<Nanoseconds>(unix_now() - begin, 0);
+    return found;
+}
+
+std::string list_text(const std::vector<LiveProgram>& programs, const std::vector<Error>& skipped) {
     std::string text;
     for (const LiveProgram& program : programs)
         text +=
             fmt::format("{}{} ({})", text.empty() ? "" : ", ", program.process(), program.name());
-    return text.empty() ? "no program publishes here; see docs/guide/live.md"
+    text = text.empty() ? "no program publishes here; see docs/guide/live.md"
                         : "programs that can be attached: " + text;
+    if (!skipped.empty())
+        text += "; skipped: " + to_text(skipped.front());
+    if (skipped.size() > 1)
+        text += fmt::format(" (and {} more: tidemark live)", skipped.size() - 1);
+    return text;
+}
+
+void list_folder(const std::string& path, std::vector<LiveProgram>& programs,
+                 std::vector<Error>& skipped) {
+    const Result<OwnFolder> folder = open_live_folder(path);
+    if (!folder) {
+        if (folder.error().code != ErrorCode::not_found)
+            skipped.push_back(folder.error());
+        return;
+    }
+    std::error_code problem;
+    for (const auto& entry : std::filesystem::directory_iterator(path, problem)) {
+        if (entry.path().extension() != ".live")
+            continue;
+        Result<OpenProgram> found = open_in(*folder, entry.path().filename().string());
+        if (found)
+            programs.push_back(std::move(found->program));
+        else if (found.error().code != ErrorCode::not_found)
+            skipped.push_back(found.error());
+    }
 }
 
 }  // namespace
@@ -102,33 +132,47 @@ Result<LiveProgram> parse_program(const ReadAt& read, const std::string& path) {
     return program;
 }
 
-Result<LiveProgram> read_program(const std::string& shared_path) {
-    const FileDescriptor file(::open(shared_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file.valid())
-        return io_error("cannot be opened", shared_path);
-    // Plain reads: a mapping would let whoever cuts the file short kill the reader.
-    const auto read = [&](std::uint64_t offset, std::span<std::byte> target) {
-        return file.read_at(offset, target, shared_path).value_or(0);
-    };
-    Result<LiveProgram> program = parse_program(read, shared_path);
-    if (program) {
-        program->alive = is_alive(program->header);
-        program->age = unix_now() - program->header.unix_time;
-    }
-    return program;
+std::optional<RingCounters> read_ring(const ReadAt& read, const Header& header,
+                                      std::uint32_t ring) {
+    std::array<std::byte, 128> control{};
+    if (read(ring_offset(header, ring), control) != control.size())
+        return std::nullopt;
+    return RingCounters{word<std::uint64_t>(control, offsetof(RingControl, head)),
+                        word<std::uint64_t>(control, offsetof(RingControl, tail)),
+                        word<std::uint64_t>(control, offsetof(RingControl, dropped)),
+                        word<std::uint64_t>(control, offsetof(RingControl, reported))};
 }
 
-std::vector<LiveProgram> list_programs() {
+// Plain reads: a mapping would let whoever cuts the file short kill the reader.
+ReadAt OpenProgram::reader() const {
+    return [this](std::uint64_t offset, std::span<std::byte> target) -> std::size_t {
+        const off_t hole = ::lseek(file.get(), static_cast<off_t>(offset), SEEK_HOLE);
+        if (hole < 0 && errno == ENXIO)
+            return 0;
+        const std::uint64_t there =
+            hole < 0 ? target.size() : static_cast<std::uint64_t>(hole) - offset;
+        return file.read_at(offset, target.first(std::min<std::uint64_t>(there, target.size())), {})
+            .value_or(0);
+    };
+}
+
+Result<OpenProgram> open_program(const std::string& shared_path) {
+    const std::filesystem::path path(shared_path);
+    TM_ASSIGN(const OwnFolder folder, open_live_folder(path.parent_path().string()));
+    return open_in(folder, path.filename().string());
+}
+
+Result<LiveProgram> read_program(const std::string& shared_path) {
+    return open_program(shared_path).map([](OpenProgram found) { return found.program; });
+}
+
+std::vector<LiveProgram> list_programs(std::vector<Error>* skipped) {
     std::vector<LiveProgram> programs;
-    for (const std::string& folder : runtime_folders()) {
-        std::error_code problem;
-        for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {
-            if (entry.path().extension() != ".live")
-                continue;
-            if (Result<LiveProgram> program = read_program(entry.path().string()))
-                programs.push_back(std::move(*program));
-        }
-    }
+    std::vector<Error> left_out;
+    for (const std::string& folder : runtime_folders())
+        list_folder(folder, programs, left_out);
+    if (skipped != nullptr)
+        *skipped = std::move(left_out);
     std::sort(programs.begin(), programs.end(), [](const LiveProgram& a, const LiveProgram& b) {
         return a.process() != b.process() ? a.process() < b.process()
                                           : a.header.session < b.header.session;
@@ -137,7 +181,8 @@ std::vector<LiveProgram> list_programs() {
 }
 
 Result<LiveProgram> find_program(std::string_view text) {
-    const std::vector<LiveProgram> programs = list_programs();
+    std::vector<Error> skipped;
+    const std::vector<LiveProgram> programs = list_programs(&skipped);
     std::uint32_t process = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), process);
     const bool is_number = code == std::errc() && end == text.data() + text.size();
@@ -161,9 +206,9 @@ Result<LiveProgram> find_program(std::string_view text) {
         return named.front();
     if (named.empty())
         return fail(ErrorCode::not_found, fmt::format("no program is called '{}'", text),
-                    "--attach", list_text(programs));
+                    "--attach", list_text(programs, skipped));
     return fail(ErrorCode::bad_option, fmt::format("several programs are called '{}'", text),
-                "--attach", "give a process id: " + list_text(named));
+                "--attach", "give a process id: " + list_text(named, {}));
 }
 
 }  // namespace tidemark::live

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 #include "traces/live/clock.h"
 #include "traces/live/wire.h"
 
@@ -52,15 +54,41 @@ using ReadAt = std::function<std::size_t(std::uint64_t offset, std::span<std::by
 // by what a file can hold.
 Result<LiveProgram> parse_program(const ReadAt& read, const std::string& path);
 
-// Errors: io; those of parse_program.
+// What the first two lines of a ring's control say; nothing if they aren't there.
+struct RingCounters {
+    std::uint64_t head = 0;
+    std::uint64_t tail = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t reported = 0;
+};
+
+std::optional<RingCounters> read_ring(const ReadAt& read, const Header& header, std::uint32_t ring);
+
+// A program and its shared file, all from one descriptor.
+struct OpenProgram {
+    LiveProgram program;
+    FileDescriptor file;
+
+    // What was never written isn't read: a file without memory behind it is at its end there. Not
+    // to outlive this.
+    ReadAt reader() const;
+};
+
+// The shared file at `shared_path`, which lies in a folder of the user's own. Errors: those of
+// OwnFolder and of parse_program.
+Result<OpenProgram> open_program(const std::string& shared_path);
+
+// The same, for who wants no more than that.
 Result<LiveProgram> read_program(const std::string& shared_path);
 
-// All programs in the runtime folders, dead ones that nobody has recovered included; those of other
-// versions and broken files are left out. In order of process.
-std::vector<LiveProgram> list_programs();
+// All programs in the runtime folders, dead ones that nobody has recovered included, in order of
+// process. What can't be taken for one (another version, a broken file, somebody else's, no file at
+// all) is left out; `skipped` is told what that is and why, and folders that can't be looked into.
+std::vector<LiveProgram> list_programs(std::vector<Error>* skipped = nullptr);
 
 // The one that `text` names: a process id, or a program's name, whole or the begin of it. Errors:
-// not_found, with a list of those that can be had; bad_option: several have that name.
+// not_found, with a list of those that can be had and what was skipped; bad_option: several have
+// that name.
 Result<LiveProgram> find_program(std::string_view text);
 
 // Whether a program is still there: its process lives and is the same.

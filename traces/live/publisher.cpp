@@ -3,6 +3,7 @@
 #include "traces/live/publisher.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -129,13 +130,40 @@ Result<void> check(const PublishOptions& options) {
     return {};
 }
 
+// The files of a recording that are there, but for empty ones: a name that was claimed.
+bool is_there(const std::string& path, bool segmented) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const auto is_full = [&error](const fs::path& file) {
+        return fs::is_regular_file(file, error) && fs::file_size(file, error) > 0;
+    };
+    if (!segmented)
+        return is_full(path);
+    const auto stem = stem_of_segment(segment_name(path, 1));
+    for (fs::directory_iterator entry(fs::path(path).parent_path(), error), end;
+         !error && entry != end; entry.increment(error)) {
+        if (stem_of_segment(entry->path().string()) == stem && is_full(entry->path()))
+            return true;
+    }
+    return false;
+}
+
+// A recording takes the place of nothing else, unless that is asked for.
+Result<void> check_free(const PublishOptions& options, const Header& header) {
+    const std::string path = text_of(header.recording);
+    if (options.overwrite || !is_there(path, (header.flags & kSegmented) != 0))
+        return {};
+    return fail(ErrorCode::bad_option, "exists, and would be lost", path,
+                "give the recording another name, or ask for this one to be written over");
+}
+
 // Where the recording goes; sets the header's part of it. Returns the limit.
 Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
     Bytes limit = options.history_limit;
     std::string path = options.recording;
     if (path.empty()) {
         const std::string folder = recordings_folder();
-        TM_TRY(make_private_folder(folder));
+        TM_TRY(make_live_folder(folder));
         path = fmt::format("{}/{}-{}-{:08x}.tml", folder, text_of(header.name), header.process,
                            header.session >> 32U);
         limit = limit == 0 ? kUsualHistoryLimit : limit;
@@ -267,12 +295,13 @@ Result<std::unique_ptr<Publisher>> Publisher::start(const PublishOptions& option
     TM_TRY(check(options));
     Header header = make_header(options);
     TM_ASSIGN(const Bytes limit, choose_recording(options, header));
-    const std::string folder =
-        options.runtime_folder.empty() ? runtime_folders().front() : options.runtime_folder;
-    TM_TRY(make_private_folder(folder));
+    TM_TRY(check_free(options, header));
+    TM_ASSIGN(const OwnFolder folder,
+              make_live_folder(options.runtime_folder.empty() ? runtime_folders().front()
+                                                              : options.runtime_folder));
     put_text(header.shared_file, fmt::format("{}-{:016x}.live", header.process, header.session));
     seal(header);
-    TM_ASSIGN(auto file, SharedFile::create(folder + "/" + text_of(header.shared_file), header));
+    TM_ASSIGN(auto file, SharedFile::create(folder, header));
     auto state = std::make_unique<State>(header, std::move(file), limit);
     if (const Result<void> opened = state->recorder.open(); !opened) {
         static_cast<void>(state->file->remove());

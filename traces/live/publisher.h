@@ -36,6 +36,7 @@ struct LiveDevice {
 struct PublishOptions {
     std::string name = {};       // as the viewer lists it; "" = the program's file name
     std::string recording = {};  // a path; "" = one of its own in the folder of recordings
+    bool overwrite = false;      // what is there, as long as no program writes it
     // Bytes of the recording; beyond them the oldest part is forgotten, and the recording is
     // several files NAME-000001.tml. 0 = all is kept.
     Bytes history_limit = 0;

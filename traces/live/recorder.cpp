@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/base/caught.h"
+#include "core/base/printable.h"
+
 namespace tidemark::live {
 namespace {
 
@@ -35,6 +38,7 @@ Recorder::Recorder(SharedFile& file, RingLeases& leases, const Header& header, B
 }
 
 Result<void> Recorder::open() {
+    records_.reserve(2 * kChunkSlots);
     TM_TRY(segments_.begin_segment(0, {}));
     publish_counters();
     return {};
@@ -56,14 +60,44 @@ Result<void> Recorder::start() {
 void Recorder::run() {
     auto rest = kShortRest;
     for (;;) {
-        leases_.keep_one_ready();
-        const Result<bool> found = drain();
+        const Result<bool> found = drain_within(false);
         rest = found && !*found ? kLongRest : kShortRest;
         std::unique_lock lock(mutex_);
         if (wake_.wait_for(lock, rest, [this] { return stopping_; }))
             break;
     }
-    finished_ = finish();
+    if (const Result<bool> ended = drain_within(true); !ended)
+        finished_ = tl::make_unexpected(ended.error());
+}
+
+// What the thread does, which is in a program of others: where that has no memory left, events are
+// lost and it goes on.
+Result<bool> Recorder::drain_within(bool last) {
+    try {
+        if (last)
+            return finish().map([] { return true; });
+        leases_.keep_one_ready();
+        return drain();
+    } catch (...) {
+        lose_records();
+        return fail(ErrorCode::no_space, kNoMemory);
+    }
+}
+
+// Counts what was merged and not written, and gives its slots back. Needs no memory.
+void Recorder::lose_records() {
+    for (std::size_t at = 0; at < records_.size();) {
+        const std::size_t end = at + 1 + static_cast<std::size_t>(payload_slots(records_[at]));
+        if (end <= records_.size() && !is_name(records_[at].kind))
+            ++unwritten_;
+        at = end;
+    }
+    records_.clear();
+    give_back();
+    file_.counters().failures.fetch_add(1, std::memory_order_relaxed);
+    if (!std::exchange(reported_failure_, true))
+        std::fputs("tidemark: events are not recorded: the program has no memory left\n", stderr);
+    publish_counters();
 }
 
 Result<void> Recorder::stop() {
@@ -119,14 +153,16 @@ Result<bool> Recorder::drain() {
         const std::uint64_t first = merger_.next();
         records_.clear();
         const bool gap = merger_.merge(spans_, scale, kChunkSlots, records_);
+        const std::size_t found = records_.size();
         if (!records_.empty()) {
             if (const Result<void> written = write(first); !written)
                 result = tl::make_unexpected(written.error());
             give_back();
+            records_.clear();
         }
         if (gap)
             wait_at_gap();
-        if (gap || records_.size() < kChunkSlots)
+        if (gap || found < kChunkSlots)
             break;
     }
     if (now.time - last_clock_.time > kClockStep)
@@ -225,7 +261,8 @@ void Recorder::give_up(std::span<const Record> slots) {
 // Once: the program goes on, and whoever runs it should know.
 void Recorder::report_failure(const Error& error) {
     if (!std::exchange(reported_failure_, true))
-        std::fprintf(stderr, "tidemark: events are not recorded: %s\n", to_text(error).c_str());
+        std::fprintf(stderr, "tidemark: events are not recorded: %s\n",
+                     printable(to_text(error)).c_str());
 }
 
 // Records that are in no ring's own count.

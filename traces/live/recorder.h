@@ -46,6 +46,8 @@ class Recorder {
 
   private:
     void run();
+    Result<bool> drain_within(bool last);
+    void lose_records();
     Result<void> finish();
     std::size_t look();
     Result<void> write(std::uint64_t first, bool last = false);

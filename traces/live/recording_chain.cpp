@@ -23,11 +23,11 @@ std::vector<Record> records_of(std::span<const std::byte> slots) {
     return records;
 }
 
-RecordingChain::RecordingChain(const Header& header, std::uint32_t first)
-    : header_(header), session_(header.session), wanted_(first) {}
+RecordingChain::RecordingChain(const Header& header, std::uint32_t first, Owner owner)
+    : header_(header), owner_(owner), session_(header.session), wanted_(first) {}
 
 RecordingChain RecordingChain::after(const Header& header, std::uint64_t next) {
-    RecordingChain chain(header, header.segment + 1);
+    RecordingChain chain(header, header.segment + 1, Owner::anyone);
     chain.begun_ = true;
     chain.next_ = next;
     return chain;
@@ -105,14 +105,17 @@ Result<bool> RecordingChain::open_next(std::uint32_t last) {
 
 Result<bool> RecordingChain::open(std::uint32_t number) {
     const std::string path = segment_path(header_, number);
-    Result<RecordingFile> file = RecordingFile::open(path);
-    if (!file && file.error().code == ErrorCode::io)
+    Result<RecordingFile> file = RecordingFile::open(path, owner_);
+    if (!file && file.error().code == ErrorCode::not_found)
         return false;
     if (!file)
         return tl::make_unexpected(file.error());
     if (file->header().session != session_)
         return fail(ErrorCode::bad_input, "is the recording of another program", path);
+    // The next piece lies beside this one, wherever its header says that it once was.
+    const auto recording = header_.recording;
     header_ = file->header();
+    header_.recording = recording;
     file_ = std::move(*file);
     wanted_ = number + 1;
     continues_ = begun_ && header_.first_sequence <= next_;

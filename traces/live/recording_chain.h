@@ -28,17 +28,18 @@ class RecordingChain {
   public:
     // Reads the recording that `header` (of a shared file or of any piece) speaks of, from piece
     // `first` on, or from the next one that is there.
-    RecordingChain(const Header& header, std::uint32_t first);
+    RecordingChain(const Header& header, std::uint32_t first, Owner owner);
 
-    // Takes up behind what has been read of piece `header` already: `next` is the sequence that
-    // follows.
+    // Takes up behind what has been read of piece `header` already, which the user has named:
+    // `next` is the sequence that follows.
     static RecordingChain after(const Header& header, std::uint64_t next);
 
-    // The next piece. `last` is the newest file there is, or 0 if that isn't known. Errors: io;
-    // bad_input.
+    // The next piece. `last` is the newest file there is, or 0 if that isn't known. Errors: io,
+    // also where a file isn't whose it must be; bad_input.
     Result<ChainPiece> next(std::uint32_t last);
 
-    // The header of the file that is being read; of none yet: as given.
+    // The header of the file that is being read, but for the path, which is as given; of none yet:
+    // as given.
     const Header& header() const { return header_; }
 
   private:
@@ -48,6 +49,7 @@ class RecordingChain {
     Result<ChainPiece> take(const FoundChunk& chunk);
 
     Header header_;
+    Owner owner_;
     std::uint64_t session_;
     std::uint32_t wanted_;
     std::optional<RecordingFile> file_;

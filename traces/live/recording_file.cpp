@@ -5,15 +5,42 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "traces/io/own_folder.h"
 
 namespace tidemark::live {
 
-Result<RecordingFile> RecordingFile::open(const std::string& path) {
+namespace {
+
+Result<FileDescriptor> open_anyones(const std::string& path) {
+    FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!file.valid() && errno == ENOENT)
+        return fail(ErrorCode::not_found, "there is no such file", path);
+    if (!file.valid())
+        return io_error("cannot be opened", path);
+
+    struct stat status {};
+
+    if (::fstat(file.get(), &status) != 0)
+        return io_error("cannot be examined", path);
+    if (!S_ISREG(status.st_mode))
+        return fail(ErrorCode::io, "is no regular file", path);
+    return file;
+}
+
+}  // namespace
+
+Result<RecordingFile> RecordingFile::open(const std::string& path, Owner owner) {
+    TM_ASSIGN(FileDescriptor file,
+              owner == Owner::oneself ? open_own_file(path, O_RDONLY) : open_anyones(path));
+    return of(std::move(file), path);
+}
+
+Result<RecordingFile> RecordingFile::of(FileDescriptor opened, const std::string& path) {
     RecordingFile file;
     file.path_ = path;
-    file.file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.file_.valid())
-        return io_error("cannot be opened", path);
+    file.file_ = std::move(opened);
     file.bytes_.resize(sizeof(Header));
     TM_ASSIGN(const std::size_t count, file.file_.read_at(0, file.bytes_, path));
     TM_ASSIGN(file.header_,

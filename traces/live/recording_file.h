@@ -14,10 +14,19 @@
 
 namespace tidemark::live {
 
+// Whose a recording may be. `anyone`'s is one that the user has named. Where a shared file's header
+// names it, it must be `oneself`'s: no link, and nobody else may write it.
+enum class Owner : std::uint8_t { anyone, oneself };
+
 class RecordingFile {
   public:
-    // Errors: io; those of parse_header.
-    static Result<RecordingFile> open(const std::string& path);
+    // Never waits: a pipe is no recording. Errors: not_found; io; those of parse_header.
+    static Result<RecordingFile> open(const std::string& path, Owner owner);
+
+    // Of what is open already; `path` is for messages. Errors: io; those of parse_header.
+    static Result<RecordingFile> of(FileDescriptor file, const std::string& path);
+
+    const FileDescriptor& descriptor() const { return file_; }
 
     const Header& header() const { return header_; }
 

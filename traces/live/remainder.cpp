@@ -2,59 +2,72 @@
 #include "traces/live/remainder.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
+#include "traces/io/own_folder.h"
 #include "traces/live/merge.h"
 #include "traces/live/recording_file.h"
+#include "traces/live/runtime_folder.h"
 
 namespace tidemark::live {
 namespace {
 
-template <class T>
-T word_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-    T value{};
-    if (offset <= bytes.size() && bytes.size() - offset >= sizeof value)
-        std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
-}
-
-// The rings of a shared file, their slots copied to where they are aligned.
+// The rings of a shared file: of each the records that wait, in a row.
 struct Rings {
-    std::vector<std::vector<Record>> slots;
+    std::vector<std::vector<Record>> records;
     std::vector<RingSpan> spans;
 };
 
-Rings rings_of(std::span<const std::byte> shared, const LiveProgram& program) {
-    Rings rings;
-    const Header& header = program.header;
-    rings.slots.resize(program.counters.rings_used);
-    for (std::uint32_t ring = 0; ring < program.counters.rings_used; ++ring) {
-        const std::uint64_t at = ring_offset(header, ring);
-        const std::uint64_t size = header.ring_slots * sizeof(Record);
-        if (shared.size() < at || shared.size() - at < sizeof(RingControl) + size)
+// As many as can be read, in pieces: the counters may say anything.
+std::vector<Record> waiting_in(const ReadAt& read, const Header& header, std::uint32_t ring) {
+    constexpr std::uint64_t kPiece = 4096;
+    const std::uint64_t slots = ring_offset(header, ring) + sizeof(RingControl);
+    std::vector<Record> records;
+    const std::optional<RingCounters> counters = read_ring(read, header, ring);
+    if (!counters || counters->head - counters->tail > header.ring_slots)
+        return records;
+    for (std::uint64_t next = counters->tail; next != counters->head;) {
+        const std::uint64_t position = next & (header.ring_slots - 1U);
+        const std::uint64_t count =
+            std::min({counters->head - next, header.ring_slots - position, kPiece});
+        const std::size_t before = records.size();
+        records.resize(before + count);
+        const std::size_t whole = read(slots + position * sizeof(Record),
+                                       std::as_writable_bytes(std::span(records).subspan(before))) /
+                                  sizeof(Record);
+        records.resize(before + whole);
+        if (whole != count)
             break;
-        const auto head = word_at<std::uint64_t>(shared, at + offsetof(RingControl, head));
-        const auto tail = word_at<std::uint64_t>(shared, at + offsetof(RingControl, tail));
-        rings.slots[ring].resize(header.ring_slots);
-        std::memcpy(rings.slots[ring].data(), shared.data() + at + sizeof(RingControl), size);
-        const RingSpan span{rings.slots[ring].data(), header.ring_slots - 1U, tail, head};
-        if (span.sound())
-            rings.spans.push_back(span);
+        next += count;
     }
+    return records;
+}
+
+Rings rings_of(const ReadAt& read, const LiveProgram& program) {
+    Rings rings;
+    for (std::uint32_t ring = 0; ring < program.counters.rings_used; ++ring)
+        rings.records.push_back(waiting_in(read, program.header, ring));
+    for (const std::vector<Record>& records : rings.records)
+        rings.spans.push_back({records.data(), ~std::uint64_t{0}, 0, records.size()});
     return rings;
 }
 
 TickScale scale_of(const LiveProgram& program) {
     const Header& header = program.header;
-    const ClockPair start{header.start_ticks, header.start_time};
-    const ClockPair& last = program.counters.clock;
-    return {start, last.ticks > start.ticks ? last : start, header.start_time};
+    const auto bounded = [](Nanoseconds time) {
+        return std::clamp<Nanoseconds>(time, 0, Nanoseconds{1} << 61U);
+    };
+    const ClockPair start{header.start_ticks, bounded(header.start_time)};
+    const ClockPair last{program.counters.clock.ticks, bounded(program.counters.clock.time)};
+    return {start, last.ticks > start.ticks ? last : start, start.time};
 }
 
 std::uint64_t count_events(std::span<const Record> records) {
@@ -67,11 +80,63 @@ std::uint64_t count_events(std::span<const Record> records) {
     return count;
 }
 
+// Where the recording of a dead program stops, by its last file.
+struct RecordedEnd {
+    RecordingFile file;      // the last one, for reading and writing, locked
+    std::uint64_t next = 0;  // the sequence that follows
+    Nanoseconds latest = 0;
+    bool ended = false;  // there is an `end` already
+
+    // Of what follows the last whole chunk.
+    std::uint64_t offset() const { return file.offset(); }
+};
+
+// The last file of the recording, if it is this program's and only this user's. Whoever writes it
+// has its lock, also from where its process can't be seen.
+Result<RecordingFile> open_last(const LiveProgram& program) {
+    const std::string path =
+        segment_path(program.header, std::max(program.counters.last_segment, 1U));
+    Result<FileDescriptor> opened = open_own_file(path, O_RDWR);
+    if (!opened && opened.error().code == ErrorCode::not_found)
+        return fail(ErrorCode::io, "is gone, and with it where the program's last events belong",
+                    path, "remove " + program.path + " if they aren't needed");
+    if (!opened)
+        return tl::make_unexpected(opened.error());
+    TM_ASSIGN(RecordingFile file, RecordingFile::of(std::move(*opened), path));
+    if (file.header().session != program.header.session)
+        return fail(ErrorCode::bad_input, "is the recording of another program", path);
+    if (::flock(file.descriptor().get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return fail(ErrorCode::unsupported, "is being written by somebody else", path);
+    return file;
+}
+
+Result<RecordedEnd> find_end(const LiveProgram& program) {
+    TM_ASSIGN(RecordingFile file, open_last(program));
+    RecordedEnd end{.file = std::move(file)};
+    end.next = end.file.header().first_sequence;
+    for (;;) {
+        const Result<FoundChunk> chunk = end.file.next();
+        if (!chunk || !chunk->whole)
+            break;  // what is broken at the end is written anew
+        if ((chunk->chunk.flags & kSnapshot) == 0)
+            end.next = chunk->chunk.next_sequence;
+        for (std::size_t at = 0; at < chunk->chunk.slots;) {
+            const Record record = slot_at(chunk->slots, at);
+            end.ended = end.ended || record.kind == RecordKind::end;
+            if ((chunk->chunk.flags & kSnapshot) == 0)
+                end.latest = static_cast<Nanoseconds>(record.time);
+            at += 1 + static_cast<std::size_t>(
+                          std::min<std::uint64_t>(payload_slots(record), kMostChunkSlots));
+        }
+    }
+    return end;
+}
+
 Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
-    const FileDescriptor file(::open(end.path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(end.offset)) != 0)
-        return io_error("cannot be written", end.path);
-    std::uint64_t offset = end.offset;
+    const FileDescriptor& file = end.file.descriptor();
+    if (::ftruncate(file.get(), static_cast<off_t>(end.offset())) != 0)
+        return io_error("cannot be written", end.file.path());
+    std::uint64_t offset = end.offset();
     const auto put = [&](std::span<const std::byte> bytes) {
         const int code = file.write_at(offset, bytes);
         offset += bytes.size();
@@ -87,16 +152,16 @@ Result<void> write_remainder(const RecordedEnd& end, const Remainder& rest) {
         int code = put(std::as_bytes(std::span(&chunk, 1)));
         code = code == 0 ? put(std::as_bytes(piece)) : code;
         if (code != 0)
-            return io_error("cannot be written", end.path, code);
+            return io_error("cannot be written", end.file.path(), code);
     }
     return {};
 }
 
 }  // namespace
 
-Remainder read_remainder(std::span<const std::byte> shared, const LiveProgram& program,
-                         std::uint64_t next, Nanoseconds latest) {
-    Rings rings = rings_of(shared, program);
+Remainder read_remainder(const ReadAt& read, const LiveProgram& program, std::uint64_t next,
+                         Nanoseconds latest) {
+    Rings rings = rings_of(read, program);
     const TickScale scale = scale_of(program);
     Merger merger;
     merger.begin_at(next);
@@ -134,67 +199,33 @@ Remainder read_remainder(std::span<const std::byte> shared, const LiveProgram& p
     return rest;
 }
 
-Result<RecordedEnd> find_end(const LiveProgram& program) {
-    RecordedEnd end;
-    end.path = segment_path(program.header, std::max(program.counters.last_segment, 1U));
-    TM_ASSIGN(RecordingFile file, RecordingFile::open(end.path));
-    if (file.header().session != program.header.session)
-        return fail(ErrorCode::bad_input, "is the recording of another program", end.path);
-    end.next = file.header().first_sequence;
-    for (;;) {
-        const Result<FoundChunk> chunk = file.next();
-        if (!chunk || !chunk->whole)
-            break;  // what is broken at the end is written anew
-        if ((chunk->chunk.flags & kSnapshot) == 0)
-            end.next = chunk->chunk.next_sequence;
-        for (std::size_t at = 0; at < chunk->chunk.slots;) {
-            const Record record = slot_at(chunk->slots, at);
-            end.ended = end.ended || record.kind == RecordKind::end;
-            if ((chunk->chunk.flags & kSnapshot) == 0)
-                end.latest = static_cast<Nanoseconds>(record.time);
-            at += 1 + static_cast<std::size_t>(
-                          std::min<std::uint64_t>(payload_slots(record), kMostChunkSlots));
-        }
-    }
-    end.offset = file.offset();
-    return end;
-}
-
 Result<Remainder> recover(const LiveProgram& program) {
-    if (is_alive(program.header))
-        return fail(ErrorCode::unsupported, "the program lives: nothing is to be recovered",
-                    program.path);
-    const FileDescriptor lock(::open(program.path.c_str(), O_RDONLY | O_CLOEXEC));
+    const std::filesystem::path path(program.path);
+    TM_ASSIGN(const OwnFolder folder, open_live_folder(path.parent_path().string()));
+    OpenProgram left;
+    TM_ASSIGN(left.file, folder.open_file(path.filename().string(), O_RDONLY));
 
     struct stat status {};
 
-    if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
-        ::fstat(lock.get(), &status) != 0 || status.st_nlink == 0)
+    if (::flock(left.file.get(), LOCK_EX | LOCK_NB) != 0 ||
+        ::fstat(left.file.get(), &status) != 0 || status.st_nlink == 0)
         return fail(ErrorCode::not_found, "is being recovered by somebody else, or has been",
                     program.path);
-    TM_ASSIGN(const RecordedEnd end, find_end(program));
+    TM_ASSIGN(left.program, parse_program(left.reader(), program.path));
+    if (left.program.header.session != program.header.session)
+        return fail(ErrorCode::not_found, "is another program's by now", program.path);
+    if (is_alive(left.program.header))
+        return fail(ErrorCode::unsupported, "the program lives: nothing is to be recovered",
+                    program.path);
+    TM_ASSIGN(const RecordedEnd end, find_end(left.program));
     Remainder rest;
     if (!end.ended) {
-        TM_ASSIGN(const std::vector<std::byte> shared, read_whole_file(program.path));
-        rest = read_remainder(shared, program, end.next, end.latest);
+        rest = read_remainder(left.reader(), left.program, end.next, end.latest);
         TM_TRY(write_remainder(end, rest));
     }
-    if (::unlink(program.path.c_str()) != 0)
+    if (::unlinkat(folder.descriptor(), path.filename().c_str(), 0) != 0)
         return io_error("cannot be removed", program.path);
     return rest;
-}
-
-Result<std::vector<std::byte>> read_whole_file(const std::string& path) {
-    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-
-    struct stat status {};
-
-    if (!file.valid() || ::fstat(file.get(), &status) != 0)
-        return io_error("cannot be opened", path);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
-    TM_ASSIGN(const std::size_t count, file.read_at(0, bytes, path));
-    bytes.resize(count);
-    return bytes;
 }
 
 }  // namespace tidemark::live

@@ -22,28 +22,17 @@ struct Remainder {
     std::uint64_t lost = 0;    // records that were dropped and not yet reported, or never finished
 };
 
-// From the bytes of a shared file, from sequence `next` on, at times that are not before `latest`.
-// Whatever the bytes are: damaged rings give what is whole. O(bytes).
-Remainder read_remainder(std::span<const std::byte> shared, const LiveProgram& program,
-                         std::uint64_t next, Nanoseconds latest);
+// From a shared file that `read` reads, from sequence `next` on, at times that are not before
+// `latest`. Whatever it holds: damaged rings give what is whole. Time and memory O(what waits in
+// the rings and can be read).
+Remainder read_remainder(const ReadAt& read, const LiveProgram& program, std::uint64_t next,
+                         Nanoseconds latest);
 
-// Where the recording of a dead program stops, by its last file.
-struct RecordedEnd {
-    std::string path;          // of the last file
-    std::uint64_t offset = 0;  // of what follows the last whole chunk
-    std::uint64_t next = 0;    // the sequence that follows
-    Nanoseconds latest = 0;
-    bool ended = false;  // there is an `end` already
-};
-
-// Errors: io; those of parse_header; bad_input: not this program's.
-Result<RecordedEnd> find_end(const LiveProgram& program);
-
-// Appends the remainder of a dead program to its recording and removes its shared file. One at a
-// time: whoever comes second gets not_found. Errors: io; unsupported: the program lives.
+// Appends the remainder of a dead program to its recording and removes its shared file. Both are
+// opened once, must be this user's alone, and of the same session: nothing else is ever written.
+// One at a time: whoever comes second gets not_found. Errors: io, also where the recording is gone
+// or somebody else's; bad_input: what the header names is no recording of this program;
+// unsupported: the program lives, or somebody writes its recording.
 Result<Remainder> recover(const LiveProgram& program);
-
-// The whole of a file. Errors: io.
-Result<std::vector<std::byte>> read_whole_file(const std::string& path);
 
 }  // namespace tidemark::live

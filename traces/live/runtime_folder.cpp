@@ -1,7 +1,6 @@
 // Folders and processes, as Linux has them.
 #include "traces/live/runtime_folder.h"
 
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,10 +9,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "traces/io/file_descriptor.h"
 
 namespace tidemark::live {
 namespace {
@@ -21,6 +17,16 @@ namespace {
 std::string variable(const char* name) {
     const char* const value = std::getenv(name);
     return value == nullptr ? "" : value;
+}
+
+Error with_way_out(Error error) {
+    if (error.code == ErrorCode::not_found)
+        return error;
+    error.hint += error.hint.empty() ? "" : "; ";
+    error.hint +=
+        "a folder of your own can be named by TIDEMARK_RUNTIME_DIR (of running programs) and "
+        "TIDEMARK_RECORDINGS";
+    return error;
 }
 
 }  // namespace
@@ -44,24 +50,12 @@ std::string recordings_folder() {
     return fmt::format("/var/tmp/tidemark-{}", ::geteuid());
 }
 
-Result<void> make_private_folder(const std::string& path) {
-    std::error_code ignored;
-    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-    if (!parent.empty())
-        std::filesystem::create_directories(parent, ignored);
-    if (::mkdir(path.c_str(), 0700) == 0)
-        return {};
-    if (errno != EEXIST)
-        return io_error("cannot be made", path);
+Result<OwnFolder> open_live_folder(const std::string& path) {
+    return OwnFolder::open(path).map_error(with_way_out);
+}
 
-    struct stat status {};
-
-    if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-        return fail(ErrorCode::io, "is not a folder", path);
-    if (status.st_uid != ::geteuid() || (status.st_mode & 0022U) != 0)
-        return fail(ErrorCode::io, "belongs to others, or others may write there", path,
-                    "remove it, or name another by TIDEMARK_RUNTIME_DIR or TIDEMARK_RECORDINGS");
-    return {};
+Result<OwnFolder> make_live_folder(const std::string& path) {
+    return OwnFolder::make(path).map_error(with_way_out);
 }
 
 std::string program_name() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/own_folder.h"
 
 namespace tidemark::live {
 
@@ -18,9 +19,9 @@ std::vector<std::string> runtime_folders();
 // /var/tmp/tidemark-UID.
 std::string recordings_folder();
 
-// Makes `path` if it isn't there. Errors: io: it cannot be made, is no folder, or belongs to or is
-// open to others.
-Result<void> make_private_folder(const std::string& path);
+// Such a folder, open, or made where there is none. Errors: those of OwnFolder, with what to do.
+Result<OwnFolder> open_live_folder(const std::string& path);
+Result<OwnFolder> make_live_folder(const std::string& path);
 
 // The file name of the running program, without folders.
 std::string program_name();

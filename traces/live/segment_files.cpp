@@ -7,13 +7,57 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "traces/io/own_folder.h"
 #include "traces/live/clock.h"
 
 namespace tidemark::live {
+namespace {
+
+// A piece that has no name of its own yet.
+struct Part {
+    std::string path;
+    FileDescriptor file;
+};
+
+// Whether it is a file of ours that nobody writes: a program was killed before it had its name.
+bool is_left_behind(const std::string& path) {
+    const Result<FileDescriptor> file = open_own_file(path, O_RDONLY);
+    return file && ::flock(file->get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+// A new file beside `path`: what others put there, a link above all, is neither followed nor
+// touched.
+Result<Part> create_part(const std::string& path) {
+    constexpr int kAttempts = 100;
+    for (int i = 0; i < kAttempts; ++i) {
+        Part part{.path = path + (i == 0 ? ".part" : fmt::format(".part-{}", i + 1)), .file = {}};
+        // 0, or why not.
+        const auto create = [&part] {
+            part.file = FileDescriptor(::open(part.path.c_str(),
+                                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                              S_IRUSR | S_IWUSR));
+            return part.file.valid() ? 0 : errno;
+        };
+        int code = create();
+        if (code == EEXIST && is_left_behind(part.path)) {
+            ::unlink(part.path.c_str());
+            code = create();
+        }
+        if (code == 0)
+            return part;
+        if (code != EEXIST)
+            return io_error("cannot be created", path, code);
+    }
+    return io_error("cannot be created", path, EEXIST);
+}
+
+}  // namespace
+
 SegmentFiles::SegmentFiles(const Header& header, Bytes limit) : header_(header), limit_(limit) {
     header_.magic = kRecordingMagic;
     header_.rings = 0;
@@ -23,13 +67,12 @@ SegmentFiles::SegmentFiles(const Header& header, Bytes limit) : header_(header),
 Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Record> snapshot) {
     const std::uint32_t number = last_ + 1;
     const std::string path = segment_path(header_, number);
-    // It gets its name when it has its begin: readers find whole snapshots only.
-    const std::string unnamed = path + ".part";
     TM_TRY(check_unused(path));
-    FileDescriptor file(
-        ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (!file.valid())
-        return io_error("cannot be created", path);
+    // It gets its name when it has its begin: readers find whole snapshots only.
+    Part part;
+    TM_ASSIGN(part, create_part(path));
+    const std::string unnamed = part.path;
+    FileDescriptor file = std::move(part.file);
     // Says that somebody writes it (kept_recordings.h). Where locks can't be had, the process does.
     static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
     std::swap(file_, file);  // from here on `file` is the last one

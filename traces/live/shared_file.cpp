@@ -19,13 +19,12 @@ tl::unexpected<Error> not_shared(std::string_view what, const std::string& path,
 
 }  // namespace
 
-Result<std::unique_ptr<SharedFile>> SharedFile::create(const std::string& path,
+Result<std::unique_ptr<SharedFile>> SharedFile::create(const OwnFolder& folder,
                                                        const Header& header) {
+    const std::string name = text_of(header.shared_file);
+    const std::string path = folder.path() + "/" + name;
     std::unique_ptr<SharedFile> shared(new SharedFile(path, header));
-    shared->file_ = FileDescriptor(
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!shared->file_.valid())
-        return not_shared("cannot be created", path, errno);
+    TM_ASSIGN(shared->file_, folder.open_file(name, O_RDWR | O_CREAT));
     shared->size_ = ring_offset(header, header.rings);
     // Going beyond the limit would be a signal that ends the program.
     rlimit most{};

@@ -10,15 +10,16 @@
 
 #include "core/base/result.h"
 #include "traces/io/file_descriptor.h"
+#include "traces/io/own_folder.h"
 #include "traces/live/wire.h"
 
 namespace tidemark::live {
 
 class SharedFile {
   public:
-    // A new file at `path` with `header` (sealed), for its owner only. Errors: io (exists, no
-    // right, no shared memory left).
-    static Result<std::unique_ptr<SharedFile>> create(const std::string& path,
+    // A new file in `folder` with `header` (sealed), which has its name, for its owner only.
+    // Errors: io (exists, no right, no shared memory left).
+    static Result<std::unique_ptr<SharedFile>> create(const OwnFolder& folder,
                                                       const Header& header);
 
     SharedFile(const SharedFile&) = delete;

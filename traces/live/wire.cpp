@@ -99,14 +99,26 @@ FoundChunk find_chunk(std::span<const std::byte> bytes) {
 
 std::string segment_path(const Header& header, std::uint32_t number) {
     const std::string path = text_of(header.recording);
-    if ((header.flags & kSegmented) == 0)
-        return path;
+    return (header.flags & kSegmented) == 0 ? path : segment_name(path, number);
+}
+
+std::string segment_name(std::string_view path, std::uint32_t number) {
     constexpr std::string_view kEnding = ".tml";
     const std::string_view stem =
-        std::string_view(path).ends_with(kEnding)
-            ? std::string_view(path).substr(0, path.size() - kEnding.size())
-            : std::string_view(path);
+        path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
     return fmt::format("{}-{:06}.tml", stem, number);
+}
+
+std::optional<std::string> stem_of_segment(std::string_view path) {
+    constexpr std::string_view kEnding = "-000000.tml";
+    if (path.size() < kEnding.size())
+        return std::nullopt;
+    const std::string_view stem = path.substr(0, path.size() - kEnding.size());
+    const std::string_view ending = path.substr(stem.size());
+    if (!ending.starts_with('-') || !ending.ends_with(".tml") ||
+        ending.substr(1, 6).find_first_not_of("0123456789") != std::string_view::npos)
+        return std::nullopt;
+    return std::string(stem);
 }
 
 }  // namespace tidemark::live

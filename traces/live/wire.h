@@ -21,6 +21,7 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "traces/io/file_kind.h"
 
 namespace tidemark::live {
 
@@ -190,7 +191,7 @@ constexpr std::uint32_t kSteadyTicks = 1;  // Header::flags: ticks are the proce
 constexpr std::uint32_t kSegmented = 2;    // the recording is NAME-000001.tml and so on
 
 constexpr std::array<unsigned char, 8> kSharedMagic{0x89, 'T', 'M', 'R', '\r', '\n', 0x1a, '\n'};
-constexpr std::array<unsigned char, 8> kRecordingMagic{0x89, 'T', 'M', 'L', '\r', '\n', 0x1a, '\n'};
+using tidemark::kRecordingMagic;
 
 // Two moments of both clocks: the newer one is the one with the larger ticks.
 struct SharedClock {
@@ -293,5 +294,11 @@ void put_text(std::array<char, Size>& target, std::string_view text) {
 
 // The file of segment `number` (from 1 on) of the header's recording.
 std::string segment_path(const Header& header, std::uint32_t number);
+
+// The same of a recording with a limit: "run.tml" -> "run-000001.tml".
+std::string segment_name(std::string_view path, std::uint32_t number);
+
+// "/data/run" of "/data/run-000012.tml", a file of a recording with a limit; none of other paths.
+std::optional<std::string> stem_of_segment(std::string_view path);
 
 }  // namespace tidemark::live

@@ -26,6 +26,8 @@ class CancellableTrace final : public Trace {
 
     std::uint64_t recorded_hash() const override { return trace_.recorded_hash(); }
 
+    std::uint64_t file_hash() const override { return trace_.file_hash(); }
+
     // Its next() also gives ErrorCode::cancelled.
     std::unique_ptr<TraceCursor> cursor() const override {
         return std::make_unique<Cursor>(trace_.cursor(), cancelled_);

@@ -140,6 +140,10 @@ class Trace {
 
     // The same of the content as it was recorded, before anything was inferred.
     virtual std::uint64_t recorded_hash() const { return hash(); }
+
+    // Of the checksums that its file has. hash() is what a file says of itself: one that was made
+    // to say the hash of another differs here, or can't be read to its end. O(chunks).
+    virtual std::uint64_t file_hash() const { return hash(); }
 };
 
 // Whether work is to end early, with ErrorCode::cancelled. Called now and then, by any thread.

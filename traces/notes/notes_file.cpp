@@ -92,7 +92,9 @@ Result<std::vector<Note>> merge_into_notes_file(const std::string& path, std::ve
         return fail(ErrorCode::bad_input, "would have more than 2000 bookmarks", path);
     std::string trace = std::filesystem::path(path).filename().string();
     trace.resize(trace.size() - std::min(kEnding.size(), trace.size()));
-    TM_ASSIGN(const auto file, OutputFile::create(path));
+    // What is there has just been read as notes.
+    TM_ASSIGN(const auto file,
+              OutputFile::create({.path = path, .kind = FileKind::notes, .force = true}));
     TM_TRY(file->write(notes_text(all, trace)));
     TM_TRY(file->commit());
     return all;

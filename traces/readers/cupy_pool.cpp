@@ -233,7 +233,7 @@ Result<void> CupyPool::take(std::string_view text) {
         return fail(ErrorCode::bad_input,
                     fmt::format("'{}' is no operation, expected 'op id [size stream] address "
                                 "total used [oom]'",
-                                printable(text)),
+                                excerpt(text)),
                     lines_.position(), "--lenient skips and counts such lines");
     ++info_.anomalies.bad_records;
     return {};

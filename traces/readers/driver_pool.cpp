@@ -147,7 +147,7 @@ Result<void> DriverPoolLog::read_calls() {
             return fail(ErrorCode::bad_input,
                         fmt::format("'{}' is no call, expected 'op id address reserved used "
                                     "[stream=N] [oom]'",
-                                    printable(line)),
+                                    excerpt(line)),
                         lines.position(), "--lenient skips and counts such lines");
         }
     }

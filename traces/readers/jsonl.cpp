@@ -209,7 +209,7 @@ Result<void> Jsonl::read_event(std::string_view line) {
     const auto op = std::find_if(kOps.begin(), kOps.end(),
                                  [name](const Op& candidate) { return candidate.name == name; });
     if (op == kOps.end() || name.empty())
-        return refuse(fmt::format("unknown op '{}'", printable(name)),
+        return refuse(fmt::format("unknown op '{}'", excerpt(name)),
                       &info_.anomalies.unknown_actions);
     TraceEvent event;
     event.kind = op->kind;
@@ -336,7 +336,7 @@ Result<void> Jsonl::finish(TraceEvent& event) {
 Result<void> Jsonl::use(TraceEvent& event) {
     TM_ASSIGN(const std::string_view mode, text(Key::mode));
     if (mode != "r" && mode != "w" && mode != "rw")
-        return refuse(fmt::format("mode '{}' is none of r, w, rw", printable(mode)));
+        return refuse(fmt::format("mode '{}' is none of r, w, rw", excerpt(mode)));
     TM_ASSIGN(const std::uint64_t kernel, number(Key::kernel, UINT32_MAX));
     TM_ASSIGN(event.slot, live_slot(nullptr));
     event.aux = static_cast<std::uint32_t>(kernel);
@@ -453,7 +453,7 @@ Result<std::uint8_t> Jsonl::tier(Key key) {
         return kTierHost;
     if (name == "disk")
         return kTierDisk;
-    return refuse(fmt::format("tier '{}' is none of gpu, host, disk", printable(name)));
+    return refuse(fmt::format("tier '{}' is none of gpu, host, disk", excerpt(name)));
 }
 
 Result<std::uint32_t> Jsonl::pool() {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.h"
+
 namespace tidemark {
 namespace {
 
@@ -12,11 +14,8 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-    std::string result(text.substr(0, 40));
-    for (char& letter : result)
-        letter = letter < ' ' || letter > '~' ? '?' : letter;
-    return text.size() > 40 ? result + "..." : result;
+std::string excerpt(std::string_view text) {
+    return printable(text.substr(0, 40)) + (text.size() > 40 ? "..." : "");
 }
 
 const void* LineReader::find_newline(const char* begin, const char* end) {

@@ -16,9 +16,8 @@ namespace tidemark {
 // No sane line is longer: past this the file is not what it claims to be.
 constexpr std::size_t kLongestLine = std::size_t{16} << 20U;
 
-// `text`, from a file that may hold anything, for a message: control characters and bytes that are
-// not ASCII become '?', and it is cut after 40 letters.
-std::string printable(std::string_view text);
+// `text`, from a file that may hold anything, for a message: printable, and cut after 40 bytes.
+std::string excerpt(std::string_view text);
 
 class LineReader {
   public:

@@ -191,19 +191,18 @@ Result<void> LiveRecording::read_left_behind() {
         !std::filesystem::exists(source_.name()))
         return {};
     for (const std::string& folder : live::runtime_folders()) {
-        const auto program = live::read_program(folder + "/" + name);
-        if (!program || program->header.session != header_.session)
+        const auto left = live::open_program(folder + "/" + name);
+        if (!left || left->program.header.session != header_.session)
             continue;
-        if (program->alive) {
+        if (left->program.alive) {
             alive_ = true;
             info_.warnings.push_back(
                 fmt::format("the program {} is still running; this is what it had recorded so far",
                             header_.process));
             continue;
         }
-        TM_ASSIGN(const std::vector<std::byte> shared, live::read_whole_file(program->path));
-        const live::Remainder rest = live::read_remainder(shared, *program, next_sequence_,
-                                                          static_cast<Nanoseconds>(latest_));
+        const live::Remainder rest = live::read_remainder(
+            left->reader(), left->program, next_sequence_, static_cast<Nanoseconds>(latest_));
         info_.cut_off = false;  // what the last chunk lacks is here
         return take(rest.records);
     }

@@ -312,7 +312,7 @@ std::string RmmCsv::explain(std::string_view line) {
     if (count != column_count_)
         return fmt::format("a row of {} columns where the header has {}", count, column_count_);
     LogEntry record;
-    const auto quoted = [this](Column column) { return printable(row_[columns_[column]]); };
+    const auto quoted = [this](Column column) { return excerpt(row_[columns_[column]]); };
     if (!parse_time(record.time_of_day))
         return fmt::format("'{}' is not a time, expected HH:MM:SS.microseconds", quoted(kTime));
     if (!parse_handle(row_[columns_[kPointer]], false, record.pointer))
@@ -345,7 +345,7 @@ Result<void> RmmCsv::apply(const LogEntry& record) {
             break;
     }
     return odd(info_.anomalies.unknown_actions,
-               fmt::format("unknown action '{}'", printable(row_[columns_[kAction]])));
+               fmt::format("unknown action '{}'", excerpt(row_[columns_[kAction]])));
 }
 
 Result<void> RmmCsv::allocate(TraceEvent event, std::uint64_t pointer) {

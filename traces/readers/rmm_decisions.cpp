@@ -114,7 +114,7 @@ Result<TraceInfo> RmmDecisions::read() {
             return fail(ErrorCode::bad_input,
                         fmt::format("'{}' is no operation, expected 'op id size stream address "
                                     "held [oom]' or 'U +|- bytes address'",
-                                    printable(line)),
+                                    excerpt(line)),
                         lines_.position(), "--lenient skips and counts such lines");
         }
     }

@@ -15,7 +15,15 @@ ParallelChunkEncoder::~ParallelChunkEncoder() {
 }
 
 void ParallelChunkEncoder::start() {
-    threads_ = start_threads("tm-encode", helpers_, [this] { work(); });
+    threads_ = start_threads("tm-encode", helpers_, [this] {
+        try {
+            work();
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            thrown_ = std::current_exception();
+            changed_.notify_all();
+        }
+    });
     helpers_ = static_cast<unsigned>(threads_.size());
 }
 
@@ -35,7 +43,10 @@ std::unique_ptr<EncodedChunk> ParallelChunkEncoder::take(bool wait) {
         if (!wait)
             return nullptr;
         if (!encode_one(own_, lock))
-            changed_.wait(lock, [this] { return jobs_.front().state == State::done; });
+            changed_.wait(
+                lock, [this] { return jobs_.front().state == State::done || thrown_ != nullptr; });
+        if (thrown_ != nullptr)
+            std::rethrow_exception(thrown_);
     }
     if (jobs_.empty())
         return nullptr;

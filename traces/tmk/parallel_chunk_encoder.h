@@ -38,7 +38,7 @@ class ParallelChunkEncoder {
     void give(std::unique_ptr<EncodedChunk> chunk, std::uint64_t first_event);
 
     // The oldest chunk that has not been taken yet. Nothing if there is none, or if it is not done
-    // and `wait` is false.
+    // and `wait` is false. Throws what encoding threw in a helper.
     std::unique_ptr<EncodedChunk> take(bool wait);
 
     // Chunks given and not taken.
@@ -71,6 +71,7 @@ class ParallelChunkEncoder {
     std::deque<Job> jobs_;  // oldest first; stay where they are while others come and go
     Limits limits_;
     bool stopping_ = false;
+    std::exception_ptr thrown_;    // by a helper, which is no more
     std::vector<Thread> threads_;  // last: they use all of the above until they are joined
 };
 

@@ -1,6 +1,7 @@
 // Reading .tmk: by the index at its end, or by walking its blocks where the end is missing.
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "traces/tmk/chunk_decoder.h"
@@ -31,6 +32,7 @@ struct OpenFile {
     Index index;
     TraceInfo info;
     std::uint64_t hash = 0;
+    std::uint64_t info_hash = 0;
     bool salvaged = false;
 };
 
@@ -58,7 +60,8 @@ class TmkCursor final : public TraceCursor {
 
   private:
     Result<void> open_chunk(const IndexEntry& entry) {
-        const FoundBlock found = find_block(file_.bytes.bytes(), entry.offset);
+        TM_ASSIGN(const auto bytes, file_.bytes.piece(entry.offset, entry.size, buffer_));
+        const FoundBlock found = find_block(bytes, 0);
         if (!found.whole || !found.intact || found.block.size != entry.size ||
             found.block.kind != BlockKind::events)
             return located({ErrorCode::bad_input,
@@ -80,18 +83,32 @@ class TmkCursor final : public TraceCursor {
 
     const OpenFile& file_;
     Limits limits_;
+    PieceBuffer buffer_;  // the chunk, encoded
     ChunkDecoder decoder_;
     std::size_t chunk_ = 0;
     bool in_chunk_ = false;
 };
 
-class MappedTrace final : public Trace {
+class TmkTrace final : public Trace {
   public:
-    explicit MappedTrace(OpenFile file) : file_(std::move(file)) {}
+    explicit TmkTrace(OpenFile file) : file_(std::move(file)) {}
 
     const TraceInfo& info() const override { return file_.info; }
 
     std::uint64_t hash() const override { return file_.hash; }
+
+    std::uint64_t file_hash() const override {
+        ByteWriter sums;
+        sums.put(file_.info_hash);
+        PieceBuffer buffer;
+        for (const IndexEntry& entry : file_.index.chunks) {
+            // Where a file ends too early its hash is another one's.
+            const auto sum = file_.bytes.piece(entry.offset, sizeof(std::uint64_t), buffer);
+            sums.put(sum ? ByteReader(*sum).get<std::uint64_t>() : 0);
+            sums.put(entry.size);
+        }
+        return hash_bytes(sums.bytes());
+    }
 
     std::unique_ptr<TraceCursor> cursor() const override {
         return std::make_unique<TmkCursor>(file_);
@@ -102,28 +119,30 @@ class MappedTrace final : public Trace {
 };
 
 // False if the end of the file is missing or damaged.
-bool read_end(OpenFile& file, std::uint64_t& info_hash) {
-    const std::span<const std::byte> bytes = file.bytes.bytes();
-    if (bytes.size() < kHeaderSize + kTrailerSize)
+Result<bool> read_end(OpenFile& file) {
+    if (file.bytes.size() < kHeaderSize + kTrailerSize)
         return false;
-    const std::size_t index_end = bytes.size() - kTrailerSize;
-    ByteReader trailer(bytes.subspan(index_end));
+    PieceBuffer buffer;
+    const std::uint64_t index_end = file.bytes.size() - kTrailerSize;
+    TM_ASSIGN(const auto last, file.bytes.piece(index_end, kTrailerSize, buffer));
+    ByteReader trailer(last);
     const auto index_offset = trailer.get<std::uint64_t>();
     if (trailer.get<std::array<std::uint8_t, kEndMagic.size()>>() != kEndMagic)
         return false;
-    const FoundBlock index = find_block(bytes.first(index_end), index_offset);
+    TM_ASSIGN(const FoundBlock index, file.bytes.block(index_offset, index_end, buffer));
     if (!index.whole || !index.intact || index.block.kind != BlockKind::index ||
         index_offset + index.block.size != index_end ||
         !decode_index(index.block.payload, index_offset, file.index))
         return false;
-    const FoundBlock info = find_block(bytes.first(index_offset), file.index.info_offset);
+    TM_ASSIGN(const FoundBlock info,
+              file.bytes.block(file.index.info_offset, index_offset, buffer));
     if (!info.whole || !info.intact || info.block.kind != BlockKind::info)
         return false;
     auto decoded = decode_info(info.block.payload);
     if (!decoded)
         return false;
     file.info = std::move(decoded->info);
-    info_hash = decoded->content_hash;
+    file.info_hash = decoded->content_hash;
     return true;
 }
 
@@ -142,7 +161,8 @@ Result<void> check(const OpenFile& file) {
 }
 
 Result<void> check_header(const OpenFile& file) {
-    const std::span<const std::byte> bytes = file.bytes.bytes();
+    PieceBuffer buffer;
+    TM_ASSIGN(const auto bytes, file.bytes.piece(0, kHeaderSize, buffer));
     if (!is_tmk(bytes))
         return fail(ErrorCode::bad_input, "is not a .tmk file", file.name);
     if (bytes.size() < kHeaderSize)
@@ -161,17 +181,17 @@ Result<void> check_header(const OpenFile& file) {
 
 Result<std::unique_ptr<Trace>> open_file(OpenFile file) {
     TM_TRY(check_header(file));
-    std::uint64_t info_hash = 0;
-    if (!read_end(file, info_hash)) {
-        TM_ASSIGN(Salvage kept, salvage(file.bytes.bytes(), file.name));
+    TM_ASSIGN(const bool whole, read_end(file));
+    if (!whole) {
+        TM_ASSIGN(Salvage kept, salvage(file.bytes, file.name));
         file.index = std::move(kept.index);
         file.info = std::move(kept.info);
-        info_hash = kept.info_hash;
+        file.info_hash = kept.info_hash;
         file.salvaged = true;
     }
     TM_TRY(check(file));
-    file.hash = content_hash(file.index, info_hash);
-    return std::make_unique<MappedTrace>(std::move(file));
+    file.hash = content_hash(file.index, file.info_hash);
+    return std::make_unique<TmkTrace>(std::move(file));
 }
 
 }  // namespace
@@ -182,8 +202,15 @@ bool is_tmk(std::span<const std::byte> head) {
 }
 
 Result<std::unique_ptr<Trace>> open_tmk(const std::string& path) {
-    TM_ASSIGN(FileBytes bytes, FileBytes::map(path));
-    return open_file({.name = path, .bytes = std::move(bytes), .index = {}, .info = {}});
+    FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file.valid())
+        return io_error("cannot be opened", path);
+    return open_tmk(std::move(file), path);
+}
+
+Result<std::unique_ptr<Trace>> open_tmk(FileDescriptor file, const std::string& name) {
+    TM_ASSIGN(FileBytes bytes, FileBytes::of(std::move(file), name));
+    return open_file({.name = name, .bytes = std::move(bytes), .index = {}, .info = {}});
 }
 
 Result<std::unique_ptr<Trace>> open_tmk(std::vector<std::byte> bytes, std::string name) {

@@ -24,12 +24,12 @@ constexpr Limits kAnything{kAny, kAny, kAny, kAny, kAny};
 
 class Salvager {
   public:
-    Salvager(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {}
+    Salvager(const FileBytes& file, const std::string& name) : file_(file), name_(name) {}
 
     Result<Salvage> run() {
         std::uint64_t offset = kHeaderSize;
         for (;;) {
-            const FoundBlock found = find_block(file_, offset);
+            TM_ASSIGN(const FoundBlock found, file_.block(offset, file_.size(), buffer_));
             if (!found.whole || !found.intact)
                 break;
             if (found.block.kind == BlockKind::events)
@@ -122,7 +122,8 @@ class Salvager {
         return {};
     }
 
-    std::span<const std::byte> file_;
+    const FileBytes& file_;
+    PieceBuffer buffer_;
     const std::string& name_;
     Salvage result_;
     ChunkDecoder decoder_;
@@ -135,7 +136,7 @@ class Salvager {
 
 }  // namespace
 
-Result<Salvage> salvage(std::span<const std::byte> file, const std::string& name) {
+Result<Salvage> salvage(const FileBytes& file, const std::string& name) {
     return Salvager(file, name).run();
 }
 

@@ -2,12 +2,12 @@
 // damaged. Reads the file once.
 #pragma once
 
-#include <cstddef>
-#include <span>
+#include <string>
 
 #include "core/base/result.h"
 #include "traces/model/trace.h"
 #include "traces/tmk/chunk.h"
+#include "traces/tmk/file_bytes.h"
 #include "traces/tmk/index_block.h"
 
 namespace tidemark::tmk {
@@ -19,7 +19,7 @@ struct Salvage {
 };
 
 // `file` begins with a valid header. Errors: bad_input, with `name`, for chunks that are whole and
-// yet make no sense.
-Result<Salvage> salvage(std::span<const std::byte> file, const std::string& name);
+// yet make no sense; those of FileBytes.
+Result<Salvage> salvage(const FileBytes& file, const std::string& name);
 
 }  // namespace tidemark::tmk

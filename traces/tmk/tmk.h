@@ -1,7 +1,8 @@
 // .tmk: Tidemark's own trace file. Columns in chunks, zstd, a checksum per chunk, strings and
 // stacks stored once. The layout is in docs/format-tmk.md. Same logical content = same bytes.
 //
-// An open file is mapped, not read; a cursor decodes one chunk at a time, so memory is O(chunk).
+// Of an open file only the names are in memory; a cursor reads and decodes one chunk at a time, so
+// memory is O(chunk).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/file_descriptor.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -33,10 +35,14 @@ class ByteSink {
 // stacks.
 std::unique_ptr<TraceSink> make_tmk_writer(ByteSink& target, unsigned helpers = 0);
 
-// Opens a file by mapping it. A file that was cut off opens up to its last whole chunk, with
+// Opens a file. One that was cut off opens up to its last whole chunk, with
 // info().cut_off and a warning; names and call stacks are at the end of a file, so they are then
-// lost. Errors: io; bad_input (not a .tmk, a newer version, damaged).
+// lost. Errors: io; bad_input (not a .tmk, a newer version, damaged). Where the file becomes
+// shorter afterwards, cursors give bad_input at its end.
 Result<std::unique_ptr<Trace>> open_tmk(const std::string& path);
+
+// The same for a plain file that is open. `name` is for messages.
+Result<std::unique_ptr<Trace>> open_tmk(FileDescriptor file, const std::string& name);
 
 // The same for a whole file in memory, which it takes over. `name` is for messages.
 Result<std::unique_ptr<Trace>> open_tmk(std::vector<std::byte> bytes, std::string name);

@@ -1,6 +1,8 @@
 // Blocks and their checksums (XXH3, 64 bits).
 #include "traces/tmk/wire.h"
 
+#include <algorithm>
+
 #include <xxhash.h>
 
 namespace tidemark::tmk {
@@ -37,6 +39,12 @@ FoundBlock find_block(std::span<const std::byte> file, std::uint64_t offset) {
     const auto checked = file.subspan(offset + sizeof checksum, found.block.size - sizeof checksum);
     found.intact = hash_bytes(checked) == checksum;
     return found;
+}
+
+std::uint64_t size_of_payload(std::span<const std::byte> head) {
+    constexpr std::size_t kBefore = kBlockHeaderSize - sizeof(std::uint64_t);
+    ByteReader reader(head.subspan(std::min(kBefore, head.size())));
+    return reader.get<std::uint64_t>();
 }
 
 }  // namespace tidemark::tmk

@@ -13,13 +13,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "traces/io/file_kind.h"
+
 namespace tidemark::tmk {
 
 static_assert(std::endian::native == std::endian::little, "the columns are used as they lie");
 
 // A file: header, blocks, trailer. The first byte is no text and the line ends are both kinds, so
 // that a transfer in text mode is noticed.
-constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'T', 'M', 'K', '\r', '\n', 0x1a, '\n'};
+constexpr std::array<std::uint8_t, 8> kMagic = kTmkMagic;
 constexpr std::array<std::uint8_t, 8> kEndMagic{'t', 'm', 'k', '-', 'e', 'n', 'd', '\n'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderSize = 16;       // magic, version, zero
@@ -131,5 +133,8 @@ struct FoundBlock {
 };
 
 FoundBlock find_block(std::span<const std::byte> file, std::uint64_t offset);
+
+// What a block's header, all of `head`, says of the bytes behind it. Not to be trusted.
+std::uint64_t size_of_payload(std::span<const std::byte> head);
 
 }  // namespace tidemark::tmk

@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/printable.h"
 #include "traces/writers/text_output.h"
 #include "traces/writers/writer.h"
 
@@ -25,7 +26,7 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kNoId = UINT64_MAX;
 
 std::string in_quotes(std::string_view text) {
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return printable_json(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 // The texts of a table, made when first asked for.
@@ -98,7 +99,7 @@ void JsonlWriter::write_header() {
         line += fmt::format(",{}:{}", in_quotes(key), json);
     };
     const auto dump = [](const Json& json) {
-        return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+        return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
     };
     if (!info_.source.empty())
         put("source", in_quotes(info_.source));

@@ -14,6 +14,12 @@ namespace {
 
 constexpr Nanoseconds kMicrosecond = 1000;
 constexpr Nanoseconds kSecond = 1'000'000 * kMicrosecond;
+constexpr Nanoseconds kDay = 24 * 3600 * kSecond;
+
+// Since midnight, also of a time before 0.
+Nanoseconds time_of_day(Nanoseconds time) {
+    return (time % kDay + kDay) % kDay;
+}
 
 struct Live {
     bool live = false;
@@ -81,8 +87,8 @@ class RmmCsvWriter {
     }
 
     void row(const TraceEvent& event, std::string_view action, std::uint64_t pointer, Bytes size) {
-        const Nanoseconds time = info_.start_time % (24 * 3600 * kSecond) + event.time;
-        const Nanoseconds seconds = time / kSecond % (24 * 3600);
+        const Nanoseconds time = (time_of_day(info_.start_time) + time_of_day(event.time)) % kDay;
+        const Nanoseconds seconds = time / kSecond;
         out_.print(FMT_COMPILE("0,{:02}:{:02}:{:02}.{:06},{},"), seconds / 3600, seconds / 60 % 60,
                    seconds % 60, time % kSecond / kMicrosecond, action);
         if (pointer == 0)

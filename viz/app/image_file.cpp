@@ -38,11 +38,11 @@ Result<ExitCode> write_image_file(const ViewCommand& command) {
     if (std::ranges::find(command.views, "side-by-side") != command.views.end())
         TM_TRY(add_suggested(loader, session));
     const StillOptions options = still_options(command);
-    if (!command.png.empty()) {
+    if (command.png.wanted()) {
         TM_ASSIGN(const Bitmap bitmap, draw_still(session, options));
         TM_TRY(write_png(bitmap, command.png));
     }
-    if (!command.animate.empty())
+    if (command.animate.wanted())
         TM_TRY(write_animation(session, {.still = options}, command.animate));
     return ExitCode::yes;
 }

@@ -9,6 +9,8 @@
 #include <malloc.h>
 #endif
 
+#include "core/base/caught.h"
+#include "core/base/small_file.h"
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/csv_file.h"
@@ -30,6 +32,7 @@ void give_large_pieces_back() {
 }
 
 Result<ExitCode> run(std::span<char* const> arguments) {
+    const KeptPipes kept;
     TM_ASSIGN(const auto read, read_view_command(arguments));
     if (const Answer* answer = std::get_if<Answer>(&read)) {
         write_output(answer->text);
@@ -38,9 +41,9 @@ Result<ExitCode> run(std::span<char* const> arguments) {
     const auto& command = std::get<ViewCommand>(read);
     if (command.bench)
         return run_bench(command);
-    if (!command.csv.empty())
+    if (command.csv.wanted())
         return write_csv_file(command);
-    if (!command.png.empty() || !command.animate.empty())
+    if (command.png.wanted() || command.animate.wanted())
         return write_image_file(command);
     if (command.serve.port)
         return run_serve(command);
@@ -54,6 +57,7 @@ int main(int argc, char** argv) {
     using tidemark::ExitCode;
     tidemark::viz::give_large_pieces_back();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write()
+    std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that gets larger than it may (ulimit -f)
     try {
         const auto code = tidemark::viz::run({argv, static_cast<std::size_t>(std::max(argc, 1))});
         if (code)
@@ -61,7 +65,7 @@ int main(int argc, char** argv) {
         tidemark::print_error(to_text(code.error()));
         return static_cast<int>(tidemark::exit_code_of(code.error().code));
     } catch (const std::bad_alloc&) {
-        tidemark::print_error("this computer has too little free memory for that");
+        tidemark::print_error(tidemark::kNoMemory);
     } catch (const std::exception& error) {
         tidemark::print_error(error.what());
     }

@@ -73,10 +73,12 @@ std::string advice(const ServeRequest& serve, std::uint16_t port) {
 Result<ExitCode> run_serve(const ViewCommand& command) {
     ViewServiceOptions options = service_options(command);
     std::vector<StateLog> logs;  // by view
-    if (!command.state_to.empty())
+    if (command.state_to.wanted())
         options.on_frame = [&](std::size_t view, Shell& shell, bool loading) {
             while (logs.size() <= view) {
-                auto log = StateLog::open(fmt::format("{}.{}", command.state_to, logs.size()));
+                OutputTarget target = command.state_to;
+                target.path += fmt::format(".{}", logs.size());
+                auto log = StateLog::open(target);
                 if (!log)
                     return;
                 logs.push_back(*std::move(log));

@@ -58,14 +58,15 @@ std::string state_line(Shell& shell, bool loading) {
 
 }  // namespace
 
-Result<StateLog> StateLog::open(const std::string& path) {
+Result<StateLog> StateLog::open(const OutputTarget& target) {
     StateLog log;
-    if (path.empty())
+    if (!target.wanted())
         return log;
-    log.file_.reset(std::fopen(path.c_str(), "w"));
+    TM_TRY(check_rule(target));
+    log.file_.reset(std::fopen(target.path.c_str(), "w"));
     if (!log.file_)
         return fail(ErrorCode::io, fmt::format("cannot be written: {}", std::strerror(errno)),
-                    path);
+                    target.path);
     return log;
 }
 

@@ -7,14 +7,15 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "traces/io/output_target.h"
 #include "viz/shell/shell.h"
 
 namespace tidemark::viz {
 
 class StateLog {
   public:
-    // "" keeps no log. Errors: io.
-    static Result<StateLog> open(const std::string& path);
+    // Keeps no log where none is wanted. Errors: io; those of check_rule.
+    static Result<StateLog> open(const OutputTarget& target);
 
     // After a frame. Each line reaches the file at once.
     void note(Shell& shell, bool loading);

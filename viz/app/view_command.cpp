@@ -36,26 +36,27 @@ struct RawOptions {
 
 void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
     LoadRequest& load = command.load;
-    arguments.list({"FILES", "", "traces of any format, folders, - or generate:NAME:options"},
-                   load.files);
+    arguments.inputs({"FILES", "", "traces of any format, folders, - or generate:NAME:options"},
+                     load.files);
     arguments.policies({"-p,--policy", "P[:k=v,...]",
                         "replay under this policy; may be repeated (default: as recorded)"},
                        load.policies);
     raw.memory.declare(arguments);
-    arguments.text({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
-                   load.scenario.profile);
+    arguments.input({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
+                    load.scenario.profile);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
                    load.lenient);
     arguments.flag({"--as-recorded", "",
                     "infer nothing that the recording leaves out: emptied caches, pools, limits"},
                    load.as_recorded);
-    arguments.flag({"--no-cache", "", "neither take nor keep what was built beside the trace"},
-                   raw.no_cache);
+    arguments.flag(
+        {"--no-cache", "", "neither take nor keep what a replay found (`tidemark cache`)"},
+        raw.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
                    command.attach);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
-    arguments.text({"--machine", "NAME", "see `tidemark machines`, or a JSON file"},
-                   load.tiers.machine);
+    arguments.input({"--machine", "NAME", "see `tidemark machines`, or a JSON file"},
+                    load.tiers.machine);
     arguments.list({"--gpu-memory", "SIZE", "80GiB, or 60% of the program's peak; may be repeated"},
                    load.tiers.gpu_memory);
     arguments.list({"--spill", "P[:k=v,...]", "a victim policy; may be repeated (default: lru)"},
@@ -73,12 +74,14 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
         command.location);
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
-    arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, command.png);
+    arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, FileKind::png,
+                   command.png);
     arguments.file({"--animate", "FILE",
                     "write what is seen while the cursor moves over it as .webp, .gif or .mp4, and "
                     "end; needs no display"},
-                   command.animate);
-    arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"}, command.csv);
+                   FileKind::unknown, command.animate);
+    arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"},
+                   FileKind::table, command.csv);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
     arguments.real(
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
@@ -101,8 +104,8 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.flag({"--end-with-input", "", "end when standard input is closed, by who starts it"},
                    command.serve.ends_with_input);
     arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
-    arguments.text({"--state-to", "FILE", ""}, command.state_to);
-    arguments.text({"--screenshot-to", "FILE", ""}, command.screenshot_to);
+    arguments.file({"--state-to", "FILE", ""}, FileKind::state_log, command.state_to);
+    arguments.file({"--screenshot-to", "FILE", ""}, FileKind::png, command.screenshot_to);
     arguments.flag({"--built-in-font", "", ""}, command.built_in_font);
     arguments.flag({"--bench", "", ""}, command.bench);
     arguments.flag({"--bench-window", "", ""}, command.window_bench);
@@ -192,7 +195,7 @@ Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Argu
     for (const auto& [option, path] : {std::pair("--png", &command.png),
                                        {"--animate", &command.animate},
                                        {"--csv", &command.csv}})
-        if (!path->empty())
+        if (path->wanted())
             return fail(ErrorCode::bad_option, "is a file, not a page", option,
                         fmt::format("leave out --serve or {}", option));
     if (command.load.files.empty() && command.attach.empty())
@@ -202,12 +205,12 @@ Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Argu
 }
 
 Result<void> check_csv(const ViewCommand& command) {
-    if (command.csv.empty())
+    if (!command.csv.wanted())
         return {};
     if (command.views.size() != 1 || command.views.front().find('+') != std::string::npos)
         return fail(ErrorCode::bad_option, "writes the rows of one table", "--csv",
                     "say which: --view blocks, --view events, ...");
-    if (!command.png.empty() || !command.animate.empty())
+    if (command.png.wanted() || command.animate.wanted())
         return fail(ErrorCode::bad_option, "is a file of its own", "--csv",
                     "leave out --png and --animate");
     return {};
@@ -237,15 +240,15 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
     }
     if (const auto filter = parse_filter(command.find); !filter)
         return fail(filter.error().code, filter.error().what, "--find", filter.error().hint);
-    if (!command.animate.empty())
-        TM_TRY(check_animation_path(command.animate));
+    if (command.animate.wanted())
+        TM_TRY(check_animation_path(command.animate.path));
     TM_TRY(check_csv(command));
-    const bool writes = !command.png.empty() || !command.animate.empty() || !command.csv.empty();
+    const bool writes = command.png.wanted() || command.animate.wanted() || command.csv.wanted();
     if (writes && command.load.files.empty() && command.attach.empty())
         return fail(ErrorCode::bad_option, "a picture of nothing",
-                    !command.png.empty()  ? "--png"
-                    : command.csv.empty() ? "--animate"
-                                          : "--csv",
+                    command.png.wanted()    ? "--png"
+                    : !command.csv.wanted() ? "--animate"
+                                            : "--csv",
                     "say which trace: tidemark-view FILE --png OUT.png");
     if (!command.attach.empty() && (!command.load.policies.empty() || command.load.tiers.wanted()))
         return fail(ErrorCode::bad_option, "a living program cannot be replayed", "--attach",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "traces/io/output_target.h"
 #include "viz/headless/offscreen.h"
 #include "viz/model/navigation/loader.h"
 
@@ -33,15 +34,15 @@ struct ViewCommand {
     bool no_settings = false;  // the window neither takes nor keeps them
     std::uint32_t width = 1600;
     std::uint32_t height = 900;
-    float scale = 0;      // of all lengths; 0 = the monitor's
-    std::string png;      // a picture instead of a window; empty: a window
-    std::string animate;  // an animation instead of one
-    std::string csv;      // the rows of the first view's table instead of one
+    float scale = 0;       // of all lengths; 0 = the monitor's
+    OutputTarget png;      // a picture instead of a window; empty: a window
+    OutputTarget animate;  // an animation instead of one
+    OutputTarget csv;      // the rows of the first view's table instead of one
     ServeRequest serve;
 
     // For our own tests and measurements; not in --help.
-    std::string state_to;       // the shell's state after every frame that changed it, as lines
-    std::string screenshot_to;  // the last frame of the window, read back
+    OutputTarget state_to;       // the shell's state after every frame that changed it, as lines
+    OutputTarget screenshot_to;  // the last frame of the window, read back
     bool built_in_font = false;
     bool bench = false;
     bool json = false;

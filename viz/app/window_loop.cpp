@@ -95,7 +95,7 @@ class WindowProgram {
                 continue;
             TM_TRY(frame());
         }
-        if (!command_.screenshot_to.empty())
+        if (command_.screenshot_to.wanted())
             TM_TRY(write_png(bitmap_, command_.screenshot_to));
         return {};
     }
@@ -193,7 +193,7 @@ class WindowProgram {
         window_->begin(shell_.theme());
         shell_.draw(input);
         const bool saves = std::exchange(saves_, false);
-        const bool copies = saves || !command_.screenshot_to.empty();
+        const bool copies = saves || command_.screenshot_to.wanted();
         window_->end(copies ? &bitmap_ : nullptr);
         frame_ms_ = (now() - begin) * 1e3;
         keep_settings_changed();

@@ -60,7 +60,7 @@ struct TableContent {
     std::function<std::unique_ptr<TableRows>()> file_rows = {};
 };
 
-// The table as comma-separated values (viz/model/blocks/csv_line.h): its titles, then at most so
+// The table as comma-separated values (replay/report/forms/csv_line.h): its titles, then at most so
 // many rows. O(rows).
 std::string csv_of(const TableContent& content, std::uint64_t most_rows);
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "traces/io/output_target.h"
 #include "viz/draw/bitmap.h"
 
 namespace tidemark::viz {
@@ -24,9 +25,9 @@ class AnimatedFile {
     // A picture that stays so long, of the size that was said. O(pixels). Errors: the library's.
     virtual Result<void> add(const Bitmap& bitmap, int milliseconds) = 0;
 
-    // Writes it to `path`, whole or not at all: the same bytes for the same pictures and library.
-    // Once, after the last picture. Errors: io.
-    virtual Result<void> write(const std::string& path) = 0;
+    // Writes it to `target`, whole or not at all: the same bytes for the same pictures and library.
+    // Once, after the last picture. Errors: those of OutputFile.
+    virtual Result<void> write(const OutputTarget& target) = 0;
 };
 
 struct AnimationFormat {

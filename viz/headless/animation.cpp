@@ -31,14 +31,15 @@ Result<void> draw_animation(Session& session, const AnimationOptions& options,
 }
 
 Result<void> write_animation(Session& session, const AnimationOptions& options,
-                             const std::string& path) {
-    TM_TRY(check_animation_path(path));
+                             const OutputTarget& target) {
+    TM_TRY(check_animation_path(target.path));
     const OffscreenOptions& screen = options.still.screen;
-    TM_ASSIGN(const auto file, animation_format_of(path)->create(screen.width, screen.height));
+    TM_ASSIGN(const auto file,
+              animation_format_of(target.path)->create(screen.width, screen.height));
     TM_TRY(draw_animation(session, options, [&file](const Bitmap& bitmap, int milliseconds) {
         return file->add(bitmap, milliseconds);
     }));
-    return file->write(path);
+    return file->write(target);
 }
 
 Result<void> check_animation_path(const std::string& path) {

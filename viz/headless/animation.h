@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "traces/io/output_target.h"
 #include "viz/headless/still.h"
 
 namespace tidemark::viz {
@@ -22,7 +23,7 @@ Result<void> draw_animation(Session& session, const AnimationOptions& options,
 // As a file in the format that its name says. Errors: those above, of check_animation_path and of
 // AnimatedFile.
 Result<void> write_animation(Session& session, const AnimationOptions& options,
-                             const std::string& path);
+                             const OutputTarget& target);
 
 // Errors: bad_option (a name with the ending of no format, with those there are), unsupported (the
 // format's library isn't there, with what to install), io (nothing can be written there).

@@ -78,11 +78,11 @@ class GiflibFile final : public AnimatedFile {
         return {};
     }
 
-    Result<void> write(const std::string& path) override {
+    Result<void> write(const OutputTarget& target) override {
         TM_TRY(put_waiting());
         if (EGifCloseFile(std::exchange(file_, nullptr), &error_) != GIF_OK)
             return failed();
-        TM_ASSIGN(const auto file, OutputFile::create(path));
+        TM_ASSIGN(const auto file, OutputFile::create(target));
         TM_TRY(file->write(std::string_view(bytes_)));
         return file->commit();
     }

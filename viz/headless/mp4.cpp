@@ -108,11 +108,11 @@ class FfmpegFile final : public AnimatedFile {
         return put_packets();
     }
 
-    Result<void> write(const std::string& path) override {
+    Result<void> write(const OutputTarget& target) override {
         TM_TRY(check(av_.avcodec_send_frame(encoder_, nullptr)));
         TM_TRY(put_packets());
         TM_TRY(check(av_.av_write_trailer(format_)));
-        TM_ASSIGN(const auto file, OutputFile::create(path));
+        TM_ASSIGN(const auto file, OutputFile::create(target));
         TM_TRY(file->write(std::string_view(memory_.bytes)));
         return file->commit();
     }

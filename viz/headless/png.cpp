@@ -73,9 +73,9 @@ Result<std::vector<std::byte>> encode_png(const Bitmap& bitmap) {
     return file;
 }
 
-Result<void> write_png(const Bitmap& bitmap, const std::string& path) {
+Result<void> write_png(const Bitmap& bitmap, const OutputTarget& target) {
     TM_ASSIGN(const std::vector<std::byte> bytes, encode_png(bitmap));
-    TM_ASSIGN(const auto file, OutputFile::create(path));
+    TM_ASSIGN(const auto file, OutputFile::create(target));
     TM_TRY(file->write(bytes));
     return file->commit();
 }

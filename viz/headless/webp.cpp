@@ -56,14 +56,14 @@ class LibwebpFile final : public AnimatedFile {
         return {};
     }
 
-    Result<void> write(const std::string& path) override {
+    Result<void> write(const OutputTarget& target) override {
         WebPData data;
         WebPDataInit(&data);
         const std::unique_ptr<WebPData, void (*)(WebPData*)> kept(&data, WebPDataClear);
         if (WebPAnimEncoderAdd(encoder_.get(), nullptr, time_, nullptr) == 0 ||
             WebPAnimEncoderAssemble(encoder_.get(), &data) == 0)
             return failed();
-        TM_ASSIGN(const auto file, OutputFile::create(path));
+        TM_ASSIGN(const auto file, OutputFile::create(target));
         TM_TRY(file->write(std::as_bytes(std::span(data.bytes, data.size))));
         return file->commit();
     }

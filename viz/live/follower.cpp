@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/caught.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
 #include "core/base/threads.h"
@@ -24,6 +25,13 @@ constexpr auto kFollowerRest = std::chrono::milliseconds(8);
 // The rate that is shown is of the last half second or more.
 constexpr Nanoseconds kRateSpan = 500'000'000;
 
+// Records a second; whatever the counters of a program say.
+double rate_of(std::uint64_t from, std::uint64_t to, Nanoseconds time) {
+    constexpr double kHighest = 1e12;
+    const auto records = static_cast<double>(to > from ? to - from : 0);
+    return std::min(records * 1e9 / static_cast<double>(time), kHighest);
+}
+
 }  // namespace
 
 Nanoseconds shift_of(const live::Header& header, Nanoseconds origin) {
@@ -37,7 +45,8 @@ struct Follower::State {
     State(const live::LiveProgram& attached, const FollowOptions& chosen)
         : program(attached),
           options(chosen),
-          chain(attached.header, std::max(attached.counters.first_segment, 1U)),
+          chain(attached.header, std::max(attached.counters.first_segment, 1U),
+                live::Owner::oneself),
           last_segment(attached.counters.last_segment) {}
 
     void work();
@@ -137,9 +146,9 @@ Result<bool> Follower::State::read_some() {
 Result<bool> Follower::State::read_end() {
     if (feed->counts().ended)
         return true;
-    const auto now = live::read_program(program.path);
-    const bool same = now && now->header.session == program.header.session;
-    if (same && now->alive)
+    const auto left = live::open_program(program.path);
+    const bool same = left && left->program.header.session == program.header.session;
+    if (same && left->program.alive)
         return false;
     // Between the two looks the last records may have been written.
     TM_ASSIGN(const bool more, read_some());
@@ -148,14 +157,13 @@ Result<bool> Follower::State::read_end() {
     if (!same)
         return true;  // somebody removed what it had left
     if (options.recovers) {
-        const auto recovered = live::recover(*now);
+        const auto recovered = live::recover(left->program);
         // The end is in the recording now, or will be as soon as somebody else is done.
         if (recovered || recovered.error().code == ErrorCode::not_found)
             return false;
     }
-    TM_ASSIGN(const std::vector<std::byte> shared, live::read_whole_file(now->path));
-    live::Remainder left = live::read_remainder(shared, *now, next_sequence, 0);
-    TM_TRY(feed->add({.found = true, .records = std::move(left.records)}));
+    live::Remainder rest = live::read_remainder(left->reader(), left->program, next_sequence, 0);
+    TM_TRY(feed->add({.found = true, .records = std::move(rest.records)}));
     share();
     return true;
 }
@@ -202,10 +210,15 @@ Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& progr
     state->alive = program.alive;
     state->rate_from = program.counters.sequence;
     if (program.alive && program.age > 0)  // until there is one of the last moments: since it began
-        state->rate =
-            static_cast<double>(program.counters.sequence) * 1e9 / static_cast<double>(program.age);
+        state->rate = rate_of(0, program.counters.sequence, program.age);
     State* const work = state.get();
-    TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] { work->work(); }));
+    TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] {
+                  try {
+                      work->work();
+                  } catch (...) {
+                      work->fail_with(error_of(std::current_exception()));
+                  }
+              }));
     return std::unique_ptr<Follower>(new Follower(std::move(state)));
 }
 
@@ -256,8 +269,7 @@ bool Follower::poll(ViewedRun& run) {
     }
     const Nanoseconds elapsed = state.watch.elapsed();
     if (elapsed - state.rate_since >= kRateSpan) {
-        state.rate = static_cast<double>(state.counters.sequence - state.rate_from) * 1e9 /
-                     static_cast<double>(elapsed - state.rate_since);
+        state.rate = rate_of(state.rate_from, state.counters.sequence, elapsed - state.rate_since);
         state.rate_since = elapsed;
         state.rate_from = state.counters.sequence;
     }

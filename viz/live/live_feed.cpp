@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/live/live_set.h"
+
 namespace tidemark::viz {
 
 using live::Record;
@@ -44,7 +46,9 @@ Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
 }
 
 Result<void> LiveFeed::begin_history() {
-    TM_ASSIGN(builder_, HistoryBuilder::create());
+    // One history may get longer than that, by what lives.
+    TM_ASSIGN(builder_, HistoryBuilder::create(-1, most_events_ * 2));
+    most_events_ = std::min(most_events_, builder_->history()->most_events() / 2);
     names_ = std::make_unique<live::NameTables>(builder_->strings(), builder_->stacks());
     sites_.fill({});
     streams_named_ = 0;
@@ -63,8 +67,6 @@ Result<void> LiveFeed::begin_anew() {
         names_->define(std::span(definitions_).subspan(at, length));
         at += length;
     }
-    TM_TRY(builder_->make_room(blocks_.size() * 2 + segments_.size() + mappings_.size() +
-                               reservations_.size() + ranges_.size()));
     for (const auto& [location, held] : reservations_)
         put_memory(held.record, SegmentChange::reserve);
     for (const auto& [location, held] : segments_)
@@ -91,15 +93,13 @@ Result<void> LiveFeed::begin_anew() {
 }
 
 Result<void> LiveFeed::add(const live::ChainPiece& piece) {
-    // An allocation may end a block at its address, and let go at once; an unmapping may leave two
-    // parts of a mapping; a snapshot ends what it doesn't know.
+    // What comes of a piece, as a rule: one unmapping may end any number of mappings.
     const std::size_t held = blocks_.size() + segments_.size() + mappings_.size() +
                              reservations_.size() + ranges_.size();
     const std::size_t most =
         piece.records.size() * 3 + (piece.snapshot || in_snapshot_ || piece.jumped ? held : 0);
     if (builder_->next_event() + most > most_events_ && builder_->next_event() > held * 2)
         TM_TRY(begin_anew());
-    TM_TRY(builder_->make_room(most));
     if (piece.jumped)
         begin_snapshot(piece.forgotten);
     if (in_snapshot_ && !piece.snapshot)
@@ -198,7 +198,8 @@ void LiveFeed::apply(const Record& record) {
         case RecordKind::execution:
             return execution(record);
         case RecordKind::record_use:
-            return put_event(record.time, EventKind::record_use, block_of(record));
+            put_event(record.time, EventKind::record_use, block_of(record));
+            return;
         case RecordKind::range_begin:
         case RecordKind::live_range:
             return begin_range(record);
@@ -219,15 +220,17 @@ void LiveFeed::apply(const Record& record) {
 void LiveFeed::apply_notice(const Record& record) {
     switch (record.kind) {
         case RecordKind::refused:
-            put_event(record.time, EventKind::out_of_memory);
-            builder_->add_mark({.event = builder_->next_event() - 1,
-                                .kind = MarkKind::out_of_memory,
-                                .size = record.size});
+            if (put_event(record.time, EventKind::out_of_memory))
+                builder_->add_mark({.event = builder_->next_event() - 1,
+                                    .kind = MarkKind::out_of_memory,
+                                    .size = record.size});
             return;
         case RecordKind::trim:
-            return put_event(record.time, EventKind::trim);
+            put_event(record.time, EventKind::trim);
+            return;
         case RecordKind::mark:
-            return put_event(record.time, EventKind::mark, kNoBlock, names_->string(record.extra));
+            put_event(record.time, EventKind::mark, kNoBlock, names_->string(record.extra));
+            return;
         case RecordKind::lost:
             counts_.lost += record.size;
             pending_lost_ += record.size;
@@ -275,7 +278,8 @@ void LiveFeed::free(const Record& record) {
     const std::uint32_t slot = slot_of_.erase(key(record));
     if (slot == kNoSlot) {
         ++counts_.unknown_frees;
-        return put_event(record.time, EventKind::free);
+        put_event(record.time, EventKind::free);
+        return;
     }
     release(slot, record.time);
 }
@@ -285,7 +289,8 @@ void LiveFeed::retire(const Record& record) {
     const std::uint32_t slot = slot_of_.find(key(record));
     if (slot == kNoSlot) {
         ++counts_.unknown_frees;
-        return put_event(record.time, EventKind::free);
+        put_event(record.time, EventKind::free);
+        return;
     }
     if (begins_[slot].kind == RecordKind::live_retired)
         return;
@@ -306,7 +311,8 @@ BlockIndex LiveFeed::block_of(const Record& record) const {
 }
 
 void LiveFeed::use(const Record& record) {
-    put_pending_mark();
+    if (!ready_for_event())
+        return;
     builder_->use({.time = shifted(record.time),
                    .block = block_of(record),
                    .stream = StreamId{names_->stream(record)},
@@ -316,7 +322,8 @@ void LiveFeed::use(const Record& record) {
 }
 
 void LiveFeed::execution(const Record& record) {
-    put_pending_mark();
+    if (!ready_for_event())
+        return;
     builder_->execution({.time = shifted(record.time),
                          .begin = shifted(record.address),
                          .length = static_cast<Nanoseconds>(std::min(record.size, kMostTime)),
@@ -334,6 +341,8 @@ void LiveFeed::begin_range(const Record& record) {
         known->seen = true;
         return;
     }
+    if (ranges_.size() == live::kMostOpenRanges)
+        ranges_.erase(ranges_.begin());
     ranges_.push_back({record, name_of(record)});
     put_event(record.time, EventKind::range_begin, kNoBlock, names_->string(record.extra));
 }
@@ -437,15 +446,17 @@ void LiveFeed::put_memory(const Record& record, SegmentChange change) {
     if (kind != EventKind::snapshot && home == Address::null)
         reserved_ = begins ? reserved_ + record.size : reserved_ - record.size;
     builder_->set_reserved(reserved_);
-    if (kind != EventKind::snapshot || builder_->next_event() == 0)
-        put_event(record.time, kind);
+    const bool has_event = kind != EventKind::snapshot || builder_->next_event() == 0;
+    if (has_event && !put_event(record.time, kind))
+        return;
     builder_->change_segment(record.device, change, {Address{record.address}, record.size},
                              StreamId{names_->stream(record)}, builder_->next_event() - 1, home);
 }
 
 void LiveFeed::put_block(std::uint32_t slot) {
     const Record& record = begins_[slot];
-    put_pending_mark();
+    if (!ready_for_event())
+        return;
     blocks_[slot] = builder_->allocate(shifted(record.time), {.address = Address{record.address},
                                                               .size = record.extra,
                                                               .requested = record.size,
@@ -468,18 +479,23 @@ std::uint32_t LiveFeed::site_of(const Record& record) {
     return known.site;
 }
 
-void LiveFeed::put_event(std::uint64_t time, EventKind kind, BlockIndex block, std::uint32_t name) {
-    put_pending_mark();
+bool LiveFeed::put_event(std::uint64_t time, EventKind kind, BlockIndex block, std::uint32_t name) {
+    if (!ready_for_event())
+        return false;
     builder_->add({.time = shifted(time), .kind = kind, .block = block, .name = name});
+    return true;
 }
 
-// At the first event behind what is missing.
-void LiveFeed::put_pending_mark() {
-    if (pending_lost_ == 0) [[likely]]
-        return;
-    builder_->add_mark(
-        {.event = builder_->next_event(), .kind = MarkKind::lost, .size = pending_lost_});
-    pending_lost_ = 0;
+// Whether there is room for an event (where not, publishing says why); the first one behind what is
+// missing is marked.
+bool LiveFeed::ready_for_event() {
+    if (!builder_->has_room()) [[unlikely]]
+        return false;
+    if (pending_lost_ != 0) [[unlikely]]
+        builder_->add_mark({.event = builder_->next_event(),
+                            .kind = MarkKind::lost,
+                            .size = std::exchange(pending_lost_, 0)});
+    return true;
 }
 
 void LiveFeed::update_names() {

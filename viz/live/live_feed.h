@@ -110,10 +110,10 @@ class LiveFeed {
     void change_memory(const live::Record& record);
     void put_memory(const live::Record& record, SegmentChange change);
     void put_block(std::uint32_t slot);
-    void put_event(std::uint64_t time, EventKind kind, BlockIndex block = kNoBlock,
+    bool put_event(std::uint64_t time, EventKind kind, BlockIndex block = kNoBlock,
                    std::uint32_t name = 0);
     std::uint32_t site_of(const live::Record& record);
-    void put_pending_mark();
+    bool ready_for_event();
     void update_names();
 
     static std::uint64_t key(const live::Record& record) {

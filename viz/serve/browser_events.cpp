@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.h"
+
 namespace tidemark::viz {
 namespace {
 
@@ -13,31 +15,10 @@ constexpr float kRatioUnit = 256;
 constexpr float kNotchUnit = 256;
 constexpr unsigned kMostButton = 4;
 
-// Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const auto lead = static_cast<unsigned char>(text[at]);
-        const std::size_t more = lead < 0x80                   ? 0
-                                 : lead >= 0xc2 && lead < 0xe0 ? 1
-                                 : lead >= 0xe0 && lead < 0xf0 ? 2
-                                 : lead >= 0xf0 && lead < 0xf5 ? 3
-                                                               : 4;
-        if (more == 4 || more >= text.size() - at)
-            return false;
-        for (std::size_t i = 1; i <= more; ++i) {
-            const auto next = static_cast<unsigned char>(text[at + i]);
-            const unsigned least = i == 1 && lead == 0xe0   ? 0xa0
-                                   : i == 1 && lead == 0xf0 ? 0x90
-                                                            : 0x80;
-            const unsigned most = i == 1 && lead == 0xed   ? 0x9f
-                                  : i == 1 && lead == 0xf4 ? 0x8f
-                                                           : 0xbf;
-            if (next < least || next > most)
-                return false;
-        }
-        at += 1 + more;
-    }
-    return true;
+    while (const std::size_t length = utf8_length(text))
+        text.remove_prefix(length);
+    return text.empty();
 }
 
 // What is left of a message. What it doesn't have makes it fail, and stay so.

@@ -5,6 +5,7 @@
 
 #include <zlib.h>
 
+#include "core/base/caught.h"
 #include "core/base/check.h"
 #include "viz/serve/wire.h"
 
@@ -61,7 +62,7 @@ std::vector<PixelBox> changed_boxes(const Bitmap& before, const Bitmap& now) {
 }
 
 struct FrameEncoder::Deflater {
-    Deflater() { TM_CHECK(deflateInit(&stream, kLevel) == Z_OK); }
+    Deflater() { check_memory(deflateInit(&stream, kLevel) == Z_OK); }
 
     Deflater(const Deflater&) = delete;
     Deflater& operator=(const Deflater&) = delete;

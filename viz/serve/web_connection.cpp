@@ -21,11 +21,13 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 namespace websocket = beast::websocket;
 
-constexpr std::chrono::seconds kRequestTime{10};     // for a request, an answer, a handshake
+constexpr std::chrono::seconds kAnswerTime{10};      // for an answer, a handshake
 constexpr std::chrono::seconds kProxysPatience{50};  // nginx ends what is silent for 60
 constexpr std::uint32_t kMostHeaderBytes =
     16U << 10U;  // proxies add some, and the cookies of their own
 constexpr std::size_t kNonceBytes = 16;
+constexpr std::size_t kMostWaitingBytes =
+    64U << 20U;  // of who says that frames are drawn, and reads none
 constexpr std::string_view kNonceMark = "{{nonce}}";
 // Of a proxy that stands before pages and WebSockets alike. (jupyter-server-proxy adds
 // X-Forwarded-Context to what is no WebSocket.)
@@ -61,18 +63,17 @@ http::status status_of(WebAnswer refusal) {
 
 WebConnection::WebConnection(asio::ip::tcp::socket socket, ClientId id, WebShared& shared)
     : stream_(std::move(socket)), id_(id), shared_(shared) {
-    ++shared_.connections;
-}
-
-WebConnection::~WebConnection() {
-    --shared_.connections;
+    beast::error_code gone;
+    const auto endpoint = stream_.socket().remote_endpoint(gone);
+    if (!gone)
+        peer_ = endpoint.address().to_string();
 }
 
 void WebConnection::start() {
     beast::error_code ignored;
     stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
     stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
-    stream_.expires_after(kRequestTime);
+    stream_.expires_after(shared_.request_time);  // for all of it, however slowly it comes
     parser_.header_limit(kMostHeaderBytes);
     const auto on_read = [self = shared_from_this()](beast::error_code error, std::size_t) {
         if (!error)
@@ -93,6 +94,7 @@ void WebConnection::answer_request() {
     asks.forwarded = std::ranges::any_of(
         kProxyHeaders, [&request](const char* name) { return request.count(name) > 0; });
     const WebAnswer answer = decide(asks, shared_.rules, shared_.token);
+    trusted_ = answer == WebAnswer::page || answer == WebAnswer::socket;
     if (answer == WebAnswer::page)
         return send_page();
     const bool knocks = answer == WebAnswer::socket || answer == WebAnswer::no_socket;
@@ -133,7 +135,7 @@ void WebConnection::respond(http::response<http::string_body> response) {
     response.keep_alive(false);
     response.prepare_payload();
     response_ = std::move(response);
-    stream_.expires_after(kRequestTime);
+    stream_.expires_after(trusted_ ? kAnswerTime : shared_.request_time);
     const auto on_written = [self = shared_from_this()](beast::error_code, std::size_t) {
         beast::error_code ignored;
         self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
@@ -149,8 +151,8 @@ void WebConnection::open_socket() {
     // a ping.
     socket_->set_option(
         forwarded_
-            ? websocket::stream_base::timeout{kRequestTime, kProxysPatience, true}
-            : websocket::stream_base::timeout{kRequestTime, websocket::stream_base::none(), false});
+            ? websocket::stream_base::timeout{kAnswerTime, kProxysPatience, true}
+            : websocket::stream_base::timeout{kAnswerTime, websocket::stream_base::none(), false});
     socket_->read_message_max(kMostMessageBytes);
     buffer_.consume(buffer_.size());  // nobody says anything before the handshake is over
     socket_->binary(true);
@@ -189,6 +191,9 @@ void WebConnection::receive(std::size_t bytes) {
 void WebConnection::send(std::vector<std::byte> message) {
     if (closing_ || !joined_)
         return;
+    waiting_bytes_ += message.size();
+    if (waiting_bytes_ > kMostWaitingBytes)
+        return abandon();
     waiting_.push_back(std::move(message));
     if (waiting_.size() == 1)
         write_message();
@@ -199,6 +204,7 @@ void WebConnection::write_message() {
     const auto on_written = [self = shared_from_this()](beast::error_code error, std::size_t) {
         if (error)
             return;  // the reader ends as well
+        self->waiting_bytes_ -= self->waiting_.front().size();
         self->waiting_.pop_front();
         if (!self->waiting_.empty())
             self->write_message();
@@ -212,6 +218,12 @@ void WebConnection::close(websocket::close_code code) {
     if (!socket_)
         return stream_.cancel();
     socket_->async_close(code, [self = shared_from_this()](beast::error_code) {});
+}
+
+void WebConnection::abandon() {
+    abandoned_ = true;
+    closing_ = true;
+    (socket_ ? beast::get_lowest_layer(*socket_) : stream_).close();
 }
 
 }  // namespace tidemark::viz

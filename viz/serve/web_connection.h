@@ -3,6 +3,7 @@
 // with web_server.cpp.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -30,7 +31,7 @@ struct WebShared {
     HostRules rules;
     std::string token;
     std::string_view page;
-    std::size_t connections = 0;  // that are open
+    std::chrono::milliseconds request_time;
 };
 
 class WebConnection : public std::enable_shared_from_this<WebConnection> {
@@ -38,7 +39,6 @@ class WebConnection : public std::enable_shared_from_this<WebConnection> {
     WebConnection(boost::asio::ip::tcp::socket socket, ClientId id, WebShared& shared);
     WebConnection(const WebConnection&) = delete;
     WebConnection& operator=(const WebConnection&) = delete;
-    ~WebConnection();
 
     // Reads the request. It keeps itself alive as long as something is under way.
     void start();
@@ -47,8 +47,19 @@ class WebConnection : public std::enable_shared_from_this<WebConnection> {
 
     void send(std::vector<std::byte> message);
 
+    // The address that it came from; "" if it had gone again before it was here.
+    const std::string& peer() const { return peer_; }
+
+    // It has shown the token: whoever it is may be here.
+    bool trusted() const { return trusted_; }
+
     // Ends it: a WebSocket with that code, anything else at once.
     void close(boost::beast::websocket::close_code code);
+
+    // Ends it at once and without a word; its descriptor is free then.
+    void abandon();
+
+    bool abandoned() const { return abandoned_; }
 
   private:
     void answer_request();
@@ -68,7 +79,11 @@ class WebConnection : public std::enable_shared_from_this<WebConnection> {
     std::optional<boost::beast::http::response<boost::beast::http::string_body>> response_;
     std::optional<boost::beast::websocket::stream<boost::beast::tcp_stream>> socket_;
     std::deque<std::vector<std::byte>> waiting_;  // the first of them is being written
-    bool forwarded_ = false;                      // by a proxy
+    std::size_t waiting_bytes_ = 0;
+    std::string peer_;
+    bool forwarded_ = false;  // by a proxy
+    bool trusted_ = false;
+    bool abandoned_ = false;
     bool joined_ = false;
     bool closing_ = false;
 };

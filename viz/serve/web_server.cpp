@@ -1,14 +1,19 @@
 // Listening, signals, and the time in which connections are served.
 #include "viz/serve/web_server.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,8 +25,17 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kMostConnections = 64;  // more are closed as they come
+constexpr std::size_t kMostConnections = 64;
+constexpr std::size_t kMostStrangers = 32;  // that have not shown the token
 constexpr std::chrono::milliseconds kFarewell{500};
+constexpr std::chrono::milliseconds kRest{100};  // without descriptors
+constexpr int kMostHandlers = 256;               // until whoever waits looks at the rest
+
+bool is_of_no_descriptor(const error_code& error) {
+    return error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
+           error == asio::error::no_memory ||
+           error == error_code(ENFILE, boost::system::system_category());
+}
 
 tl::unexpected<Error> no_port(const WebServerOptions& options, const error_code& error) {
     const std::string where = fmt::format("{} port {}", options.address, options.port);
@@ -39,15 +53,19 @@ tl::unexpected<Error> no_port(const WebServerOptions& options, const error_code&
 
 struct WebServer::Parts {
     Parts(const WebServerOptions& options, WebClients& clients)
-        : shared{clients, HostRules(options.hosts, options.port), options.token, options.page} {}
+        : shared{clients, HostRules(options.hosts, options.port), options.token, options.page,
+                 options.request_time} {}
 
     void accept();
+    void take(asio::ip::tcp::socket socket);
+    bool drop_stranger(std::size_t most);
     void watch_signals();
     void watch_input();
 
     WebShared shared;  // longer than what waits in the context
     asio::io_context context{1};
     asio::ip::tcp::acceptor acceptor{context};
+    asio::steady_timer rest{context};
     asio::signal_set signals{context};
     asio::posix::stream_descriptor input{context};
     std::array<char, 256> ignored{};
@@ -60,15 +78,51 @@ void WebServer::Parts::accept() {
     acceptor.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
         if (error == asio::error::operation_aborted)
             return;
-        std::erase_if(connections, [](const auto& each) { return each.second.expired(); });
-        if (!error && shared.connections < kMostConnections) {
-            const auto connection =
-                std::make_shared<WebConnection>(std::move(socket), ++last, shared);
-            connections.emplace(last, connection);
-            connection->start();
-        }
-        accept();
+        if (!error)
+            take(std::move(socket));
+        if (!is_of_no_descriptor(error) || drop_stranger(0))
+            return accept();
+        rest.expires_after(kRest);
+        rest.async_wait([this](error_code stops) {
+            if (!stops)
+                accept();
+        });
     });
+}
+
+void WebServer::Parts::take(asio::ip::tcp::socket socket) {
+    static_cast<void>(drop_stranger(kMostStrangers - 1));
+    const auto is_open = [](const auto& each) {
+        const auto connection = each.second.lock();
+        return connection && !connection->abandoned();
+    };
+    std::erase_if(connections, [&](const auto& each) { return each.second.expired(); });
+    if (static_cast<std::size_t>(std::ranges::count_if(connections, is_open)) >= kMostConnections &&
+        !drop_stranger(0))
+        return;
+    const auto connection = std::make_shared<WebConnection>(std::move(socket), ++last, shared);
+    connections.emplace(last, connection);
+    connection->start();
+}
+
+// If more than `most` have not shown the token, ends the oldest of the address that has most of
+// them. False if there are no more.
+bool WebServer::Parts::drop_stranger(std::size_t most) {
+    std::map<std::string, std::vector<std::shared_ptr<WebConnection>>> strangers;  // oldest first
+    std::size_t count = 0;
+    for (const auto& [id, known] : connections) {
+        const auto connection = known.lock();
+        if (!connection || connection->trusted() || connection->abandoned())
+            continue;
+        strangers[connection->peer()].push_back(connection);
+        ++count;
+    }
+    if (count <= most)
+        return false;
+    const auto largest = std::ranges::max_element(
+        strangers, {}, [](const auto& of_one) { return of_one.second.size(); });
+    largest->second.front()->abandon();
+    return true;
 }
 
 void WebServer::Parts::watch_signals() {
@@ -133,7 +187,8 @@ void WebServer::wait(double seconds) {
         context.run_one();
     else if (seconds > 0)
         context.run_one_for(std::chrono::microseconds(static_cast<std::int64_t>(seconds * 1e6)));
-    context.poll();
+    for (int i = 0; i < kMostHandlers && !parts_->stopped && context.poll_one() != 0; ++i) {
+    }
 }
 
 bool WebServer::stopped() const {
@@ -159,6 +214,7 @@ void WebServer::close(ClientId client, std::uint16_t code) {
 void WebServer::end() {
     error_code ignored;
     parts_->acceptor.close(ignored);
+    parts_->rest.cancel();
     parts_->signals.cancel(ignored);
     parts_->input.close(ignored);
     for (const auto& [id, known] : parts_->connections)

@@ -2,9 +2,14 @@
 // sent. Built over Boost.Beast, of which nothing need be there when the program runs; where that
 // is missing, listen() says so.
 //
+// Who has not shown the token is let in for a few seconds, and by number: of too many the oldest
+// goes first, of the address that has most of them, so that one who has the link gets in at once.
+// Without descriptors the server rests, and takes the next one when there is one.
+//
 // No threads: all that happens happens within wait() and end(), on their caller's thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,6 +52,7 @@ struct WebServerOptions {
     std::string token;
     std::string_view page;         // HTML, with "{{nonce}}" where its script and style say theirs
     bool ends_with_input = false;  // when standard input is closed
+    std::chrono::milliseconds request_time{4000};  // for a whole request to arrive
 };
 
 class WebServer {

@@ -78,7 +78,8 @@ void submit_table(ShellParts& parts) {
     saving.job.start([rows = std::exchange(saving.rows, {}), share = saving.share,
                       path](const Cancelled& cancelled) {
         return write_csv(
-            *rows, path, [&share](double done) { share->store(done); }, cancelled);
+            *rows, {.path = path, .kind = FileKind::table},
+            [&share](double done) { share->store(done); }, cancelled);
     });
 }
 

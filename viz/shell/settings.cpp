@@ -149,7 +149,9 @@ Result<void> keep_settings(const std::string& path, const ViewSettings& before,
     take(kept.stacks.inverted, before.stacks.inverted, now.stacks.inverted);
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    TM_ASSIGN(const auto file, OutputFile::create(path));
+    // What is there has just been read as settings.
+    TM_ASSIGN(const auto file,
+              OutputFile::create({.path = path, .kind = FileKind::settings, .force = true}));
     TM_TRY(file->write(settings_text(kept)));
     return file->commit(false);
 }

@@ -82,9 +82,11 @@ DiskCore::DiskCore(BlockFiles& files, DiskStoreOptions options, OpenedDirectorie
 }
 
 Result<void> DiskCore::start() {
+    workers_.reserve(options_.workers);
     TM_ASSIGN(Thread first, Thread::start("tm-disk", [this] { work(); }));
-    workers_ = start_threads("tm-disk", options_.workers - 1, [this] { work(); });
     workers_.push_back(std::move(first));
+    for (Thread& other : start_threads("tm-disk", options_.workers - 1, [this] { work(); }))
+        workers_.push_back(std::move(other));
     return {};
 }
 

@@ -1,6 +1,7 @@
 // The workers' side of a disk store.
 #include <utility>
 
+#include "core/base/caught.h"
 #include "core/base/check.h"
 #include "core/tiers/disk/disk_core.h"
 
@@ -26,9 +27,19 @@ DiskCore::Ticket DiskCore::push(Operation operation) {
 }
 
 void DiskCore::work() {
-    ChunkIo io(files_, options_.depth, static_cast<unsigned>(options_.directories.size()));
+    std::optional<ChunkIo> io;
+    const auto run = [&](Job& job) -> Result<void> {
+        try {
+            if (!io)
+                io.emplace(files_, options_.depth,
+                           static_cast<unsigned>(options_.directories.size()));
+            return job.run(*io);
+        } catch (...) {
+            return tl::make_unexpected(error_of(std::current_exception()));
+        }
+    };
     while (std::optional<Job> job = jobs_.pop()) {
-        Result<void> result = job->run(io);
+        Result<void> result = run(*job);
         job->run = nullptr;  // a write that nobody commits any more goes before it is reported
         {
             const std::lock_guard guard(lock_);

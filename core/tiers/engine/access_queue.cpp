@@ -448,16 +448,27 @@ bool AccessQueue::give_up_one() {
     return true;
 }
 
-bool AccessQueue::withdraw_request(RequestId request) {
+// kNoGroup: there is none that has not been granted.
+std::uint32_t AccessQueue::group_of(RequestId request) const {
     const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
         return group.request == request && request != RequestId::none;
     });
-    if (found == groups_.end() || (found->missing == 0 && !found->parked))
+    const bool waits = found != groups_.end() && (found->missing != 0 || found->parked);
+    return waits ? static_cast<std::uint32_t>(found - groups_.begin()) : kNoGroup;
+}
+
+bool AccessQueue::withdraw_request(RequestId request, Error why) {
+    const std::uint32_t group = group_of(request);
+    if (group == kNoGroup)
         return false;
-    fail_group(static_cast<std::uint32_t>(found - groups_.begin()),
-               {ErrorCode::cancelled, "nobody waits for it any more", "", ""});
+    fail_group(group, std::move(why));
     state_.let_go = true;
     return true;
+}
+
+std::size_t AccessQueue::space_of(RequestId request) const {
+    const std::uint32_t group = group_of(request);
+    return group == kNoGroup ? kNoSpace : groups_[group].space;
 }
 
 void AccessQueue::refuse_parked() {

@@ -53,7 +53,10 @@ class AccessQueue {
     bool give_up_one();
 
     // Refuses the group of a request that has not been granted. False: it has been.
-    bool withdraw_request(RequestId request);
+    bool withdraw_request(RequestId request, Error why);
+
+    // The space that the request waits for; kNoSpace: there is none that has not been granted.
+    std::size_t space_of(RequestId request) const;
 
     // Refuses the parked ones.
     void refuse_parked();
@@ -95,6 +98,7 @@ class AccessQueue {
     void withdraw(std::uint32_t group);
     void take_out(std::uint32_t id, WaitingUse waiting);
     void fail_group(std::uint32_t group, Error error);
+    std::uint32_t group_of(RequestId request) const;
     void try_parked(std::uint32_t group);
     bool might_fit(const Group& group) const;
 

@@ -44,9 +44,6 @@ class GateKeeper {
     // Has one buffer leave `space`, as free_bytes has any.
     RequestId defer(BufferRef buffer, SpaceId space);
 
-    // A request for accesses that has not been granted is refused (cancelled). False: too late.
-    bool withdraw(RequestId request) { return accesses_.withdraw_request(request); }
-
   private:
     void let_go(std::uint32_t id);
 

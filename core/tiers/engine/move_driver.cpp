@@ -266,16 +266,19 @@ bool MoveDriver::serve_head(std::size_t space) {
         move.owed = 0;
         here.parked.push_back(head);
     } else if (!moves_.try_next_target(head.buffer)) {
-        no_room_for(head.buffer, *here.memory);
+        no_room_for(head.buffer, space);
     }
     return true;
 }
 
-void MoveDriver::no_room_for(std::uint32_t id, const MemorySpace& space) {
+void MoveDriver::no_room_for(std::uint32_t id, std::size_t space) {
     const Bytes size = state_.buffers[id].move->size;
+    std::string holders = room_.holders(space);
+    if (!state_.barred.empty() && !last_failure_.what.empty())
+        holders += "; the last copy failed: " + to_text(last_failure_);
     fail(id, Failure::no_room,
-         {ErrorCode::no_space, "no room for " + format_bytes(size), to_text(space.id()),
-          space.text()});
+         {ErrorCode::no_space, "no room for " + format_bytes(size),
+          to_text(state_.machine.spaces[space].id), std::move(holders)});
 }
 
 void MoveDriver::line_up_parked() {
@@ -286,14 +289,15 @@ void MoveDriver::line_up_parked() {
 }
 
 bool MoveDriver::give_up_one() {
-    for (SpillSpace& space : state_.spaces) {
+    for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
+        SpillSpace& space = state_.spaces[i];
         while (!space.parked.empty()) {
             const LineEntry first = space.parked.front();
             space.parked.pop_front();
             const SpillBuffer& buffer = state_.buffers[first.buffer];
             if (!buffer.living || !buffer.move || buffer.move->serial != first.serial)
                 continue;
-            no_room_for(first.buffer, *space.memory);
+            no_room_for(first.buffer, i);
             return true;
         }
     }

@@ -55,7 +55,7 @@ class MoveDriver {
     void filled_by_fetch(std::uint32_t id, const BufferMove& move);
     void abandon(std::uint32_t id);
     void fail(std::uint32_t id, Failure failure, Error error);
-    void no_room_for(std::uint32_t id, const MemorySpace& space);
+    void no_room_for(std::uint32_t id, std::size_t space);
     void after(std::uint32_t id);
 
     SpillState& state_;

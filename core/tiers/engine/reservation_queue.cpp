@@ -75,7 +75,8 @@ void ReservationQueue::serve() {
         refuse(waiting,
                {ErrorCode::no_space,
                 "no room for a reservation of " + format_bytes(waiting_[waiting].spec.size),
-                to_text(waiting_[waiting].spec.spaces.front()), ""});
+                to_text(waiting_[waiting].spec.spaces.front()),
+                room_.holders(waiting_[waiting].spaces.front())});
     }
 }
 
@@ -135,8 +136,22 @@ bool ReservationQueue::give_up_one() {
     });
     const std::size_t index = index_of(*first);
     refuse(index, {ErrorCode::no_space, "nobody gives back what it waits for",
-                   to_text(waiting_[index].spec.spaces.front()), ""});
+                   to_text(waiting_[index].spec.spaces.front()),
+                   room_.holders(waiting_[index].spaces.front())});
     return true;
+}
+
+bool ReservationQueue::withdraw(RequestId request, Error why) {
+    const std::size_t index = index_of(request);
+    if (index == waiting_.size())
+        return false;
+    refuse(index, std::move(why));
+    return true;
+}
+
+std::size_t ReservationQueue::space_of(RequestId request) const {
+    const std::size_t index = index_of(request);
+    return index == waiting_.size() ? kNoSpace : waiting_[index].spaces.front();
 }
 
 void ReservationQueue::refuse_all() {

@@ -26,6 +26,12 @@ class ReservationQueue {
     // Refuses the first. False: nobody waits.
     bool give_up_one();
 
+    // Refuses it. False: it doesn't wait.
+    bool withdraw(RequestId request, Error why);
+
+    // The first space that the request waits for; kNoSpace: it doesn't wait.
+    std::size_t space_of(RequestId request) const;
+
     // Refuses all.
     void refuse_all();
 

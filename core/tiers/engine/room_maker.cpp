@@ -137,6 +137,17 @@ void RoomMaker::refuse_frees() {
     leaving_.requests().clear();
 }
 
+bool RoomMaker::withdraw_free(RequestId request) {
+    FreeRequest* found = leaving_.find(request);
+    if (!found)
+        return false;
+    found->report.end = FreeEnd::withdrawn;
+    answer(*found);
+    std::vector<FreeRequest>& requests = leaving_.requests();
+    requests.erase(requests.begin() + (found - requests.data()));
+    return true;
+}
+
 void RoomMaker::answer(FreeRequest& request, std::optional<Error> refusal) {
     state_.work.answers.push_back({.request = request.request,
                                    .refusal = std::move(refusal),
@@ -199,6 +210,37 @@ void RoomMaker::explain(FreeReport& report, std::size_t space) const {
         else
             report.no_room += size;
     }
+}
+
+std::string RoomMaker::holders(std::size_t space) const {
+    std::string text = holders_in(space);
+    for (const std::size_t slower : state_.spaces[space].slower)
+        text += "; " + holders_in(slower);
+    return text;
+}
+
+std::string RoomMaker::holders_in(std::size_t space) const {
+    const SpaceCounters now = state_.spaces[space].memory->counters();
+    FreeReport report;
+    explain(report, space);
+    std::uint64_t accesses = 0;
+    for (const SpillBuffer& buffer : state_.buffers) {
+        const BufferCopy* copy = buffer.living ? buffer.copy_in(space) : nullptr;
+        accesses += copy ? copy->users : 0;
+        accesses += copy && copy->users == 0 && buffer.pinned_in(space) ? 1U : 0U;
+    }
+    std::string text = to_text(state_.machine.spaces[space].id) + ": " + format_bytes(now.used) +
+                       " of " + format_bytes(state_.machine.spaces[space].capacity) + " used";
+    const std::pair<Bytes, std::string> parts[] = {
+        {report.in_use,
+         "by buffers with " + format_counted(accesses, "open access", "open accesses")},
+        {report.kept, "by buffers that stay"},
+        {now.reserved, "in " + format_counted(now.reservations, "reservation")},
+        {report.no_room, "by buffers that cannot leave"}};
+    for (const auto& [bytes, by] : parts)
+        if (bytes != 0)
+            text += ", " + format_bytes(bytes) + " " + by;
+    return text;
 }
 
 void RoomMaker::spill_in_background(std::size_t index) {

@@ -38,6 +38,14 @@ class RoomMaker {
     void serve_frees(std::size_t space);
     void refuse_frees();
 
+    // A request to free bytes is answered with what it has got. False: it has been answered.
+    bool withdraw_free(RequestId request);
+
+    // What holds the memory of a space, and of those that its buffers would leave for: "host:0:
+    // 8.00 MiB of 8.00 MiB used, 6.00 MiB by buffers with 2 open accesses; disk:0: ...".
+    // O(buffers).
+    std::string holders(std::size_t space) const;
+
     // Between the thresholds of a space.
     void spill_in_background(std::size_t space);
 
@@ -51,6 +59,7 @@ class RoomMaker {
     void claim_victims(std::size_t space, Bytes need);
     void claim_unclaimed(FreeRequest& request, Bytes need);
     void explain(FreeReport& report, std::size_t space) const;
+    std::string holders_in(std::size_t space) const;
 
     SpillState& state_;
     LeavingLedger& leaving_;

@@ -19,7 +19,8 @@ SpillEngine::SpillEngine(const MachineSpec& machine, std::span<MemorySpace* cons
       reservations_(state_, room_),
       gates_(state_, copies_, room_, accesses_),
       ahead_(state_, copies_, moves_, room_),
-      driver_(state_, leaving_, copies_, moves_, room_, accesses_) {}
+      driver_(state_, leaving_, copies_, moves_, room_, accesses_),
+      waits_({state_, leaving_, copies_, moves_, room_, accesses_, reservations_, driver_}) {}
 
 SpillEngine::~SpillEngine() {
     TM_CHECK(copies_.buffers() == 0 && !busy());
@@ -188,10 +189,6 @@ void SpillEngine::left(std::uint64_t deferred, Bytes freed) {
     if (const std::optional<std::size_t> space = leaving_.left(deferred, freed))
         moves_.pay_owed(*space, freed);
     state_.stirred = state_.stirred || anybody_waits();
-}
-
-bool SpillEngine::give_up_one() {
-    return accesses_.give_up_one() || reservations_.give_up_one() || driver_.give_up_one();
 }
 
 void SpillEngine::shut_down() {

@@ -23,6 +23,7 @@
 //     ReservationQueue  reservations that wait, in fair order
 //     LookAhead         what a forecast says is brought back and sent away before its time
 //     MoveDriver        moves from their line to their end
+//     WaitKeeper        who waits in vain, and who waits no more
 //
 // A failure anywhere leaves the bytes where they were: a location that is being filled is no copy
 // until the fill has ended well, and a copy that was given up is none from that moment on; its
@@ -52,6 +53,7 @@
 #include "core/tiers/engine/room_maker.h"
 #include "core/tiers/engine/spill_state.h"
 #include "core/tiers/engine/spill_work.h"
+#include "core/tiers/engine/wait_keeper.h"
 
 namespace tidemark {
 
@@ -114,10 +116,6 @@ class SpillEngine {
     // The program begins a part of it that has a name: a step, a module.
     void mark(std::uint64_t name_hash);
 
-    // The first of the requests that wait for others gets a last try, or is refused, when none of
-    // these will let anything go: the caller knows that. False: nobody waits.
-    bool give_up_one();
-
     // Decides all that can be decided now. `stirred`: something may have become free elsewhere, so
     // patient requests are tried again.
     void schedule(bool stirred);
@@ -157,6 +155,8 @@ class SpillEngine {
 
     GateKeeper& gates() { return gates_; }
 
+    WaitKeeper& waits() { return waits_; }
+
     // Where buffers are, and what the program says of them.
     CopyTable& copies() { return copies_; }
 
@@ -195,6 +195,7 @@ class SpillEngine {
     GateKeeper gates_;
     LookAhead ahead_;
     MoveDriver driver_;
+    WaitKeeper waits_;
 };
 
 }  // namespace tidemark

@@ -93,6 +93,7 @@ enum class FreeEnd : std::uint8_t {
     enough,        // at least what was asked for
     nothing_left,  // all that could leave has left
     shut_down,
+    withdrawn,  // nobody waits for it any more
 };
 
 // What became of "free N bytes now".

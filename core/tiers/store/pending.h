@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,9 @@ class Pending {
         return state_->arrived.wait_for(lock, patience, [&] { return state_->value.has_value(); });
     }
 
+    // What it is withdrawn by; 0: it can't be.
+    std::uint64_t request() const { return state_->request; }
+
     // Waits, and moves it out. To be called once, of all copies.
     T take() {
         wait();
@@ -62,6 +66,7 @@ class Pending {
         std::mutex mutex;
         std::condition_variable arrived;
         std::optional<T> value;
+        std::uint64_t request = 0;  // set before anybody else has it
     };
 
     std::shared_ptr<State> state_;
@@ -78,6 +83,9 @@ class Promise {
     ~Promise() { TM_CHECK(pending_.state_ == nullptr); }
 
     Pending<T> pending() const { return pending_; }
+
+    // Before pending() is given to anybody.
+    void set_request(std::uint64_t request) { pending_.state_->request = request; }
 
     // Gives the answer, once.
     void answer(T value) {

@@ -78,8 +78,11 @@ PendingPins PinDesk::pin_all(std::span<const PinUse> uses, SpaceId space, bool p
         accesses.push_back({use.buffer, use.write ? AccessMode::share : AccessMode::pin, 0});
     std::unique_lock lock(store_.mutex_);
     const std::optional<RequestId> request = store_.engine_.access_all(accesses, spec);
-    if (request)
-        store_.requests_.emplace(static_cast<std::uint64_t>(*request), std::move(requested));
+    if (request) {
+        const auto number = static_cast<std::uint64_t>(*request);
+        requested.promise.set_request(number);
+        store_.requests_.emplace(number, std::move(requested));
+    }
     lock.unlock();
     if (!request)
         requested.promise.answer(admit(requested.uses));
@@ -115,11 +118,8 @@ void PinDesk::end(BufferPin& pin) {
 }
 
 bool PinDesk::withdraw(RequestId request) {
-    std::unique_lock lock(store_.mutex_);
-    const bool withdrawn = store_.engine_.gates().withdraw(request);
-    lock.unlock();
-    store_.after_call();
-    return withdrawn;
+    return store_.withdraw(static_cast<std::uint64_t>(request),
+                           {ErrorCode::cancelled, "nobody waits for it any more", "", ""});
 }
 
 bool PinDesk::quiet(BufferRef buffer) {
@@ -151,6 +151,7 @@ Pending<FreeReport> PinDesk::defer(BufferRef buffer, SpaceId space) {
     {
         const std::lock_guard lock(store_.mutex_);
         const RequestId request = store_.engine_.gates().defer(buffer, space);
+        requested.promise.set_request(static_cast<std::uint64_t>(request));
         store_.requests_.emplace(static_cast<std::uint64_t>(request), std::move(requested));
     }
     store_.after_call();

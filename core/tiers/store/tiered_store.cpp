@@ -76,7 +76,7 @@ TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* cons
 }
 
 TieredStore::~TieredStore() {
-    close();
+    (void)close();
 }
 
 // Notes who waits for the answer, under the lock of the request, so that the answer comes after it.
@@ -85,7 +85,9 @@ auto TieredStore::submit(Request&& request, Kind kind) {
     auto pending = kind.promise.pending();
     {
         const std::lock_guard lock(mutex_);
-        requests_.emplace(static_cast<std::uint64_t>(request()), std::move(kind));
+        const auto number = static_cast<std::uint64_t>(request());
+        kind.promise.set_request(number);
+        requests_.emplace(number, std::move(kind));
     }
     after_call();
     return pending;
@@ -135,8 +137,11 @@ Pending<Result<std::vector<Access>>> TieredStore::acquire_all(std::span<const Bu
     std::unique_lock lock(mutex_);
     const std::optional<RequestId> request = engine_.access_all(requested.uses, spec);
     auto pending = requested.promise.pending();
-    if (request)
-        requests_.emplace(static_cast<std::uint64_t>(*request), std::move(requested));
+    if (request) {
+        const auto number = static_cast<std::uint64_t>(*request);
+        requested.promise.set_request(number);
+        requests_.emplace(number, std::move(requested));
+    }
     lock.unlock();
     if (!request)
         requested.promise.answer(hand_out(requested.uses, spec, std::nullopt));
@@ -190,6 +195,10 @@ bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
 
 bool TieredStore::evict(BufferRef buffer, SpaceId space) {
     return call([&] { return engine_.evict(buffer, space); });
+}
+
+bool TieredStore::withdraw(std::uint64_t request, Error why) {
+    return call([&] { return engine_.waits().withdraw(RequestId{request}, std::move(why)); });
 }
 
 void TieredStore::mark(std::string_view name) {
@@ -315,15 +324,28 @@ bool TieredStore::pump() {
     // No mutex: what is answered may be dropped unread, and its end calls in here again.
     if (pumping_.exchange(true, std::memory_order_acquire))
         return false;
+
+    struct Turn {
+        std::atomic<bool>& pumping;
+
+        ~Turn() { pumping.store(false, std::memory_order_release); }
+    };
+
+    std::optional<Turn> turn(std::in_place, pumping_);  // also when there is no memory
     bool progress = false;
     const auto give = [this](std::vector<SpillAnswer>& answers) { deliver(answers); };
     const auto observe = [this](const SpillWork& work) {
         if (options_.on_moves && !work.events.empty())
             options_.on_moves(work.events);
     };
-    for (bool first = true; executor_.turn(first, observe, give); first = false)
+    const auto give_up_hopeless = [this] {
+        const std::lock_guard lock(mutex_);
+        return engine_.waits().give_up_hopeless();
+    };
+    for (bool first = true; executor_.turn(first, observe, give) || give_up_hopeless();
+         first = false)
         progress = true;
-    pumping_.store(false, std::memory_order_release);
+    turn.reset();
     if (progress && !has_worker_.load()) {
         const std::lock_guard resting(rest_);
         awake_ = true;
@@ -340,15 +362,27 @@ void TieredStore::pause() {
 
 Result<void> TieredStore::start_worker() {
     TM_CHECK(!worker_.joinable());
-    TM_ASSIGN(worker_, Thread::start("tm-tiers", [this] { work(); }));
     has_worker_.store(true);
+    auto started = Thread::start("tm-tiers", [this] {
+        try {
+            work();
+        } catch (...) {
+            // No memory: whoever waits drives the engine from here on, and learns of it.
+            has_worker_.store(false);
+        }
+    });
+    if (!started) {
+        has_worker_.store(false);
+        return tl::make_unexpected(std::move(started).error());
+    }
+    worker_ = std::move(*started);
     return {};
 }
 
 void TieredStore::work() {
     for (;;) {
         pump();
-        const bool busy = !settled();
+        const bool busy = PinDesk(*this).settling();
         std::unique_lock resting(rest_);
         const auto patience =
             std::chrono::nanoseconds(busy ? options_.poll_interval : options_.heartbeat);
@@ -359,20 +393,20 @@ void TieredStore::work() {
     }
 }
 
-// Whether nothing is in flight that ends by itself.
-bool TieredStore::settled() const {
-    const std::lock_guard lock(mutex_);
-    return !engine_.settling();
-}
-
-void TieredStore::drain() {
+Result<void> TieredStore::drain(bool for_ever) {
     pump();
-    while (!settled())
+    while (PinDesk(*this).settling()) {
         if (!pump())
             pause();
+        if (for_ever || !options_.wait_ends)
+            continue;
+        if (auto why = options_.wait_ends())
+            return tl::make_unexpected(std::move(*why));
+    }
+    return {};
 }
 
-void TieredStore::close() {
+Result<void> TieredStore::close(bool for_ever) {
     if (worker_.joinable()) {
         {
             const std::lock_guard resting(rest_);
@@ -386,12 +420,12 @@ void TieredStore::close() {
         const std::lock_guard lock(mutex_);
         engine_.shut_down();
     }
-    drain();
+    TM_TRY(drain(for_ever));
     {
         const std::lock_guard lock(mutex_);
         engine_.end_all();
     }
-    drain();
+    return drain(for_ever);
 }
 
 // Figures.

@@ -17,12 +17,17 @@
 // Nothing is lost: a copy that fails leaves the buffer where it was, readable, with all accounts
 // exact, and whoever wanted it moved gets the error. Every request is answered, also at close().
 //
+// A patient request waits as long as somebody may let go of room: while accesses are open, memory
+// is reserved or in use by others, or copies are under way. Where nothing of it is so, it is
+// refused with what holds the room.
+//
 // Thread-safety: all functions, but the destructor. Lock order: queue > store > space > inside; no
 // lock is held while memory is made or freed, copies are begun or answers are given. Capacity is
 // given back to MemorySpaces without locks, so that their listeners may call the store.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -94,6 +99,9 @@ struct StoreOptions {
     // Hears what becomes of buffers that have gates, in order, without locks, from whichever thread
     // drives the engine; must not call the store.
     std::function<void(std::span<const BufferEvent>)> on_moves;
+    // Consulted now and then by whoever waits in wait() or close(), on its thread, without locks:
+    // an Error ends the wait (a signal has come, the time is over).
+    std::function<std::optional<Error>()> wait_ends;
 };
 
 class TieredStore {
@@ -162,26 +170,39 @@ class TieredStore {
     // another thread is at it.
     bool pump();
 
-    // Waits for an answer; without a worker this thread drives the engine meanwhile.
+    // Waits for an answer; without a worker this thread drives the engine meanwhile. A wait that
+    // StoreOptions::wait_ends ends has its request withdrawn.
     template <class T>
     T wait(Pending<T> pending) {
-        while (!pending.ready() && !has_worker_.load())
-            if (!pump())
+        while (!pending.ready()) {
+            if (has_worker_.load())
+                (void)pending.wait_for(kLookAround);
+            else if (!pump())
                 pause();
+            auto why = options_.wait_ends ? options_.wait_ends() : std::nullopt;
+            if (why && withdraw(pending.request(), std::move(*why)))
+                break;
+        }
         return pending.take();
     }
+
+    // Refuses what has not been granted, for the given reason (SpillEngine::withdraw); `request` is
+    // Pending::request. False: too late.
+    bool withdraw(std::uint64_t request, Error why);
 
     // Starts a thread that pumps, until close(). Once at most. Errors (io): the system has no
     // thread; the store goes on as one without.
     Result<void> start_worker();
 
     // Waits until no copy is in flight, and nothing is leaving. Requests that wait for somebody
-    // else go on waiting.
-    void drain();
+    // else go on waiting. Not `for_ever`: as close().
+    Result<void> drain(bool for_ever = true);
 
     // Refuses what waits and what is asked for from now on (shut_down), ends copies in flight, then
-    // all buffers. Waits for the devices. All accesses have been released. Idempotent.
-    void close();
+    // all buffers. Waits for the devices; not `for_ever`: as long as wait_ends has no Error, which
+    // is the answer then, and the next close() goes on with it. All accesses have been released.
+    // Idempotent.
+    Result<void> close(bool for_ever = true);
 
     // Figures of one moment.
     SpillCounters counters(SpaceId space) const;
@@ -246,6 +267,9 @@ class TieredStore {
     using Requested =
         std::variant<Created, Acquired, AcquiredAll, Pinned, Reserved, Prefetched, Freed>;
 
+    // How often it is looked whether a wait is over.
+    static constexpr std::chrono::milliseconds kLookAround{10};
+
     template <class Request, class Kind>
     auto submit(Request&& request, Kind kind);
     template <class Call>
@@ -260,7 +284,6 @@ class TieredStore {
     void settle(std::uint32_t group, bool taken);
     void work();
     void pause();
-    bool settled() const;
 
     const MachineSpec& machine_;
     Transfers& transfers_;

@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import tempfile
 from typing import Any, List, Optional, Sequence
@@ -64,6 +65,27 @@ def cache_folder() -> pathlib.Path:
     return pathlib.Path(base) / "tidemark"
 
 
+def make_own_folder(folder: pathlib.Path) -> None:
+    """The folder, which nobody else may write from now on: what lies in it is loaded and run."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        raise UnsupportedError(f"belongs to user {status.st_uid}", str(folder),
+                               "name a folder of your own by XDG_CACHE_HOME")
+    if status.st_mode & 0o022:
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
+
+
+def is_own_file(path: pathlib.Path) -> bool:
+    """Whether it is there, and nobody else can have put it there or changed it."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    return (stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and
+            not status.st_mode & 0o022)
+
+
 def cache_path(torch: Any, cxx: str, source: pathlib.Path) -> pathlib.Path:
     """Of what this compiler makes of this source and the headers beside it for this PyTorch."""
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=False)
@@ -89,9 +111,9 @@ def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
         raise UnsupportedError("there is no C++ compiler", source.stem,
                                "install g++, or name a compiler in CXX")
     path = cache_path(torch, cxx, source)
-    if path.exists():
+    make_own_folder(path.parent)
+    if is_own_file(path):
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
     # Several processes of one training may come here at once: each makes its own, the last stays.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         target = os.path.join(folder, path.name)
@@ -103,6 +125,7 @@ def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
             errors = [line for line in made.stderr.splitlines() if "error" in line]
             raise UnsupportedError(f"{cxx} cannot compile it: {(errors or ['?'])[0]}", str(source),
                                    "this PyTorch may be newer than this Tidemark")
+        os.chmod(target, 0o700)
         os.replace(target, path)
     return path
 

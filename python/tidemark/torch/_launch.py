@@ -106,6 +106,7 @@ def _parse(program: str, description: str, arguments: Optional[List[str]],
     parser.add_argument("--history-limit", type=int, default=0, metavar="BYTES",
                         help="beyond which the oldest part of the recording is forgotten")
     parser.add_argument("--name", help="of the program in lists")
+    parser.add_argument("--force", action="store_true", help="write over a recording")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
@@ -118,7 +119,7 @@ def _record(options: argparse.Namespace) -> None:
 
     record(options.output, stacks=options.stacks, history_limit=options.history_limit,
            annotations=options.annotations == "functions" or options.annotations or False,
-           name=options.name or os.path.basename(options.script[0]))
+           name=options.name or os.path.basename(options.script[0]), overwrite=options.force)
 
 
 def main_record(arguments: Optional[List[str]] = None) -> None:

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
-from tidemark import _library
+from tidemark import _library, _outputs
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.torch import _annotations, _ranks, _tracker
 
@@ -83,8 +83,9 @@ class Recording:
     """
 
     def __init__(self, path: str, stacks: bool, annotations: Union[bool, str], history_limit: int,
-                 name: Optional[str]) -> None:
+                 name: Optional[str], overwrite: bool = False) -> None:
         self.path = path
+        self._overwrite = overwrite
         self._stacks = stacks
         self._annotations = annotations
         self._history_limit = history_limit
@@ -242,7 +243,8 @@ class Recording:
         names = (ctypes.c_char_p * devices)(*[one.name.encode() for one in properties])
         sizes = (ctypes.c_uint64 * devices)(*[one.total_memory for one in properties])
         options = _library.tm_recorder_options(
-            path=os.fsencode(self.path), history_limit=self._history_limit, devices=devices)
+            path=os.fsencode(self.path), history_limit=self._history_limit, devices=devices,
+            overwrite=int(self._overwrite))
         if self._name:
             options.name = self._name.encode()
         options.device_names = ctypes.cast(names, ctypes.POINTER(ctypes.c_char_p))
@@ -277,6 +279,7 @@ class Recording:
     def _begin_history(self, torch: Any, why: str) -> None:
         """Without the tracker: PyTorch's own history, written as a snapshot at the end."""
         self.path = str(pathlib.Path(self.path).with_suffix(".pickle"))
+        _outputs.check(self.path, _outputs.RECORDING, self._overwrite)
         print(f"tidemark: {why}; PyTorch's own history is recorded instead, and written to "
               f"{self.path} at the end", file=sys.stderr)
         torch.cuda.memory._record_memory_history(
@@ -287,7 +290,8 @@ class Recording:
     def _dump_history(self) -> str:
         import torch
 
-        torch.cuda.memory._dump_snapshot(self.path)
+        with _outputs.whole_file(self.path, _outputs.RECORDING, self._overwrite) as partial:
+            torch.cuda.memory._dump_snapshot(partial)
         torch.cuda.memory._record_memory_history(enabled=None)
         return self.path
 
@@ -330,7 +334,7 @@ def current() -> Optional[Recording]:
 def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
            annotations: Union[bool, str] = False, history_limit: int = 0,
            name: Optional[str] = None,
-           ranks: Optional[Tuple[int, int]] = None) -> Recording:
+           ranks: Optional[Tuple[int, int]] = None, overwrite: bool = False) -> Recording:
     """Records what PyTorch's caching allocator does on all GPUs, from now on until stop().
 
     The recording is a .tml file that survives the program's death, that `tidemark view --attach`
@@ -354,6 +358,8 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
     ranks : (int, int), optional
         This process's rank and the number of ranks, where neither torchrun, Slurm nor Open MPI says
         so; (0, 1) writes "run.tml" whoever started it.
+    overwrite : bool
+        A recording that is there under that name; without it, that is an OptionError.
 
     Raises OptionError for a folder that isn't there, UnsupportedError for a second recording.
     """
@@ -371,7 +377,9 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
         if running is not None:
             raise UnsupportedError("this process records already", running.path,
                                    "stop() that recording first")
-        _current = Recording(path, stacks, annotations, history_limit, name)
+        if not history_limit:  # else its files have numbers
+            _outputs.check(path, _outputs.RECORDING, overwrite)
+        _current = Recording(path, stacks, annotations, history_limit, name, overwrite)
     recording = _current
     atexit.register(recording.stop)
     try:

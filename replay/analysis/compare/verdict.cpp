@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/allocator/allocator.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 #include "replay/analysis/spread/worthwhile.h"
@@ -114,6 +115,9 @@ std::string all_refused(std::span<const ComparisonRow> rows) {
     Bytes floor = 0;  // of one device: the memory limits each
     for (const DevicePeaks& device : device_peaks(best.measurements))
         floor = std::max(floor, device.is_host ? 0 : device.requested);
+    for (const Refusal& refusal : best.refusals)  // what no memory could hold is in no peak
+        if (refusal.what.size >= kLargestRequest)
+            floor = std::max(floor, refusal.what.size);
     const Bytes card = best.scenario.memory - best.scenario.overhead;
     const Bytes memory =
         best.limit > 0 && card > 0 ? std::min(best.limit, card) : std::max(best.limit, card);

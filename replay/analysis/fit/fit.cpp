@@ -155,9 +155,12 @@ Result<void> set_death_positions(const Trace& trace, FitReport& report) {
 }
 
 std::string device_text(std::span<const Bytes> peaks) {
+    constexpr std::size_t kNamedMost = 8;
     std::string text;
-    for (std::size_t i = 0; i < peaks.size(); ++i)
+    for (std::size_t i = 0; i < std::min(peaks.size(), kNamedMost); ++i)
         text += fmt::format("{} {} on device {}", i == 0 ? "" : ",", format_bytes(peaks[i]), i);
+    if (peaks.size() > kNamedMost)
+        text += fmt::format(" and so on, for {} more", peaks.size() - kNamedMost);
     return text;
 }
 

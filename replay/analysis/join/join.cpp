@@ -237,8 +237,8 @@ Bytes RecordingJoin::outside(std::size_t peak) const {
 }
 
 bool are_of_one_process(const std::string& path, const std::string& other) {
-    const auto one = live::RecordingFile::open(path);
-    const auto two = live::RecordingFile::open(other);
+    const auto one = live::RecordingFile::open(path, live::Owner::anyone);
+    const auto two = live::RecordingFile::open(other, live::Owner::anyone);
     return one && two && one->header().process == two->header().process &&
            one->header().process_start == two->header().process_start &&
            one->header().session != two->header().session;

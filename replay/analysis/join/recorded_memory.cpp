@@ -112,7 +112,7 @@ class Reader {
 }  // namespace
 
 Result<RecordedMemory> read_recorded_memory(const std::string& path, RecordedLevel level) {
-    TM_ASSIGN(const live::RecordingFile file, live::RecordingFile::open(path));
+    TM_ASSIGN(const live::RecordingFile file, live::RecordingFile::open(path, live::Owner::anyone));
     RecordedMemory memory;
     memory.header = file.header();
     live::Header header = file.header();
@@ -124,7 +124,7 @@ Result<RecordedMemory> read_recorded_memory(const std::string& path, RecordedLev
     if (header.first_sequence == 0)
         memory.first = memory.start;
     Reader reader(memory, level);
-    live::RecordingChain chain(header, std::max(header.segment, 1U));
+    live::RecordingChain chain(header, std::max(header.segment, 1U), live::Owner::anyone);
     for (;;) {
         TM_ASSIGN(const live::ChainPiece piece, chain.next(0));
         if (!piece.found)

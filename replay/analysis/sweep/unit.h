@@ -17,7 +17,7 @@
 namespace tidemark {
 
 // To be raised when a replay comes to other results, or a line has other keys.
-constexpr std::uint32_t kSweepFormat = 1;
+constexpr std::uint32_t kSweepFormat = 2;
 
 // A machine and a setting; `policy` is written out (PolicySpec::text()).
 using SweepSetting = Scenario;

@@ -48,7 +48,7 @@ std::string conf_name(const std::string& conf) {
 
 std::string head(const std::string& name, const TraceInfo& info, const Advice& advice) {
     std::string text =
-        fmt::format("{}: {} events, under {}", printable(name), format_count(info.event_count),
+        fmt::format("{}: {}, under {}", printable(name), format_counted(info.event_count, "event"),
                     conf_name(torch_conf(advice.search.before.policy)));
     if (!advice.limit_text.empty())
         text += ", " + advice.limit_text;
@@ -212,10 +212,13 @@ std::string survival(const Advice& advice) {
 
 // What each of several devices reserves, at its own peak; "" for one.
 std::string devices_text(std::string_view which, const std::vector<Bytes>& peaks) {
+    constexpr std::size_t kListedMost = 8;
     std::string text;
-    for (std::size_t i = 0; i < peaks.size(); ++i)
+    for (std::size_t i = 0; i < std::min(peaks.size(), kListedMost); ++i)
         text +=
             fmt::format("{}{} on device {}", text.empty() ? "" : ", ", format_bytes(peaks[i]), i);
+    if (peaks.size() > kListedMost)
+        text += fmt::format(" and so on, for {} more", peaks.size() - kListedMost);
     return text.empty() ? text : fmt::format("  {}, each at its own peak: {}\n", which, text);
 }
 
@@ -261,12 +264,14 @@ std::string settings_text(const Advice& advice) {
 std::string bounds_text(const Advice& advice) {
     const Bytes best = advice.search.best.result.peak.reserved;
     const Bytes floor = advice.search.floor;
-    std::string text = fmt::format(
-        "  Floor: {} (peak of live blocks); the {} {} above it. The program requested {} at most.\n"
-        "  Offline bound: {}, {}.\n",
-        format_bytes(floor), advice.search.improves ? "best is" : "present settings are",
-        format_share(best - std::min(best, floor), floor), format_bytes(advice.peak_requested),
-        offline_figure(advice.offline), offline_meaning(advice.offline));
+    std::string text = fmt::format("  Floor: {} (peak of live blocks)", format_bytes(floor));
+    if (floor > 0)
+        text += fmt::format("; the {} {} above it",
+                            advice.search.improves ? "best is" : "present settings are",
+                            format_share(best - std::min(best, floor), floor));
+    text += fmt::format(". The program requested {} at most.\n  Offline bound: {}, {}.\n",
+                        format_bytes(advice.peak_requested), offline_figure(advice.offline),
+                        offline_meaning(advice.offline));
     if (advice.others.empty())
         return text;
     text += "  Other allocators, for comparison:";

@@ -15,7 +15,8 @@ ByteAxis byte_axis(Bytes most) {
     while (static_cast<double>(axis.step) < static_cast<double>(most) / kStepsMost &&
            axis.step < (Bytes{1} << 60U))
         axis.step *= 2;
-    axis.top = std::max((most + axis.step - 1) / axis.step * axis.step, axis.step);
+    const Bytes steps = std::max<Bytes>(most / axis.step + (most % axis.step != 0 ? 1 : 0), 1);
+    axis.top = std::min(steps, ~Bytes{0} / axis.step) * axis.step;
     return axis;
 }
 

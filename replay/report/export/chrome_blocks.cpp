@@ -49,11 +49,9 @@ class Blocks {
 
     void write_range(std::size_t device, const OpenRange& range, Nanoseconds time,
                      unsigned thread) {
-        const Nanoseconds length = time - range.begin;
-        entries_.add(
-            'X', device, range.begin,
-            fmt::format(R"(,"tid":{},"name":{},"dur":{}.{:03})", thread,
-                        json_text(info_.strings[range.name]), length / 1000, length % 1000));
+        entries_.add_slice(
+            device, range.begin, time,
+            fmt::format(R"(,"tid":{},"name":{})", thread, json_text(info_.strings[range.name])));
     }
 
     std::string stream_name(StreamId stream) const {

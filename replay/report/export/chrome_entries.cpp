@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.h"
 #include "replay/report/forms/json_values.h"
 
 namespace tidemark::report {
 
 std::string json_text(std::string_view text) {
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return printable_json(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void ChromeEntries::begin(const Provenance& provenance, const Trace& trace) {
@@ -43,6 +44,15 @@ void ChromeEntries::add_instant(std::size_t device, Nanoseconds time, std::strin
     add('i', device, time,
         fmt::format(R"(,"tid":{},"s":"p","name":{},"args":{{{}}})", kRangeThread, json_text(name),
                     arguments));
+}
+
+void ChromeEntries::add_slice(std::size_t device, Nanoseconds begin, Nanoseconds end,
+                              std::string_view rest) {
+    backwards_ += end < begin ? 1 : 0;
+    const std::uint64_t length =
+        end < begin ? 0 : static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+    add('X', device, begin,
+        fmt::format(R"(,"dur":{}.{:03}{})", length / 1000, length % 1000, rest));
 }
 
 Result<void> ChromeEntries::end() {

@@ -24,6 +24,17 @@ constexpr unsigned kFirstStreamThread = 16;  // and so on: what the streams laun
 // `text` in quotes, as JSON. O(length).
 std::string json_text(std::string_view text);
 
+// Microseconds of a Chrome trace: a JSON number with three decimals, for fmt.
+struct Microseconds {
+    explicit Microseconds(Nanoseconds time)
+        : sign(time < 0 ? "-" : ""),
+          total(time < 0 ? 0 - static_cast<std::uint64_t>(time)
+                         : static_cast<std::uint64_t>(time)) {}
+
+    std::string_view sign;
+    std::uint64_t total;  // nanoseconds
+};
+
 // Streams entries. An error of the file ends in the next spill() or end().
 class ChromeEntries {
   public:
@@ -34,10 +45,16 @@ class ChromeEntries {
 
     // One entry: {"ph":"<phase>","pid":<device + 1>,"ts":...<rest>}. `rest` begins with a comma.
     void add(char phase, std::size_t device, Nanoseconds time, std::string_view rest) {
-        out_.print(FMT_COMPILE("{}\n{{\"ph\":\"{}\",\"pid\":{},\"ts\":{}.{:03}{}}}"),
-                   count_ == 0 ? "" : ",", phase, device + 1, time / 1000, time % 1000, rest);
+        const Microseconds begin(time);
+        out_.print(FMT_COMPILE("{}\n{{\"ph\":\"{}\",\"pid\":{},\"ts\":{}{}.{:03}{}}}"),
+                   count_ == 0 ? "" : ",", phase, device + 1, begin.sign, begin.total / 1000,
+                   begin.total % 1000, rest);
         ++count_;
     }
+
+    // A slice of a thread, [begin, end). One that ends before it begins, as the recording has it,
+    // has no length, and is counted.
+    void add_slice(std::size_t device, Nanoseconds begin, Nanoseconds end, std::string_view rest);
 
     // An instant of a whole process.
     void add_instant(std::size_t device, Nanoseconds time, std::string_view name,
@@ -49,9 +66,12 @@ class ChromeEntries {
 
     std::uint64_t count() const { return count_; }
 
+    std::uint64_t backwards() const { return backwards_; }
+
   private:
     writers::TextOutput out_;
     std::uint64_t count_ = 0;
+    std::uint64_t backwards_ = 0;
 };
 
 // A replay's counters, and where it ran out of memory or retried.

@@ -44,12 +44,11 @@ void ChromeLaunches::end_launch(std::size_t stream, Nanoseconds time) {
         name_thread(launch.device, thread, "launches of", stream);
     }
     const std::string_view tag = info_.strings[launch.tag];
-    const Nanoseconds length = time - launch.begin;
-    entries_.add(
-        'X', *devices_[stream], launch.begin,
-        fmt::format(R"(,"tid":{},"name":{},"dur":{}.{:03},"args":{{"launch":{},"blocks":{}{}}})",
-                    thread, json_text(tag.empty() ? "launch" : tag), length / 1000, length % 1000,
-                    launch.number, launch.unknown ? R"("unknown")" : std::to_string(launch.blocks),
+    entries_.add_slice(
+        *devices_[stream], launch.begin, time,
+        fmt::format(R"(,"tid":{},"name":{},"args":{{"launch":{},"blocks":{}{}}})", thread,
+                    json_text(tag.empty() ? "launch" : tag), launch.number,
+                    launch.unknown ? R"("unknown")" : std::to_string(launch.blocks),
                     launch.possible == 0 ? "" : fmt::format(R"(,"possible":{})", launch.possible)));
 }
 
@@ -72,10 +71,10 @@ void ChromeLaunches::add_execution(const TraceEvent& event) {
         name_thread(*device, thread, "executions of", stream);
     }
     const std::string_view tag = info_.strings[event.tag];
-    entries_.add('X', *device, static_cast<Nanoseconds>(event.address),
-                 fmt::format(R"(,"tid":{},"name":{},"dur":{}.{:03},"args":{{"launch":{}}})", thread,
-                             json_text(tag.empty() ? "launch" : tag), event.size / 1000,
-                             event.size % 1000, event.aux));
+    const auto begin = static_cast<Nanoseconds>(event.address);
+    entries_.add_slice(*device, begin, static_cast<Nanoseconds>(event.address + event.size),
+                       fmt::format(R"(,"tid":{},"name":{},"args":{{"launch":{}}})", thread,
+                                   json_text(tag.empty() ? "launch" : tag), event.aux));
 }
 
 void ChromeLaunches::end(Nanoseconds time) {

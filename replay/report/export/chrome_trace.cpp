@@ -5,7 +5,7 @@
 
 namespace tidemark {
 
-Result<std::uint64_t> write_chrome_trace(
+Result<ChromeSummary> write_chrome_trace(
     const Trace& trace, std::span<const Scenario> scenarios, const Provenance& provenance,
     OutputFile& file, const std::function<void(std::uint64_t events_done)>& progress) {
     report::ChromeEntries entries(file);
@@ -20,7 +20,7 @@ Result<std::uint64_t> write_chrome_trace(
     }
     TM_TRY(report::write_blocks(trace, entries));
     TM_TRY(entries.end());
-    return entries.count();
+    return ChromeSummary{entries.count(), entries.backwards()};
 }
 
 }  // namespace tidemark

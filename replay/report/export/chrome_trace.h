@@ -21,10 +21,15 @@
 
 namespace tidemark {
 
+struct ChromeSummary {
+    std::uint64_t entries = 0;
+    std::uint64_t backwards = 0;  // slices that end before they begin, written without length
+};
+
 // Writes the file; the caller commits it. One replay for each scenario, then one pass for the rest.
-// The same trace and scenarios give the same bytes but for `provenance`. Returns the number of
-// entries. O(events) a scenario; memory O(live). Errors: those of run(); io.
-Result<std::uint64_t> write_chrome_trace(
+// The same trace and scenarios give the same bytes but for `provenance`. O(events) a scenario;
+// memory O(live). Errors: those of run(); io.
+Result<ChromeSummary> write_chrome_trace(
     const Trace& trace, std::span<const Scenario> scenarios, const Provenance& provenance,
     OutputFile& file, const std::function<void(std::uint64_t events_done)>& progress = {});
 

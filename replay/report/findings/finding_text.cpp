@@ -249,6 +249,9 @@ FindingText step_growth(const findings::Finding& finding) {
 }
 
 FindingText does_not_fit(const findings::Finding& finding) {
+    if (finding.figure("excess_bytes") == 0)
+        return {"No setting survives: requests are larger than any memory",
+                "They are refused however much memory there is."};
     FindingText text{fmt::format("No setting can help: {} are live at once, {} are there",
                                  bytes(finding, "requested_bytes"),
                                  bytes(finding, "memory_bytes"))};

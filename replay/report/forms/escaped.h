@@ -7,7 +7,7 @@
 namespace tidemark::report {
 
 // `text` as it may stand between tags and in quoted attributes: what markup reads as its own is
-// written as a reference, control characters and bytes that are no UTF-8 become '?'. O(length).
+// written as a reference, and what can't be seen as an escape (core/base/printable.h). O(length).
 std::string escaped(std::string_view text);
 
 }  // namespace tidemark::report

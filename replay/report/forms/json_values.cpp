@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.h"
+
 namespace tidemark::report {
 namespace {
 
@@ -19,7 +21,7 @@ Json option_of(const OptionInfo& option) {
 }  // namespace
 
 std::string text_of(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return printable_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 std::string hash_text(std::uint64_t hash) {

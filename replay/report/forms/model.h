@@ -24,6 +24,7 @@ struct WrittenFile {
     std::uint64_t events = 0;           // in the target
     std::uint64_t left_out_truth = 0;   // that the target's format can't hold
     std::uint64_t left_out_events = 0;  // likewise, of the program's own
+    std::uint64_t backwards = 0;        // spans that end before they begin, of length 0 in it
     std::uint64_t bytes = 0;            // of the target; 0 = not known (standard output)
 };
 

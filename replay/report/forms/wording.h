@@ -6,13 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/printable.h"
 #include "replay/scenario/scenario.h"
 
 namespace tidemark {
-
-// `text` without what could drive a terminal or break a line: control characters and bytes that
-// are no UTF-8 become '?'. New lines are kept only if `lines`. O(length).
-std::string printable(std::string_view text, bool lines = false);
 
 // `text` for one line: printable, and at most `most` characters, the rest an ellipsis: names in a
 // trace may be of any length. O(most).

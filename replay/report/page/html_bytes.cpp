@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "core/base/caught.h"
 #include "core/base/check.h"
 
 namespace tidemark::report {
@@ -24,8 +25,8 @@ std::string deflated(std::string_view bytes) {
     constexpr int kNoHeader = -15;
     constexpr int kMemoryLevel = 8;
     z_stream stream{};
-    TM_CHECK(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kNoHeader, kMemoryLevel,
-                          Z_DEFAULT_STRATEGY) == Z_OK);
+    check_memory(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kNoHeader, kMemoryLevel,
+                              Z_DEFAULT_STRATEGY) == Z_OK);
     std::string out(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream.avail_in = static_cast<uInt>(bytes.size());

@@ -8,13 +8,20 @@
 
 #include <fmt/format.h>
 
+#include "replay/report/forms/csv_line.h"
 #include "replay/report/forms/json_values.h"
 
 namespace tidemark {
 namespace {
 
 using report::Json;
-using Row = std::vector<std::pair<std::string, std::string>>;  // column, cell
+
+struct CsvCell {
+    std::string content;
+    bool is_text = false;  // not a figure
+};
+
+using Row = std::vector<std::pair<std::string, CsvCell>>;  // column, cell
 
 struct Rows {
     std::string name;
@@ -35,17 +42,21 @@ bool is_of_texts(const Json& value) {
                                             [](const Json& part) { return part.is_string(); });
 }
 
-std::string cell_of(const Json& value) {
+std::string content_of(const Json& value) {
     if (value.is_null())
         return {};
     if (value.is_string())
         return value.get<std::string>();
     if (is_plain(value))
         return value.dump();
-    std::string cell;
+    std::string content;
     for (const auto& [name, part] : value.items())
-        cell += fmt::format("{}{}={}", cell.empty() ? "" : ";", name, cell_of(part));
-    return cell;
+        content += fmt::format("{}{}={}", content.empty() ? "" : ";", name, content_of(part));
+    return content;
+}
+
+CsvCell cell_of(const Json& value) {
+    return {content_of(value), value.is_string() || value.is_object()};
 }
 
 // Adds the columns of `object`; those of an object in it behind its name.
@@ -85,22 +96,6 @@ void collect(const Json& object, const std::string& path, const Row& prefix,
     }
 }
 
-std::string rfc4180(std::string_view cell) {
-    if (cell.find_first_of(",\"\r\n") == std::string_view::npos)
-        return std::string(cell);
-    std::string text = "\"";
-    for (const char letter : cell)
-        text += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-    return text + "\"";
-}
-
-std::string line_of(const std::vector<std::string>& cells) {
-    std::string line;
-    for (std::size_t i = 0; i < cells.size(); ++i)
-        line += (i == 0 ? "" : ",") + rfc4180(cells[i]);
-    return line + "\n";
-}
-
 // Columns in the order in which rows mention them.
 std::string csv_of(const std::vector<Row>& rows) {
     std::vector<std::string> titles;
@@ -111,14 +106,23 @@ std::string csv_of(const std::vector<Row>& rows) {
                 titles.push_back(column);
     if (titles.empty())
         return {};
-    std::string text = line_of(titles);
+    CsvLine line("\n");
+    for (const std::string& title : titles)
+        line.text(title);
+    line.end();
     for (const Row& row : rows) {
-        std::vector<std::string> cells(titles.size());
+        std::vector<const CsvCell*> cells(titles.size());
         for (const auto& [column, cell] : row)
-            cells[index.at(column)] = cell;
-        text += line_of(cells);
+            cells[index.at(column)] = &cell;
+        for (const CsvCell* const cell : cells) {
+            if (cell == nullptr)
+                line.nothing();
+            else
+                cell->is_text ? line.text(cell->content) : line.figure(cell->content);
+        }
+        line.end();
     }
-    return text;
+    return std::move(line.lines());
 }
 
 // Whether the table may be called `wanted` for short.

@@ -1,5 +1,6 @@
 // CSV: the tables of what `--json` prints, as rows: the same values under the same names, whatever
-// the command. Quoted as RFC 4180 says, one row of titles, lines that end in LF. Pure.
+// the command. One row of titles, lines that end in LF; quoted, and texts guarded against
+// spreadsheets and terminals, by CsvLine (replay/report/forms/csv_line.h). Pure.
 //
 // Each list of objects in the JSON is a table, called by the keys that lead to it ("runs",
 // "holders.stacks"); a last key that no other table ends in is enough. A row begins with what its

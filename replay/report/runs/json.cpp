@@ -410,6 +410,7 @@ std::string written_json(std::span<const WrittenFile> files, const Provenance& p
                 {"events", file.events},
                 {"left_out_truth", file.left_out_truth},
                 {"left_out_events", file.left_out_events},
+                {"backwards", file.backwards},
                 {"bytes", file.bytes},
                 {"cut_off", file.info.cut_off},
                 {"anomalies", anomalies(file.info.anomalies)},

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/forms/table.h"
+#include "replay/report/forms/wording.h"
 
 namespace tidemark {
 namespace {
@@ -50,11 +51,11 @@ std::string live_text(std::span<const live::LiveProgram> programs) {
     bool any_dead = false;
     for (const live::LiveProgram& program : programs) {
         any_dead = any_dead || !program.alive;
-        table.row(fmt::format("{}", program.process()), program.name(),
+        table.row(fmt::format("{}", program.process()), one_line(program.name()),
                   program.alive ? "runs" : "died", format_duration(program.age),
                   format_count(program.counters.sequence), format_count(program.counters.dropped),
                   fmt::format("{:.0f} %", program.counters.fullest_ring * 100),
-                  first_piece(program));
+                  printable(first_piece(program)));
     }
     std::string text = table.ruled(Emphasis::none);
     text += "\nTo see one: tidemark view --attach NAME. Every command reads its recording.\n";
@@ -86,7 +87,7 @@ std::string live_json(std::span<const live::LiveProgram> programs, const Provena
 std::string recordings_text(std::span<const ListedRecording> recordings,
                             const std::string& folder) {
     if (recordings.empty())
-        return fmt::format("No recording lies in {}.\n", folder);
+        return fmt::format("No recording lies in {}.\n", printable(folder));
     Table table({{"program", Align::left},
                  {"process"},
                  {"state", Align::left},
@@ -97,14 +98,14 @@ std::string recordings_text(std::span<const ListedRecording> recordings,
     Bytes bytes = 0;
     for (const auto& [recording, removed] : recordings) {
         bytes += recording.bytes;
-        table.row(live::text_of(recording.header.name), fmt::format("{}", recording.header.process),
-                  word_for(recording.state), format_duration(recording.age) + " ago",
-                  format_bytes(recording.bytes), fmt::format("{}", recording.files.size()),
-                  recording.files.front());
+        table.row(one_line(live::text_of(recording.header.name)),
+                  fmt::format("{}", recording.header.process), word_for(recording.state),
+                  format_duration(recording.age) + " ago", format_bytes(recording.bytes),
+                  fmt::format("{}", recording.files.size()), printable(recording.files.front()));
     }
     return table.ruled(Emphasis::none) +
            fmt::format("\n{}, {}, in {}. tidemark live --clean removes those that have ended.\n",
-                       count_of(recordings.size()), format_bytes(bytes), folder);
+                       count_of(recordings.size()), format_bytes(bytes), printable(folder));
 }
 
 std::string removed_text(std::span<const ListedRecording> recordings, const std::string& folder) {
@@ -119,10 +120,10 @@ std::string removed_text(std::span<const ListedRecording> recordings, const std:
             continue;
         ++removed;
         bytes += listed.recording.bytes;
-        text += fmt::format("removed {} ({})\n", listed.recording.files.front(),
+        text += fmt::format("removed {} ({})\n", printable(listed.recording.files.front()),
                             format_bytes(listed.recording.bytes));
     }
-    text += fmt::format("{} removed from {}, {}; {} kept.\n", count_of(removed), folder,
+    text += fmt::format("{} removed from {}, {}; {} kept.\n", count_of(removed), printable(folder),
                         format_bytes(bytes), recordings.size() - removed);
     if (unrecovered != 0)
         text += fmt::format(

@@ -328,6 +328,11 @@ std::string written_text(const WrittenFile& file) {
     if (file.left_out_events > 0)
         text += fmt::format("note: {} events are left out: {} has no word for them\n",
                             format_count(file.left_out_events), file.format);
+    if (file.backwards > 0)
+        text += fmt::format(
+            "note: the recording's times run backwards: {} before {}, and {} no length\n",
+            format_counted(file.backwards, "span ends", "spans end"),
+            file.backwards == 1 ? "it begins" : "they begin", file.backwards == 1 ? "has" : "have");
     return text + trace_notes(file.info);
 }
 

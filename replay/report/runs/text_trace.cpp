@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -20,13 +21,18 @@ constexpr std::size_t kBinsMost = 16;
 constexpr std::size_t kShownMost = 16;  // streams, settings: the rest is counted
 
 std::string devices(const TraceInfo& info) {
+    constexpr std::size_t kNamedMost = 5;
     std::string text;
-    for (const TraceDevice& device : info.devices) {
+    for (const TraceDevice& device :
+         std::span(info.devices)
+             .first(info.devices.size() > kNamedMost + 1 ? kNamedMost : info.devices.size())) {
         text += text.empty() ? "" : "; ";
         text += device.name.empty() ? "not named" : one_line(device.name);
         text += device.total_memory == 0 ? ", size not recorded"
                                          : fmt::format(", {}", format_bytes(device.total_memory));
     }
+    if (info.devices.size() > kNamedMost + 1)
+        text += fmt::format("; and {} more", info.devices.size() - kNamedMost);
     return text;
 }
 
@@ -106,14 +112,16 @@ std::string streams(const TraceInfo& info, const TraceSummary& summary) {
     if (info.devices.size() > 1) {
         Table each = Table::untitled("lrrr");
         each.row("device", "allocations", "requested, peak", "reserved when recorded");
-        for (std::size_t i = 0; i < summary.devices.size(); ++i)
+        for (std::size_t i = 0; i < std::min(summary.devices.size(), kShownMost); ++i)
             each.row(fmt::format("{} {}", i, one_line(info.devices[i].name, 40)),
                      format_count(summary.devices[i].allocations),
                      format_bytes(summary.devices[i].requested.value),
                      summary.has_recorded_reserved
                          ? format_bytes(summary.devices[i].recorded_reserved.value)
                          : "not known");
-        text += each.section("Devices");
+        text += each.section(summary.devices.size() > kShownMost
+                                 ? "Devices: " + format_count(summary.devices.size())
+                                 : "Devices");
     }
     return text;
 }
@@ -167,7 +175,7 @@ Histogram joined(const Histogram& bins, int powers) {
             result.push_back(bin);
         } else {
             result.back().count += bin.count;
-            result.back().bytes += bin.bytes;
+            result.back().bytes = capped_sum(result.back().bytes, bin.bytes);
         }
         last = wide;
     }

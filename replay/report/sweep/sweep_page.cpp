@@ -105,6 +105,16 @@ std::string failed_markup(const SweepResult& sweep) {
     return text + "</ul>\n</section>\n";
 }
 
+// Of the units; "" if all have a checksum.
+std::string unchecked_text(const SweepResult& sweep) {
+    if (sweep.unchecked == 0)
+        return "";
+    return fmt::format(
+        "{} of them without a checksum, as older versions wrote them: whether "
+        "somebody changed these can't be seen",
+        format_count(sweep.unchecked));
+}
+
 }  // namespace
 
 std::string sweep_page(const SweepResult& sweep, const SweepView& view,
@@ -121,8 +131,9 @@ std::string sweep_page(const SweepResult& sweep, const SweepView& view,
          {"front", plot_svg(front_plot(sweep))},
          {"settings", settings_markup(sweep, view.top)},
          {"failed", failed_markup(sweep)},
-         {"units", fmt::format("{} of {}", format_counted(sweep.units, "unit"),
-                               format_counted(sweep.traces, "trace"))},
+         {"units", fmt::format("{} of {}{}{}", format_counted(sweep.units, "unit"),
+                               format_counted(sweep.traces, "trace"),
+                               sweep.unchecked == 0 ? "" : "; ", unchecked_text(sweep))},
          {"command", escaped(provenance.command)}});
 }
 
@@ -162,6 +173,9 @@ std::string sweep_result_text(const SweepResult& sweep, const SweepView& view) {
     text += table.ruled(Emphasis::none);
     for (const std::string& why : sweep.failed)
         text += fmt::format("could not be made: {}\n", printable(why));
+    if (sweep.unchecked != 0)
+        text += fmt::format("note: {}: {}\n", format_counted(sweep.units, "unit"),
+                            unchecked_text(sweep));
     return text;
 }
 

@@ -75,16 +75,18 @@ class Reading {
         const std::string unit_name = found->get<std::string>();
         if (!units_.insert(unit_name).second)
             return {};
-        TM_ASSIGN(const UnitResult result,
-                  read_unit_line(line, unit_name).map_error([&](Error error) {
-                      error.where = where;
-                      error.hint = "sweep again into another folder, or leave the line out";
-                      return error;
-                  }));
+        TM_ASSIGN(
+            const UnitResult result, read_unit_line(line, unit_name).map_error([&](Error error) {
+                error.where = where;
+                error.hint =
+                    fmt::format("leave the line out, or delete {}.json and sweep again", unit_name);
+                return error;
+            }));
         if (over_tiers_.value_or(result.over_tiers) != result.over_tiers)
             return fail(ErrorCode::bad_input, "some units are over tiers, others are not", where,
                         "report them apart: give each sweep a folder of its own");
         over_tiers_ = result.over_tiers;
+        unchecked_ += result.has_checksum ? 0 : 1;
         if (result.figures.failed) {
             failed_.insert(result.error);
             return {};
@@ -101,6 +103,7 @@ class Reading {
                         "give a folder that `tidemark sweep` wrote to, or its --lines");
         SweepResult sweep;
         sweep.units = units_.size();
+        sweep.unchecked = unchecked_;
         sweep.traces = traces_.size();
         sweep.over_tiers = over_tiers_.value_or(false);
         sweep.failed.assign(failed_.begin(), failed_.end());
@@ -141,6 +144,7 @@ class Reading {
     std::size_t row_ = 0;
     std::optional<bool> over_tiers_;
     std::set<std::string> units_;
+    std::size_t unchecked_ = 0;
     std::set<std::string> traces_;
     std::set<std::string> failed_;
     std::map<std::pair<std::string, Values>, std::vector<UnitFigures>> figures_;

@@ -20,6 +20,7 @@ struct SweepResult {
     std::vector<SweepAxis> axes;
     bool over_tiers = false;  // then ratios are slowdowns, and times what streams were stalled
     std::size_t units = 0;
+    std::size_t unchecked = 0;  // of these: without a checksum, as older versions wrote them
     std::size_t traces = 0;
     std::vector<std::string> failed;  // why, of units whose policy could not be made
 };

@@ -2,11 +2,16 @@
 #include "replay/report/sweep/unit_line.h"
 
 #include <cmath>
+#include <span>
 
+#include <fmt/format.h>
+
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "replay/metrics/devices.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/tiers/tier_figures.h"
+#include "traces/tmk/wire.h"
 
 namespace tidemark {
 namespace {
@@ -49,9 +54,19 @@ Json begin_line(const UnitIdentity& unit) {
             {"trace_hash", report::hash_text(unit.trace_hash)}};
 }
 
+constexpr std::string_view kChecksumKey = R"(,"checksum":")";
+
+// What follows `line`, which has all but this.
+std::string checksum_end(std::string_view line) {
+    const std::uint64_t hash = tmk::hash_bytes(std::as_bytes(std::span(line)));
+    return fmt::format("{}{}\"}}\n", kChecksumKey, report::hash_text(hash));
+}
+
 std::string end_line(Json& object, const Error* error) {
     object["error"] = error != nullptr ? Json(to_text(*error)) : Json();
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::string line = printable_json(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+    line.pop_back();  // the brace
+    return line + checksum_end(line);
 }
 
 // Where the figures of such a unit are in its line.
@@ -94,6 +109,10 @@ Result<UnitResult> read_unit_line(std::string_view text, const std::string& name
     };
     if (!text.ends_with('\n') || text.find('\n') + 1 != text.size())
         return bad("is not one line");
+    const std::size_t end = text.rfind(kChecksumKey);
+    const bool has_checksum = end != std::string_view::npos;
+    if (has_checksum && text.substr(end) != checksum_end(text.substr(0, end)))
+        return bad("was changed after it was written: its checksum is another");
     const Json object = Json::parse(text, nullptr, false);
     if (!object.is_object() || text_at(object, "unit") != name)
         return bad("is not the result of that unit");
@@ -101,6 +120,7 @@ Result<UnitResult> read_unit_line(std::string_view text, const std::string& name
                       .policy = text_at(object, "spec"),
                       .figures = {},
                       .error = text_at(object, "error")};
+    result.has_checksum = has_checksum;
     result.over_tiers = object.contains("machine_hash");
     result.figures.failed = !result.error.empty();
     if (result.figures.failed)

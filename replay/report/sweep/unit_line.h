@@ -18,7 +18,8 @@ struct UnitIdentity {
     std::uint64_t trace_hash = 0;  // as recorded
 };
 
-// With a new line at the end. Without paths, names of files and wall time. `result`: a run, or why
+// With a new line at the end, and before it a checksum of the rest: against edits and damage, not
+// against forgers. Without paths, names of files and wall time. `result`: a run, or why
 // there is none.
 std::string unit_line(const UnitIdentity& unit, const SweepSetting& setting,
                       const Result<Run>& result);
@@ -27,16 +28,17 @@ std::string unit_line(const UnitIdentity& unit, const TierSetting& setting,
 
 // What a sweep has to know of a finished unit.
 struct UnitResult {
-    std::string line;     // as it was read, with its new line
-    std::string policy;   // its settings
-    UnitFigures figures;  // without `setting`
+    std::string line;          // as it was read, with its new line
+    std::string policy;        // its settings
+    UnitFigures figures;       // without `setting`
+    bool has_checksum = true;  // false: a line of an older version, or the checksum was taken out
     bool over_tiers = false;
     Bytes peak_reserved = 0;  // over tiers: moved
     std::string error;        // why the policy could not be made; "" if it could
 };
 
-// Errors (bad_input, where = `name`): not one line, or not that of unit `name`: a file that another
-// program made or damaged. O(size).
+// Errors (bad_input, where = `name`): not one line, or not that of unit `name`, or another
+// checksum: a file that another program made, or that was edited or damaged. O(size).
 Result<UnitResult> read_unit_line(std::string_view text, const std::string& name);
 
 }  // namespace tidemark

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.h"
 #include "replay/report/forms/json_values.h"
 
 namespace tidemark {
@@ -113,7 +114,8 @@ Result<void> write_timeline(const TierRun& run, const TraceInfo& info, const Pro
     const std::vector<const TierSpan*> spans = sorted(run.timeline);
     Json header = header_of(run, info, provenance);
     header["spans"] = spans.size() + run.levels.size();
-    TM_TRY(file.write(header.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
+    TM_TRY(file.write(printable_json(header.dump(-1, ' ', false, Json::error_handler_t::replace)) +
+                      "\n"));
     auto level = run.levels.begin();
     for (const TierSpan* span : spans) {
         for (; level != run.levels.end() && level->time < span->begin; ++level)

@@ -413,5 +413,27 @@ TEST_CASE("a long random walk with a failing device loses nothing", "[.long][tie
         random_walk(seed, 2000);
 }
 
+TEST_CASE("on a full disk who waits for room is refused, and nothing is lost", "[tiers][device]") {
+    DeviceFixture f({.host = 1_MiB});
+    f.files.set_script([](FileCall call, const std::string&, std::uint64_t) {
+        return call == FileCall::write || call == FileCall::allocate ? ENOSPC : 0;
+    });
+    std::vector<BufferRef> buffers;
+    for (std::uint64_t i = 0; i < 4; ++i)
+        buffers.push_back(f.filled(256_KiB, kHost, i));
+    BufferSpec spec;
+    spec.size = 256_KiB;
+    spec.space = kHost;
+    spec.patient = true;
+    const Result<BufferRef> refused = f.wait(f.store->create(spec));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::no_space);
+    CHECK_THAT(refused.error().hint, Catch::Contains("No space left on device"));
+    for (std::uint64_t i = 0; i < 4; ++i)
+        CHECK(f.reads(buffers[i], kHost, i));
+    f.files.set_script({});
+    CHECK(f.wait(f.store->create(spec)));
+}
+
 }  // namespace
 }  // namespace tidemark

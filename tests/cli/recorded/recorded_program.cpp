@@ -310,6 +310,35 @@ void framework(const std::string& path, bool lies) {
     own<decltype(tm_recorder_close)>("tm_recorder_close")(recorder);
 }
 
+// An allocator of ours on the card: what it does to the driver is recorded.
+void policy(const std::string& name) {
+    start();
+    tm_context_options options{};
+    options.struct_size = sizeof options;
+    options.machine = "cuda:0";
+    options.policy = name.c_str();
+    tm_context* context = nullptr;
+    if (own<decltype(tm_context_open)>("tm_context_open")(&options, &context) != TM_OK)
+        return;  // it begins with more memory than there is
+    std::vector<std::uint64_t> granted;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        tm_request request{};
+        request.struct_size = sizeof request;
+        request.bytes = (1 + i * 7 % 19) * kMiB;
+        std::uint64_t address = 0;
+        if (own<decltype(tm_alloc)>("tm_alloc")(context, &request, &address, nullptr) == TM_OK)
+            granted.push_back(address);
+        if (i % 3 != 2 || granted.empty())
+            continue;
+        own<decltype(tm_free)>("tm_free")(context, granted.front(), 0, 0);
+        granted.erase(granted.begin());
+    }
+    for (const std::uint64_t address : granted)
+        own<decltype(tm_free)>("tm_free")(context, address, 0, 0);
+    own<decltype(tm_trim)>("tm_trim")(context, 1);
+    own<decltype(tm_context_close)>("tm_context_close")(context, nullptr);
+}
+
 // Until it is killed. Says each time what is done.
 void loop() {
     for (unsigned long count = 1;; ++count) {
@@ -367,6 +396,8 @@ int main(int argc, char** argv) {
             ::raise(std::atoi(step.c_str() + 7));
         } else if (step.starts_with("torch=") || step.starts_with("lies=")) {
             tidemark::cuda::framework(step.substr(step.find('=') + 1), step[0] == 'l');
+        } else if (step.starts_with("policy=")) {
+            tidemark::cuda::policy(step.substr(step.find('=') + 1));
         } else if (step == "ranges") {
             tidemark::cuda::ranges();
         } else if (step == "pause") {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -107,6 +108,32 @@ TEST_CASE("who waits at a queue is woken by an item and by its end", "[threads]"
         queue.push(1);
     reader->join();
     CHECK(got == (ends ? std::nullopt : std::optional(1)));
+}
+
+TEST_CASE("what a task throws is thrown to whoever waits for the tasks", "[threads]") {
+    const ThreadLimit limit(GENERATE(0, 1000));
+    TaskPool pool("tm-test", 2);
+    std::atomic<int> done = 0;
+    for (int i = 0; i < 10; ++i)
+        pool.add([&done, i] {
+            if (i == 3)
+                throw std::bad_alloc();
+            ++done;
+        });
+    CHECK_THROWS_AS(pool.wait(), std::bad_alloc);
+    CHECK(done == 9);
+    CHECK(pool.unfinished() == 0);
+}
+
+TEST_CASE("who waits for a queue learns that nothing comes", "[threads]") {
+    WorkQueue<int> queue;
+    queue.reserve(2);
+    queue.push(1);
+    CHECK(queue.pop() == 1);
+    queue.fail(std::make_exception_ptr(std::bad_alloc()));
+    CHECK_THROWS_AS(queue.pop(), std::bad_alloc);
+    CHECK_THROWS_AS(queue.rethrow(), std::bad_alloc);
+    queue.cancel();
 }
 
 }  // namespace

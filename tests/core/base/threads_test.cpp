@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +97,29 @@ TEST_CASE("no job is started after a failure, those before it are done", "[threa
 
 TEST_CASE("no jobs are no work", "[threads]") {
     CHECK(parallel_for(0, 4, [](std::size_t, unsigned) { return false; }));
+}
+
+TEST_CASE("what a job throws is thrown where the jobs are waited for", "[threads]") {
+    const ThreadLimit limit(GENERATE(0, 4));
+    const unsigned thrower = GENERATE(0U, 7U);
+    CHECK_THROWS_AS(parallel_for(8, 4,
+                                 [&](std::size_t index, unsigned) {
+                                     if (index == thrower)
+                                         throw std::bad_alloc();
+                                     return true;
+                                 }),
+                    std::bad_alloc);
+}
+
+TEST_CASE("what the work of a thread throws ends the work, and nothing else", "[threads]") {
+    Result<Thread> thread = Thread::start("tm-test", [] { throw std::length_error("too long"); });
+    REQUIRE(thread);
+    thread->join();
+    CHECK_THROWS_AS(thread->rethrow(), std::length_error);
+    CHECK_NOTHROW(thread->rethrow());  // once
+    {
+        const Result<Thread> another = Thread::start("tm-test", [] { throw std::bad_alloc(); });
+    }
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // torch's private pools: scopes, deferred frees, the end of a pool, traits.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "backends/wrap/scripted.h"
 #include "core/allocator/spec.h"
+#include "core/base/random.h"
 #include "tests/support/policy.h"
 
 using namespace tidemark;
@@ -376,4 +379,53 @@ TEST_CASE("settings change for what comes after, not for what there is", "[torch
     const auto refused = torch.allocator->reconfigure(options("torch:max_split_size_mb:10"));
     CHECK_FALSE(refused);
     CHECK(torch.allocate(5'200).size == 6'144);  // the settings before it still hold
+}
+
+// Refusals used to walk all pools, which took half a minute here.
+TEST_CASE("thousands of pools on a card that is too small are refused as fast as one",
+          "[policy][torch]") {
+    PoolsFixture f("torch", 40'000 * 2_MiB);
+    Bytes largest = 0;
+    std::size_t refused = 0;
+    for (std::uint32_t i = 1; i <= 80'000; ++i) {
+        const auto granted = f.allocator->allocate({.size = 512, .pool = PoolId{i}});
+        refused += granted ? 0U : 1U;
+        largest = f.allocator->largest_free();
+    }
+    CHECK(refused == 40'000);
+    CHECK(largest == 2_MiB - 512);
+}
+
+TEST_CASE("the largest free block is that of all pools and streams, whatever was taken",
+          "[policy][torch]") {
+    const std::string policy =
+        GENERATE("torch", "torch:max_split_size_mb=21", "torch:expandable_segments=true");
+    PoolsFixture f(policy, 512_MiB);
+    Random random(7);
+    std::vector<Allocation> live;
+    for (int step = 0; step < 3000; ++step) {
+        const PoolId pool{static_cast<std::uint32_t>(random.below(6))};
+        if (live.empty() || random.below(3) != 0) {
+            const auto granted = f.allocator->allocate(
+                {.size = 1 + random.below(30_MiB) / (1 + random.below(4000)),
+                 .stream = StreamId{static_cast<std::uint32_t>(random.below(3))},
+                 .pool = pool});
+            if (granted)
+                live.push_back(*granted);
+        } else {
+            std::swap(live[random.below(live.size())], live.back());
+            f.free(live.back());
+            live.pop_back();
+        }
+        if (random.below(50) == 0)
+            f.allocator->close_pool(pool);
+        if (random.below(100) == 0)
+            f.allocator->trim(TrimLevel::all);
+        Bytes largest = 0;
+        f.allocator->for_each_region([&](const Region& region) {
+            if (region.state == Region::State::free)
+                largest = std::max(largest, region.range.size);
+        });
+        REQUIRE(f.allocator->largest_free() == largest);
+    }
 }

@@ -230,7 +230,7 @@ def child_ends_by_itself(recording):
 
 def child_records(recording):
     with pytest.raises(tidemark.Error, match="written by another program"):
-        tidemark.torch.record(recording.path)
+        tidemark.torch.record(recording.path, overwrite=True)
     own = tidemark.torch.record(recording.path + ".child.tml")
     sys.exit(0 if own.state == "recording" else 1)
 

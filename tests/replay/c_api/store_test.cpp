@@ -17,13 +17,14 @@ constexpr std::uint64_t kMiB = 1 << 20;
 // A store of 16 MiB of host memory and a directory of its own.
 class Shelf {
   public:
-    Shelf() {
+    explicit Shelf(std::uint64_t disk_bytes = 0) {
         std::string name = (std::filesystem::temp_directory_path() / "tm-store-XXXXXX").string();
         REQUIRE(mkdtemp(name.data()) != nullptr);
         directory_ = name;
         TM_INIT(tm_store_options, options);
         options.host_bytes = 16 * kMiB;
         options.directory = directory_.c_str();
+        options.disk_bytes = disk_bytes;
         REQUIRE(tm_store_open(&options, &store) == TM_OK);
     }
 
@@ -189,4 +190,71 @@ TEST_CASE("accesses of several threads end after their store is closed", "[c_api
         });
     for (std::thread& thread : threads)
         thread.join();
+}
+
+namespace {
+
+std::string last_hint() {
+    TM_INIT(tm_error, error);
+    tm_last_error(&error);
+    return error.hint;
+}
+
+// Waits of this thread end in some way, until the end of the scope.
+class Waits {
+  public:
+    explicit Waits(std::uint64_t timeout, int (*interrupted)(void*) = nullptr) {
+        TM_INIT(tm_wait_options, options);
+        options.timeout = timeout;
+        options.interrupted = interrupted;
+        REQUIRE(tm_set_waits(&options) == TM_OK);
+    }
+
+    Waits(const Waits&) = delete;
+    Waits& operator=(const Waits&) = delete;
+
+    ~Waits() { tm_set_waits(nullptr); }
+};
+
+}  // namespace
+
+TEST_CASE("a store that is full refuses who waits for room, and says what holds it", "[c_api]") {
+    Shelf shelf(4 * kMiB);
+    std::uint64_t made = 0;
+    tm_status status = TM_OK;
+    int buffers = 0;
+    while (status == TM_OK && buffers < 100) {
+        status = tm_buffer_create(shelf.store, kMiB, TM_TIER_HOST, TM_PATIENT, 0, &made);
+        buffers += status == TM_OK ? 1 : 0;
+    }
+    CHECK(status == TM_NO_SPACE);
+    CHECK(buffers >= 16);
+    CHECK_THAT(last_hint(), Catch::Contains("host:0: 16.0 MiB of 16.0 MiB used"));
+    CHECK_THAT(last_hint(), Catch::Contains("disk:0: "));
+}
+
+TEST_CASE("a wait has a limit of time, and ends when its caller wants it to", "[c_api]") {
+    Shelf shelf;
+    const std::uint64_t buffer = shelf.buffer(16 * kMiB);
+    tm_access* const access = shelf.acquire(buffer, TM_WRITE);
+    std::uint64_t made = 0;
+    tm_access* another = nullptr;
+    const auto wait_for_all = [&] {
+        CHECK(tm_buffer_create(shelf.store, kMiB, TM_TIER_HOST, TM_PATIENT | TM_STAYS, 0, &made) ==
+              TM_CANCELLED);
+        CHECK(tm_buffer_acquire(shelf.store, buffer, TM_TIER_HOST, TM_WRITE, 0, TM_PATIENT,
+                                &another) == TM_CANCELLED);
+        CHECK(tm_reserve(shelf.store, TM_TIER_HOST, kMiB, TM_PATIENT, &made) == TM_CANCELLED);
+        CHECK_THAT(last_hint(), Catch::Contains("1 open access"));
+    };
+    {
+        const Waits waits(1'000'000);
+        wait_for_all();
+    }
+    {
+        const Waits waits(0, [](void*) { return 1; });
+        wait_for_all();
+    }
+    tm_access_release(access);
+    CHECK(tm_buffer_create(shelf.store, kMiB, TM_TIER_HOST, TM_PATIENT, 0, &made) == TM_OK);
 }

@@ -1,4 +1,4 @@
-// The fragmentation that is kept beside a trace is the one that would be swept, and what isn't is
+// The fragmentation that is kept with a history is the one that would be swept, and what isn't is
 // not taken for it.
 #include "replay/scenario/kept_fragmentation.h"
 
@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "replay/scenario/record_history.h"
+#include "tests/support/own_cache.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -47,6 +48,7 @@ class KeptTrace {
     }
 
   private:
+    support::OwnCache cache_;
     std::string folder_;
     std::string path_;
 };

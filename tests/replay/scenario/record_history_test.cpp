@@ -1,4 +1,4 @@
-// A replay's history says what the run's figures say, and is kept beside its trace.
+// A replay's history says what the run's figures say.
 #include "replay/scenario/record_history.h"
 
 #include <atomic>
@@ -20,26 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using support::TraceBuilder;
-
-// A folder that is gone with the test.
-class Folder {
-  public:
-    Folder() {
-        std::string path = (fs::temp_directory_path() / "tidemark-history-XXXXXX").string();
-        REQUIRE(::mkdtemp(path.data()) != nullptr);
-        path_ = path;
-    }
-
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    ~Folder() { fs::remove_all(path_); }
-
-    std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-  private:
-    std::string path_;
-};
 
 RecordedRun record(const std::string& path, const RecordHistoryOptions& options = {},
                    const std::string& policy = "torch") {
@@ -269,123 +249,6 @@ TEST_CASE("A run that is cancelled says so") {
                                          {.cancel = &cancel});
     REQUIRE(!recorded);
     CHECK(recorded.error().code == ErrorCode::cancelled);
-}
-
-// Of what a viewer shows first.
-std::string digest(const RecordedRun& recorded) {
-    const History& history = *recorded.history;
-    std::string text = recorded.run.scenario.policy + recorded.run.device_name;
-    for (const Measurement& measurement : recorded.run.measurements)
-        text += std::string(measurement.name) + "=" + std::to_string(measurement.value()) + " ";
-    std::vector<SeriesColumn> columns(50);
-    history.series(AxisUnit::time, 0, history.end(AxisUnit::time), columns);
-    for (const SeriesColumn& column : columns)
-        text += std::to_string(column.max[Series::reserved]) + " " +
-                std::to_string(column.min[Series::allocated]) + " ";
-    for (BlockIndex i = 0; i < history.counts().blocks; ++i)
-        text += std::to_string(history.block(i).freed) + "/" +
-                std::to_string(history.block(i).size) + " ";
-    for (std::uint32_t i = 0; i < history.strings().size(); ++i)
-        text += std::string(history.strings()[i]) + ",";
-    text += std::to_string(history.stacks().size()) + std::to_string(history.counts().segments);
-    for (const std::string& warning : recorded.run.warnings)
-        text += warning;
-    return text;
-}
-
-std::vector<fs::path> entries(const std::string& trace) {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(trace + ".tidemark"))
-        found.push_back(entry.path());
-    return found;
-}
-
-void flip(const fs::path& path, std::uintmax_t at) {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(at));
-    const char byte = static_cast<char>(file.get() ^ 0x10);
-    file.seekp(static_cast<std::streamoff>(at));
-    file.put(byte);
-}
-
-TEST_CASE("A history is taken from beside its trace the second time") {
-    const Folder folder;
-    const std::string path = folder.file("run.tmk");
-    REQUIRE(import_trace(TIDEMARK_SOURCE_DIR "/traces/samples/torch/gpt2_var.pickle.xz", path));
-    const RecordedRun first = record(path);
-    CHECK_FALSE(first.from_cache);
-    const RecordedRun second = record(path);
-    CHECK(second.from_cache);
-    CHECK(second.history->complete());
-    CHECK(digest(second) == digest(first));
-    CHECK_FALSE(record(path, {}, "best-fit").from_cache);
-    CHECK(record(path, {}, "best-fit").from_cache);
-    CHECK(entries(path).size() == 2);
-    CHECK_FALSE(record(path, {.keep = false}).from_cache);
-}
-
-TEST_CASE("A history that is taken from beside its trace has its launches") {
-    const Folder folder;
-    const std::string path = folder.file("run.tmk");
-    REQUIRE(import_trace("generate:training:steps=2", path));
-    const RecordedRun first = record(path);
-    const RecordedRun second = record(path);
-    CHECK(second.from_cache);
-    CHECK(first.history->counts().launches > 0);
-    CHECK(second.history->counts() == first.history->counts());
-}
-
-TEST_CASE("What is damaged beside a trace is made again") {
-    const Folder folder;
-    const std::string path = folder.file("run.tmk");
-    REQUIRE(import_trace("generate:mix:events=3000", path));
-    const std::string expected = digest(record(path));
-    REQUIRE(entries(path).size() == 1);
-    const fs::path entry = entries(path).front();
-    std::vector<std::string> files;
-    for (const auto& file : fs::directory_iterator(entry))
-        files.push_back(file.path().filename().string());
-    for (const std::string& file : files) {
-        INFO(file);
-        const std::uintmax_t size = fs::file_size(entry / file);
-        for (int damage = 0; damage < 3; ++damage) {
-            if (damage == 0)
-                fs::remove(entry / file);
-            else if (size == 0)
-                continue;
-            else if (damage == 1)
-                fs::resize_file(entry / file, size - 1);
-            else
-                flip(entry / file, size / 2);
-            const RecordedRun again = record(path);
-            CHECK_FALSE(again.from_cache);
-            CHECK(digest(again) == expected);
-            CHECK(record(path).from_cache);
-        }
-    }
-}
-
-TEST_CASE("Histories of another content of the same file are deleted, and drafts of the dead") {
-    const Folder folder;
-    const std::string path = folder.file("run.tmk");
-    REQUIRE(import_trace("generate:mix:events=3000", path));
-    record(path);
-    fs::create_directory(path + ".tidemark/draft-Ab12Cd");
-    REQUIRE(import_trace("generate:mix:events=4000", path));
-    CHECK_FALSE(record(path).from_cache);
-    CHECK(entries(path).size() == 1);
-}
-
-TEST_CASE("Where nothing can be kept, that is a warning") {
-    const Folder folder;
-    const std::string path = folder.file("run.tmk");
-    REQUIRE(import_trace("generate:mix:events=3000", path));
-    std::ofstream(path + ".tidemark") << "in the way";
-    const RecordedRun recorded = record(path);
-    CHECK_FALSE(recorded.from_cache);
-    REQUIRE(!recorded.run.warnings.empty());
-    CHECK(recorded.run.warnings.back().find("not kept") != std::string::npos);
-    check_peaks(recorded);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A history grows while others look, and ends in order where there is no room for it.
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -113,6 +114,54 @@ TEST_CASE("A disk that is full is an error, and what was there can be read") {
     REQUIRE(child >= 0);
     if (child == 0)
         ::_exit(grow_to_the_limit());
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+// Bytes of address space of this process.
+std::size_t address_space() {
+    std::ifstream file("/proc/self/statm");
+    std::size_t pages = 0;
+    file >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("addresses are set aside in proportion to the run") {
+    const std::size_t before = address_space();
+    const auto small = HistoryBuilder::create(-1, 100);
+    REQUIRE(small);
+    CHECK(address_space() - before < std::size_t{256} << 20U);
+    const auto large = HistoryBuilder::create(-1, 1'000'000);
+    REQUIRE(large);
+    CHECK(address_space() - before < std::size_t{2} << 30U);
+    CHECK((*large)->history()->most_events() == 1'000'000);
+}
+
+// In a process of its own: the limit is for good.
+int build_in_little_space() {
+    const rlimit limit{std::size_t{4} << 30U, std::size_t{4} << 30U};
+    ::setrlimit(RLIMIT_AS, &limit);
+    const auto builder = HistoryBuilder::create();  // nobody knows how long
+    if (!builder)
+        return 1;
+    const std::size_t most = (*builder)->history()->most_events();
+    if (most < 1'000'000)
+        return 2;
+    for (int event = 0; event < 100'000; ++event) {
+        if (!(*builder)->make_room(1))
+            return 3;
+        (*builder)->allocate(event, {Address{4096}, 512, 512, 0});
+    }
+    return (*builder)->finish() ? 0 : 4;
+}
+
+TEST_CASE("where a process may have few addresses all columns have fewer") {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0)
+        ::_exit(build_in_little_space());
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status));

@@ -2,6 +2,7 @@
 #include "traces/io/own_folder.h"
 
 #include <filesystem>
+#include <set>
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
@@ -79,4 +80,28 @@ TEST_CASE("a file in it is opened by its name, and only if it is one", "[io]") {
     CHECK(own->open_file("pipe", O_RDONLY).error().what == "is no regular file");
     REQUIRE(::chmod((path + "/new").c_str(), 0666) == 0);
     CHECK(own->open_file("new", O_RDONLY).error().what == "can be written by other users");
+}
+
+TEST_CASE("folders in it are opened on the same terms, and its names are known", "[io]") {
+    const TestFolder folder;
+    const std::string path = made(folder, "own");
+    const auto own = OwnFolder::open(path);
+    REQUIRE(own);
+    REQUIRE(OwnFolder::make(path + "/inner"));
+    fs::create_directory_symlink(path + "/inner", path + "/link");
+
+    const auto inner = own->open_folder("inner");
+    REQUIRE(inner);
+    CHECK(inner->path() == path + "/inner");
+    CHECK(own->open_folder("none").error().code == ErrorCode::not_found);
+    CHECK_FALSE(own->open_folder("link"));
+    CHECK_FALSE(own->open_folder("../own"));
+    CHECK_FALSE(own->open_folder(".."));
+    for (int i = 0; i < 2; ++i) {  // as often as one likes
+        auto names = own->names();
+        REQUIRE(names);
+        CHECK(std::set(names->begin(), names->end()) == std::set<std::string>{"inner", "link"});
+    }
+    REQUIRE(::chmod((path + "/inner").c_str(), 0777) == 0);
+    CHECK(own->open_folder("inner").error().what == "can be written by other users");
 }

@@ -288,7 +288,7 @@ TEST_CASE("a recording whose file is removed is an error at its end", "[live]") 
 TEST_CASE("a recording that is being written is not replaced, and its child holds no lock",
           "[live]") {
     const LiveFolder folder;
-    const PublishOptions options{.recording = folder.file("a.tml")};
+    const PublishOptions options{.recording = folder.file("a.tml"), .overwrite = true};
     auto publisher = must_start(options);
     LiveChild child([&](LiveChild::Shared& shared) {
         const auto second = Publisher::start(options);

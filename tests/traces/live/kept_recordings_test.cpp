@@ -30,6 +30,11 @@ std::vector<KeptRecording> recordings() {
     return live::list_recordings(live::recordings_folder(), live::list_programs());
 }
 
+Result<bool> removed(const KeptRecording& recording) {
+    return live::remove_recording(live::open_live_folder(live::recordings_folder()).value(),
+                                  recording);
+}
+
 const KeptRecording& named(const std::vector<KeptRecording>& all, std::string_view name) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const KeptRecording& recording) {
         return live::text_of(recording.header.name) == name;
@@ -103,18 +108,18 @@ TEST_CASE("only recordings whose programs have ended are removed", "[live]") {
         bytes += fs::file_size(file);
     CHECK(old.bytes == bytes);
 
-    CHECK(live::remove_recording(old) == true);
-    CHECK(live::remove_recording(named(all, "died")) == false);
-    CHECK(live::remove_recording(named(all, "living")) == false);
+    CHECK(removed(old) == true);
+    CHECK(removed(named(all, "died")) == false);
+    CHECK(removed(named(all, "living")) == false);
     for (const std::string& file : old.files)
         CHECK_FALSE(fs::exists(file));
     CHECK(recordings().size() == 2);
 
     CHECK(live::recover(live::find_program("died").value()));
-    CHECK(live::remove_recording(named(recordings(), "died")) == true);
+    CHECK(removed(named(recordings(), "died")) == true);
     living.go_on();
     living.join();
-    CHECK(live::remove_recording(named(recordings(), "living")) == true);
+    CHECK(removed(named(recordings(), "living")) == true);
     CHECK(recordings().empty());
     CHECK(fs::exists(notes));
     CHECK(fs::exists(broken));
@@ -122,7 +127,7 @@ TEST_CASE("only recordings whose programs have ended are removed", "[live]") {
 
 TEST_CASE("a recording that is written by who can't be seen is left alone", "[live]") {
     const LiveFolder folder;
-    fs::create_directories(live::recordings_folder());
+    REQUIRE(live::make_live_folder(live::recordings_folder()));
     std::optional<live::SegmentFiles> writer(std::in_place, unseen_header(folder), 1_MiB);
     REQUIRE(writer->begin_segment(0, {}));
 
@@ -131,9 +136,9 @@ TEST_CASE("a recording that is written by who can't be seen is left alone", "[li
     // Listed before it was written again.
     KeptRecording listed = recordings()[0];
     listed.state = RecordingState::ended;
-    CHECK(live::remove_recording(listed) == false);
+    CHECK(removed(listed) == false);
     REQUIRE(writer->begin_segment(0, {}));
-    CHECK(live::remove_recording(listed) == false);
+    CHECK(removed(listed) == false);
     CHECK(fs::exists(listed.files.front()));
 
     writer.reset();
@@ -141,7 +146,7 @@ TEST_CASE("a recording that is written by who can't be seen is left alone", "[li
     std::ofstream(part) << "begun and left";
     REQUIRE(recordings().size() == 1);
     CHECK(recordings()[0].files.size() == 2);
-    CHECK(live::remove_recording(recordings()[0]) == true);
+    CHECK(removed(recordings()[0]) == true);
     CHECK(recordings().empty());
     CHECK_FALSE(fs::exists(part));
 }

@@ -394,7 +394,7 @@ TEST_CASE("a process has one publisher, and a forked child publishes nothing", "
 
 TEST_CASE("a publisher without a mapping or a thread is an error and no program", "[live]") {
     const LiveFolder folder;
-    const PublishOptions options{.recording = folder.file("a.tml")};
+    const PublishOptions options{.recording = folder.file("a.tml"), .overwrite = true};
     {
         const support::NoMappings none;
         const auto refused = Publisher::start(options);
@@ -410,6 +410,21 @@ TEST_CASE("a publisher without a mapping or a thread is an error and no program"
     CHECK(live::list_programs().empty());
     CHECK(std::filesystem::is_empty(folder.path() / "run"));
     CHECK(must_start(options) != nullptr);
+}
+
+TEST_CASE("a recording that is there is written over only where that is asked for", "[live]") {
+    const LiveFolder folder;
+    for (const Bytes limit : {Bytes{0}, Bytes{4_MiB}}) {
+        const std::string path = folder.file(limit == 0 ? "whole.tml" : "limited.tml");
+        PublishOptions options{.recording = path, .history_limit = limit};
+        REQUIRE(must_start(options)->close());
+        const auto refused = Publisher::start(options);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().code == ErrorCode::bad_option);
+        CHECK(refused.error().where == path);
+        options.overwrite = true;
+        CHECK(must_start(options) != nullptr);
+    }
 }
 
 TEST_CASE("a limited recording forgets its begin and keeps what lives", "[live]") {

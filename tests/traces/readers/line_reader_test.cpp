@@ -97,8 +97,8 @@ TEST_CASE("progress is told while lines are read", "[reader][lines]") {
 }
 
 TEST_CASE("unprintable text is made printable and short", "[reader][lines]") {
-    CHECK(printable("a\x01\xff z") == "a?? z");
-    CHECK(printable(std::string(50, 'y')) == std::string(40, 'y') + "...");
+    CHECK(excerpt("a\x01\xff z") == "a\\x01\\xff z");
+    CHECK(excerpt(std::string(50, 'y')) == std::string(40, 'y') + "...");
 }
 
 }  // namespace tidemark

@@ -203,7 +203,7 @@ TEST_CASE("a malformed row is refused with its line and the reason, or skipped w
         {"1,00:00:00.0,allocate,0x10,18446744073709551616,0", "is not a size"},
         {"1,00:00:00.0,allocate,0x10,1,default", "'default' is not a stream"},
         {"1,00:00:00.0,allocate,(nil),8,0", "an allocation of 8 bytes at a null pointer"},
-        {"1,00:00:00.0,allocate,0x\x01\xff,1,0", "'0x\?\?' is not a pointer"},
+        {"1,00:00:00.0,allocate,0x\x01\xff,1,0", "'0x\\x01\\xff' is not a pointer"},
     }));
     const std::string text = kColumns + "1,00:00:00.0,allocate,0x1,1,0\n" + row + "\n";
 

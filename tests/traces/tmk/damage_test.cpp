@@ -169,6 +169,25 @@ TEST_CASE("chunks that were made up, with right checksums, do no harm",
     }
 }
 
+TEST_CASE("a file that claims another's hash has another file hash", "[tmk][hostile]") {
+    Random random(7);
+    const ByteVector file = write_tmk(support::plain_events(random, 1000), small_info());
+    ByteVector other = file;
+    other[tmk::kHeaderSize + tmk::kBlockHeaderSize + 100] ^= std::byte{1};
+    ByteVector mended = other;
+    mend_first_block(mended);
+
+    const auto honest = open_tmk(file, "test.tmk");
+    const auto damaged = open_tmk(other, "test.tmk");
+    const auto liar = open_tmk(mended, "test.tmk");
+    REQUIRE((honest && damaged && liar));
+
+    CHECK((*liar)->hash() == (*honest)->hash());
+    CHECK((*liar)->file_hash() != (*honest)->file_hash());
+    CHECK((*damaged)->file_hash() == (*honest)->file_hash());
+    CHECK_FALSE(support::read_all(*(*damaged)->cursor()));  // so nothing comes of it
+}
+
 TEST_CASE("what is no .tmk, or of another version, is said so", "[tmk]") {
     ByteVector file = write_tmk({}, small_info());
     const auto error_of = [](ByteVector bytes) {

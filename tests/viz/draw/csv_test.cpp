@@ -20,7 +20,7 @@ TEST_CASE("a table as CSV has its titles and rows, quoted where they must be", "
         return column == 0 ? std::to_string(row) : sites[row];
     };
     CHECK(csv_of(content, 9) ==
-          "size,at\r\n0,f\r\n1,\"operator,\"\r\n2,\"a \"\"b\"\"\"\r\n3,\"x\ny\"\r\n");
+          "size,at\r\n0,f\r\n1,\"operator,\"\r\n2,\"a \"\"b\"\"\"\r\n3,x\\ny\r\n");
     CHECK(csv_of(content, 1) == "size,at\r\n0,f\r\n");
 }
 

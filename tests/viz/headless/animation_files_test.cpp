@@ -68,7 +68,7 @@ void write_frames(const std::string& path, const std::vector<Bitmap>& frames) {
         REQUIRE(file);
         for (std::size_t i = 0; i < frames.size(); ++i)
             REQUIRE((*file)->add(frames[i], i + 1 == frames.size() ? 2500 : 80));
-        REQUIRE((*file)->write(path));
+        REQUIRE((*file)->write({.path = path, .force = true}));
         if (again == 0)
             once = bytes_of(path);
     }

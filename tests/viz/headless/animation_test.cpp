@@ -85,12 +85,12 @@ TEST_CASE("an animation in a file is a WebP of the same bytes each time", "[viz]
         WARN("skipped: this build has no libwebp");
         return;
     }
-    REQUIRE(write_animation(opened.session, small(3), path));
+    REQUIRE(write_animation(opened.session, small(3), {.path = path, .force = true}));
     const std::string once = content_of(path);
     CHECK(once.starts_with("RIFF"));
     CHECK(once.substr(8, 4) == "WEBP");
     CHECK(once.find("ANIM") != std::string::npos);
-    REQUIRE(write_animation(opened.session, small(3), path));
+    REQUIRE(write_animation(opened.session, small(3), {.path = path, .force = true}));
     CHECK(content_of(path) == once);
     std::filesystem::remove(path);
 }
@@ -98,7 +98,7 @@ TEST_CASE("an animation in a file is a WebP of the same bytes each time", "[viz]
 TEST_CASE("other formats are refused with those that there are", "[viz][animation]") {
     SampleSession opened;
     for (const char* const path : {"gap.avi", "gif", "", "gap.gif.png", "gap.MP4"}) {
-        const Result<void> refused = write_animation(opened.session, small(3), path);
+        const Result<void> refused = write_animation(opened.session, small(3), {.path = path});
         REQUIRE_FALSE(refused);
         CHECK(refused.error().code == ErrorCode::bad_option);
         for (const AnimationFormat& format : animation_formats())

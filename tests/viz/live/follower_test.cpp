@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/random.h"
+#include "tests/support/dead_program.h"
 #include "tests/support/live_child.h"
 #include "tests/support/live_folder.h"
 #include "tests/support/property.h"
@@ -259,6 +260,22 @@ TEST_CASE("a follower of a killed program shows all that it had published",
         if (!recovers)
             CHECK(live::recover(live::list_programs().front()));
     }
+}
+
+TEST_CASE("a recording that isn't the user's own is not followed, and it is said why",
+          "[live][viz]") {
+    const LiveFolder folder;
+    const support::DeadProgram program{.recording = folder.file("a.tml")};
+    folder.write("private", program.recording_bytes());
+    std::filesystem::create_symlink(folder.file("private"), program.recording);
+    program.leave(folder);
+
+    const viz::ViewedRun run = follow_to_end(*must_attach("victim", {.recovers = true}));
+
+    CHECK(run.state.phase == viz::LoadState::Phase::failed);
+    CHECK(run.state.error.what == "is a link, which isn't followed here");
+    CHECK(run.history->counts().events == 0);
+    CHECK(folder.read("private") == program.recording_bytes());
 }
 
 TEST_CASE("several programs are followed at once", "[live][viz]") {

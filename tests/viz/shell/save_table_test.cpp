@@ -34,7 +34,8 @@ ShellHost saving() {
 std::string saved(TableRows& rows, const TestFolder& folder) {
     const Cancelled never = false;
     const auto written = write_csv(
-        rows, folder.file("out.csv"), [](double) {}, never);
+        rows, {.path = folder.file("out.csv"), .kind = FileKind::table, .force = true},
+        [](double) {}, never);
     REQUIRE(written);
     CHECK(*written == rows.rows());
     return folder.read("out.csv");
@@ -50,7 +51,7 @@ TEST_CASE("texts that a spreadsheet would take for formulas are none", "[viz][cs
     line.figure("-1.71 GiB");
     line.nothing();
     line.end();
-    CHECK(line.lines() == "'=1+1,'+1,'-1,'@x,'\tx,''x,x=1,,\"'-\"\"a\"\",b\",-5,-1.71 GiB,\r\n");
+    CHECK(line.lines() == "'=1+1,'+1,'-1,'@x,'\\tx,''x,x=1,,\"'-\"\"a\"\",b\",-5,-1.71 GiB,\r\n");
 }
 
 TEST_CASE("a file of blocks has what the history says of each", "[viz][csv]") {
@@ -106,7 +107,7 @@ TEST_CASE("writing that is cancelled leaves nothing", "[viz][csv]") {
     const auto rows = event_rows_for_file(history, nullptr, history->counts().events);
     Cancelled cancelled = false;
     const auto written = write_csv(
-        *rows, folder.file("out.csv"), [&](double) { cancelled = true; }, cancelled);
+        *rows, {.path = folder.file("out.csv")}, [&](double) { cancelled = true; }, cancelled);
     REQUIRE_FALSE(written);
     CHECK(written.error().code == ErrorCode::cancelled);
     CHECK(folder.entries() == 0);

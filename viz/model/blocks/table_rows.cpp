@@ -149,10 +149,10 @@ std::unique_ptr<TableRows> text_rows_for_file(std::string titles, std::vector<st
     return std::make_unique<TextRows>(std::move(titles), std::move(lines));
 }
 
-Result<std::uint64_t> write_csv(TableRows& rows, const std::string& path,
+Result<std::uint64_t> write_csv(TableRows& rows, const OutputTarget& target,
                                 const std::function<void(double share)>& report,
                                 const Cancelled& cancelled) {
-    TM_ASSIGN(const auto file, OutputFile::create(path));
+    TM_ASSIGN(const auto file, OutputFile::create(target));
     CsvLine line;
     line.lines() = rows.titles();
     line.end();
@@ -166,7 +166,7 @@ Result<std::uint64_t> write_csv(TableRows& rows, const std::string& path,
         line.lines().clear();
         report(share_of(row, count));
         if (cancelled)
-            return fail(ErrorCode::cancelled, "was cancelled", path);
+            return fail(ErrorCode::cancelled, "was cancelled", target.path);
     }
     TM_TRY(file->write(line.lines()));
     TM_TRY(file->commit(false));

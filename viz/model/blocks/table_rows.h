@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/report/forms/csv_line.h"
 #include "replay/timeline/history.h"
-#include "viz/model/blocks/csv_line.h"
+#include "traces/io/output_target.h"
 #include "viz/model/blocks/ranked_bits.h"
 #include "viz/model/session/job.h"
 
@@ -47,8 +48,9 @@ std::unique_ptr<TableRows> event_rows_for_file(std::shared_ptr<const History> hi
 std::unique_ptr<TableRows> text_rows_for_file(std::string titles, std::vector<std::string> lines);
 
 // Writes the rows as comma-separated values; the file appears when it is whole. `report` gets how
-// much is written, 0 to 1. Gives the rows. Errors: io; cancelled. O(rows), a few MB of memory.
-Result<std::uint64_t> write_csv(TableRows& rows, const std::string& path,
+// much is written, 0 to 1. Gives the rows. Errors: those of OutputFile; cancelled. O(rows), a few
+// MB of memory.
+Result<std::uint64_t> write_csv(TableRows& rows, const OutputTarget& target,
                                 const std::function<void(double share)>& report,
                                 const Cancelled& cancelled);
 

@@ -90,7 +90,8 @@ class Job {
         if (!answer_.valid())
             return;
         cancelled_->store(true);
-        collect();
+        thread_.join();
+        answer_ = {};
     }
 
   private:

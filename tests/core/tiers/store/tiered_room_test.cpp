@@ -1,5 +1,6 @@
 // TieredStore: who makes room for whom: victims, cascades, thresholds, what may not leave.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -340,6 +341,126 @@ TEST_CASE("a reservation pays for what is brought in on its account", "[tiers][s
     REQUIRE(f.store->destroy(buffer));
     f.calm();
     CHECK(reservation->unused() == 500);
+}
+
+BufferSpec patient(Bytes size, SpaceId space) {
+    BufferSpec spec;
+    spec.size = size;
+    spec.space = space;
+    spec.patient = true;
+    return spec;
+}
+
+TEST_CASE("who waits for room is refused where nobody can let go of any, and learns who has it",
+          "[tiers][spill]") {
+    TieredFixture f({.gpu = 0, .host = 1000, .disk = 500});
+    for (std::uint64_t i = 0; i < 3; ++i)
+        (void)f.filled(500, kHost, i);
+    const Result<BufferRef> refused = f.settle(f.store->create(patient(500, kHost)));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::no_space);
+    CHECK(refused.error().where == "host:0");
+    CHECK(refused.error().hint ==
+          "host:0: 1000 B of 1000 B used, 1000 B by buffers that cannot leave; "
+          "disk:0: 500 B of 500 B used, 500 B by buffers that cannot leave");
+    f.store->check();
+}
+
+TEST_CASE("copies that fail are why nothing leaves, and the buffers stay where they are",
+          "[tiers][spill]") {
+    TieredFixture f({.gpu = 0, .host = 1000, .disk = 5000});
+    const BufferRef first = f.filled(500, kHost, 1);
+    const BufferRef second = f.filled(500, kHost, 2);
+    f.transfers.fail_next_copy(100);
+    const Result<BufferRef> refused = f.settle(f.store->create(patient(500, kHost)));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::no_space);
+    CHECK_THAT(refused.error().hint, Catch::Contains("the last copy failed: "));
+    f.transfers.fail_next_copy(0);
+    CHECK(f.reads(first, kHost, 1));
+    CHECK(f.reads(second, kHost, 2));
+    CHECK(f.settle(f.store->create(patient(500, kHost))));  // now they can leave
+}
+
+TEST_CASE("as long as an access is open, memory reserved or used by others, room is waited for",
+          "[tiers][spill]") {
+    TieredFixture f({.gpu = 0, .host = 1000, .disk = 0});
+    const BufferRef held = f.filled(500, kHost, 1);
+    Access access = f.access(held, kHost, AccessMode::read);
+    auto reservation = f.space(kHost).try_reserve(500);
+    auto waiting = f.store->create(patient(500, kHost));
+    f.calm();
+    CHECK_FALSE(waiting.ready());
+    access.release();
+    f.calm();
+    CHECK_FALSE(waiting.ready());
+    reservation.reset();
+    CHECK(f.settle(waiting));
+
+    REQUIRE(f.store->destroy(held));
+    f.calm();
+    auto others = f.space(kHost).charge(500);
+    waiting = f.store->create(patient(500, kHost));
+    f.calm();
+    CHECK_FALSE(waiting.ready());
+    f.space(kHost).uncharge(*others);
+    CHECK(f.settle(waiting));
+}
+
+TEST_CASE("a reservation, and an access, that nothing can make room for are refused",
+          "[tiers][spill]") {
+    TieredFixture f({.gpu = 500, .host = 1000, .disk = 0});
+    const BufferRef kept = f.filled(500, kGpu, 1);
+    const BufferRef wanted = f.filled(500, kHost, 2);
+    REQUIRE(f.store->set_may_spill(kept, false));
+    AccessSpec spec = access_spec(kGpu, AccessMode::read);
+    spec.patient = true;
+    const Result<Access> access = f.settle(f.store->acquire(wanted, spec));
+    REQUIRE_FALSE(access);
+    CHECK(access.error().code == ErrorCode::no_space);
+    CHECK_THAT(access.error().hint, Catch::Contains("500 B by buffers that stay"));
+    ReservationSpec reservation;
+    reservation.spaces = {kGpu};
+    reservation.size = 100;
+    reservation.patient = true;
+    CHECK(f.settle(f.store->reserve(reservation)).error().code == ErrorCode::no_space);
+    f.store->check();
+}
+
+TEST_CASE("a wait that its owner ends withdraws the request, of whatever kind", "[tiers][spill]") {
+    bool over = false;
+    StoreOptions options;
+    options.wait_ends = [&over]() -> std::optional<Error> {
+        return over ? std::optional(Error{ErrorCode::cancelled, "enough", "", ""}) : std::nullopt;
+    };
+    TieredFixture f({.gpu = 500, .host = 1000, .disk = 0}, options);
+    const BufferRef held = f.filled(500, kGpu, 1);
+    const BufferRef wanted = f.filled(500, kHost, 2);
+    Access writing = f.access(held, kGpu, AccessMode::write);
+    over = true;
+    const Result<BufferRef> made = f.store->wait(f.store->create(patient(400, kGpu)));
+    REQUIRE_FALSE(made);
+    CHECK(made.error().what == "enough");
+    CHECK_THAT(made.error().hint, Catch::Contains("500 B by buffers with 1 open access"));
+    AccessSpec spec = access_spec(kGpu, AccessMode::read);
+    spec.patient = true;
+    CHECK(f.store->wait(f.store->acquire(wanted, spec)).error().what == "enough");
+    CHECK(f.store->wait(f.store->acquire(held, access_spec(kGpu, AccessMode::read))).error().what ==
+          "enough");
+    ReservationSpec reservation;
+    reservation.spaces = {kGpu};
+    reservation.size = 100;
+    reservation.patient = true;
+    CHECK(f.store->wait(f.store->reserve(reservation)).error().what == "enough");
+    const FreeReport report = f.store->wait(f.store->free_bytes(kHost, 1));
+    CHECK(report.end == FreeEnd::nothing_left);
+    writing.release();
+    over = false;
+    f.calm();
+    CHECK(f.reads(held, kGpu, 1));
+    CHECK(f.reads(wanted, kHost, 2));
+    CHECK(f.store->buffers() == 2);
+    f.store->check();
 }
 
 }  // namespace

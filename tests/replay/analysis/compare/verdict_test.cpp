@@ -120,6 +120,16 @@ TEST_CASE("when all run out of memory the verdict tells whether any policy could
           "at once, more than the 80.0 GiB there are: no policy can help");
 }
 
+TEST_CASE("what no memory could ever hold was requested all the same", "[compare]") {
+    auto made = rows({{"best-fit", 0, 4}, {"torch", 0, 4}}, 1, 0);
+    Refusal refusal;
+    refusal.what.size = Bytes{1} << 63U;
+    made[0].run.refusals = {refusal};
+    CHECK(verdict(made, true) ==
+          "every policy ran out of memory, best-fit least (4 times); the program requested 8.00 "
+          "EiB at once, more than the 80.0 GiB there are: no policy can help");
+}
+
 TEST_CASE("a single policy is described, not compared", "[compare]") {
     CHECK(verdict(rows({{"torch", 72_GiB}}, 0, 66_GiB), true) ==
           "torch would have peaked at 72.0 GiB; the program itself requested 66.0 GiB at most, so "

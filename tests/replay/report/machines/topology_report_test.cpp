@@ -56,7 +56,7 @@ TEST_CASE("GPUs are listed with what connects them, nodes with what is near", "[
     machine.cuda->gpus[0].cuda.name = "Card\x1b[1m";  // names are made printable
 
     CHECK(devices_text(machine, {}, {}) ==
-          "cuda:0  Card?[1m, 140 GiB, compute 9.0, 132 multiprocessors\n"
+          "cuda:0  Card\\x1b[1m, 140 GiB, compute 9.0, 132 multiprocessors\n"
           "        PCI 0000:1b:00.0, 32 GT/s x16 (in a slot of x8), 18 NVLinks, near node 0\n"
           "        virtual memory (pages of 2.00 MiB), memory pools, graphs, batched copies, "
           "shared handles, IPC\n"

@@ -1,4 +1,4 @@
-// Words of reports: printable strings, figures in their units, and groups that miss no metric.
+// Words of reports: figures in their units, and groups that miss no metric.
 #include "replay/report/runs/text.h"
 
 #include <numeric>
@@ -29,17 +29,6 @@ Measurement ratio(std::string_view name, double value) {
 }
 
 }  // namespace
-
-TEST_CASE("what could drive a terminal is not printed", "[report]") {
-    CHECK(printable("plain") == "plain");
-    CHECK(printable("größe ▁") == "größe ▁");
-    CHECK(printable("a\x1b[2Jb\r\n\tc\x7f") == "a?[2Jb???c?");
-    CHECK(printable("\xc2\x9b"
-                    "31m") == "?31m");  // an escape in one character
-    CHECK(printable("\xff\xfe"
-                    "a\xc3") == "??a?");  // no UTF-8
-    CHECK(printable("a\nb\x1b", true) == "a\nb?");
-}
 
 TEST_CASE("figures are shown in their unit", "[report]") {
     CHECK(figure_text(whole("a_bytes", Unit::bytes, 7_GiB)) == "7.00 GiB");
@@ -149,4 +138,22 @@ TEST_CASE("names of any length make lines that can be read", "[report]") {
     CHECK(trace_text("x", info, summary).size() < 5000);
     CHECK(one_line("größe", 3) == "grö\u2026");
     CHECK(one_line("größe", 5) == "größe");
+}
+
+TEST_CASE("of many devices a few are named and the rest counted", "[report]") {
+    TraceInfo info;
+    info.devices.resize(101);
+    TraceSummary summary;
+    summary.devices.resize(101);
+    const std::string text = trace_text("x", info, summary);
+    CHECK(text.find("; and 96 more") != std::string::npos);
+    CHECK(text.find("Devices: 101") != std::string::npos);
+    CHECK(text.size() < 3000);
+}
+
+TEST_CASE("sums that ended at the largest number say so", "[report]") {
+    TraceSummary summary;
+    summary.allocated = ~Bytes{0};
+    CHECK(trace_text("x", TraceInfo(), summary).find("16.0 EiB or more together") !=
+          std::string::npos);
 }

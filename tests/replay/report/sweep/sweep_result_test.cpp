@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/random.h"
+#include "replay/report/sweep/unit_line.h"
 #include "tests/support/text.h"
 
 namespace tidemark {
@@ -68,6 +69,23 @@ TEST_CASE("a heat map has numbers in order, and in each cell the best setting of
     CHECK(turned.down.name == "a");
     const auto unknown = make_heat_map(sweep.settings, sweep.axes, "aa", "");
     CHECK(unknown.error().hint == "did you mean 'a'?");
+}
+
+TEST_CASE("a line that doesn't match its checksum is no unit", "[sweep]") {
+    const Error why{ErrorCode::bad_option, "no such policy", "--policy", {}};
+    const std::string line = unit_line({"0123456789abcdef", "1", 7}, SweepSetting{.policy = "x"},
+                                       Result<Run>(tl::make_unexpected(why)));
+    const auto read = read_unit_line(line, "0123456789abcdef");
+    REQUIRE(read);
+    CHECK(read->has_checksum);
+    CHECK(read->error == "--policy: no such policy");
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+        std::string changed = line;
+        changed[i] = static_cast<char>(changed[i] ^ 1);
+        const auto other = read_unit_line(changed, "0123456789abcdef");
+        CHECK((!other || !other->has_checksum));
+    }
+    CHECK(read_sweep(four_settings(), "all.jsonl").value().unchecked == 4);
 }
 
 TEST_CASE("one setting has no heat map, and still a page", "[sweep]") {

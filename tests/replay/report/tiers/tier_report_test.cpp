@@ -181,8 +181,8 @@ TEST_CASE("refusals and deadlocks are told, the first in words", "[report][tiers
     run.deadlocks = 2;
     const std::string text = tier_run_text("a.jsonl", run, program(), {});
 
-    CHECK(
-        has_text(text, "Out of memory: 7 allocations and kernels\n  kernel 3 needs 7.00 GiB?[2J"));
+    CHECK(has_text(text,
+                   "Out of memory: 7 allocations and kernels\n  kernel 3 needs 7.00 GiB\\x1b[2J"));
     CHECK(has_text(text, "Deadlocks among reservations: 2"));
 }
 

@@ -15,7 +15,7 @@ TEST_CASE("lines of sources are read where they are, and nothing else is", "[viz
     SourceLines sources;
     CHECK(sources.line(path, 1) == "import x");
     CHECK(sources.line(path, 2).empty());
-    CHECK(sources.line(path, 3) == "y = f(?x)");
+    CHECK(sources.line(path, 3) == "y = f(\\x01x)");
     CHECK(sources.line(path, 4).empty());
     CHECK(sources.line(path, 0).empty());
     CHECK(sources.line("model.py", 1).empty());

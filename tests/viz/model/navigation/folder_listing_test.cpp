@@ -103,7 +103,7 @@ TEST_CASE("names of any bytes and ten thousand entries are listed", "[viz][folde
     REQUIRE(found != listing.entries.end());
     const auto at = static_cast<std::size_t>(found - listing.entries.begin());
     CHECK(recordings_among(listing, at, 1, kGoesOn) == std::vector{true});
-    CHECK(shown_path(hostile) == "a?b?[31m?.tmk");
+    CHECK(shown_path(hostile) == "a\\nb\\x1b[31m\\xff.tmk");
     CHECK_FALSE(recordings_among(listing, 0, 10'002, true)[at]);
 }
 

@@ -1,7 +1,8 @@
-// CsvLine: a line of comma-separated values (RFC 4180): quoted where it must be. A text that a
-// spreadsheet would take for a formula (it begins with = + - @, a tab or a carriage return) gets an
-// apostrophe in front, and so does one that begins with an apostrophe: who takes one away from
-// each text that begins with it has the texts as they were. Numbers stay as they are.
+// CsvLine: a line of comma-separated values (RFC 4180), for commands and the viewer alike: quoted
+// where it must be. A text that a spreadsheet would take for a formula (it begins with = + - @, a
+// tab or a carriage return) gets an apostrophe in front, and so does one that begins with an
+// apostrophe: who takes one away from each text that begins with it has the texts as they were.
+// What could drive a terminal is an escape (core/base/printable.h). Numbers stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,21 @@
 
 #include <fmt/format.h>
 
-namespace tidemark::viz {
+#include "core/base/printable.h"
+
+namespace tidemark {
 
 class CsvLine {
   public:
+    // `line_end` behind each line, a literal: RFC 4180 has CRLF, tools of a shell want LF.
+    explicit CsvLine(std::string_view line_end = "\r\n") : line_end_(line_end) {}
+
     // A text, of which nobody knows what is in it.
     void text(std::string_view content) {
         const bool is_formula =
             !content.empty() &&
             std::string_view("=+-@\t\r'").find(content[0]) != std::string_view::npos;
-        put(content, is_formula ? "'" : "");
+        put(printable(content), is_formula ? "'" : "");
     }
 
     // What we wrote ourselves: a figure with its unit, a word of ours.
@@ -35,7 +41,7 @@ class CsvLine {
 
     // The line with its end; the next one begins.
     void end() {
-        line_ += "\r\n";
+        line_ += line_end_;
         is_first_ = true;
     }
 
@@ -66,8 +72,9 @@ class CsvLine {
         line_ += '"';
     }
 
+    std::string_view line_end_;
     std::string line_;
     bool is_first_ = true;
 };
 
-}  // namespace tidemark::viz
+}  // namespace tidemark

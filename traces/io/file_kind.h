@@ -1,0 +1,51 @@
+// FileKind: what is in a file, as far as its first bytes tell: of what Tidemark writes itself, and
+// of recordings. What a command writes may take the place of a file of the same kind, and of no
+// other (output_target.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tidemark {
+
+// How .tmk files and live recordings (.tml) begin.
+inline constexpr std::array<unsigned char, 8> kTmkMagic{0x89, 'T',  'M',  'K',
+                                                        '\r', '\n', 0x1a, '\n'};
+inline constexpr std::array<unsigned char, 8> kRecordingMagic{0x89, 'T',  'M',  'L',
+                                                              '\r', '\n', 0x1a, '\n'};
+
+enum class FileKind : std::uint8_t {
+    unknown,  // another program's or a person's; also what we write in another program's format
+    recording,
+    jsonl_export,
+    chrome_export,
+    decisions,
+    state_dump,
+    tier_timeline,
+    baseline,
+    junit,
+    sweep_lines,
+    report,
+    png,
+    svg,
+    table,
+    profile,
+    machine,
+    notes,
+    settings,
+    state_log,
+};
+
+// The first so many bytes of a file are enough.
+inline constexpr std::size_t kKindHead = 4096;
+
+// The kind of a file that begins so: each of our formats has a mark near its front. Pickles that
+// aren't ours count as recordings: PyTorch's snapshots are such. Pure. O(size).
+FileKind kind_of(std::string_view head);
+
+// "a recording", "a report": for messages.
+std::string_view to_text(FileKind kind);
+
+}  // namespace tidemark
