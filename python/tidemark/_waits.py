@@ -32,7 +32,7 @@ def _run_handlers() -> Generator[int, None, None]:
 _handlers = _run_handlers()
 next(_handlers)
 _INTERRUPTED = _library.INTERRUPTED(_handlers.send)  # a function in C: it has no code of its own
-_NEVER = _library.INTERRUPTED()
+_NEVER = _library.INTERRUPTED(0)  # the null pointer
 
 _of_thread = threading.local()
 

@@ -175,6 +175,7 @@ Lines command_lines(const Inputs& in) {
         {"sweep",
          {{in.trace, "-o", in.target("")}, {"--spec", in.other}, {in.trace, "--shard", evil}}},
         {"view", {{in.other}, {"/no/such" + evil}}},
+        {"cache", {{}, {evil}}},
         {"live", {{"--older-than", evil, "--clean"}}},
         {"report",
          {{in.trace, "-o", in.target(".html")},

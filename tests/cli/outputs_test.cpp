@@ -102,6 +102,16 @@ const std::vector<Output>& outputs() {
          {"sweep", "--spec", "IN", "-o", "units", "--lines", "OUT"},
          Again::replaces,
          "sweep.json"},
+        {"view --png",
+         "look.png",
+         {"view", "IN", "--no-settings", "--size", "640x480", "--png", "OUT"}},
+        {"view --csv",
+         "events.csv",
+         {"view", "IN", "--no-settings", "--view", "events", "--csv", "OUT"}},
+        {"view --animate",
+         "film.gif",
+         {"view", "IN", "--no-settings", "--size", "640x480", "--animate", "OUT"},
+         Again::needs_force},
     };
     return all;
 }

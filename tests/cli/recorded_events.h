@@ -31,7 +31,7 @@ struct RecordFolder : LiveFolder {
 
     Said record(const std::vector<std::string>& steps,
                 const std::vector<std::string>& options = {}) const {
-        std::vector<std::string> line{"record", "-o", recording};
+        std::vector<std::string> line{"record", "--force", "-o", recording};  // the last one
         line.insert(line.end(), options.begin(), options.end());
         line.insert(line.end(), {"--", TIDEMARK_RECORDED_PROGRAM});
         line.insert(line.end(), steps.begin(), steps.end());

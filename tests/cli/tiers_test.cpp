@@ -302,7 +302,7 @@ TEST_CASE("programs with uses are replayed by allocator policies, and survive JS
         CHECK(run["hazard_count"] == 0);
         CHECK(run["live_at_end"] == 0);
 
-        REQUIRE(support::tidemark({"gen", spec, "-o", folder / "a.tmk"}).code == 0);
+        REQUIRE(support::tidemark({"gen", spec, "-o", folder / "a.tmk", "--force"}).code == 0);
         REQUIRE(support::tidemark({"export", folder / "a.tmk", "-o", folder / "a.jsonl"}).code ==
                 0);
         json first = tidemark_json({"replay", folder / "a.tmk", "--gpu-memory", "70%"});
