@@ -145,7 +145,7 @@ struct DeferrableOptions {
     Nanoseconds patience = 30'000'000'000;         // of a pin, for room and copies
     Nanoseconds controller_patience = 50'000'000;  // for a reader of events to make room
     // As StoreOptions::wait_ends.
-    std::function<std::optional<Error>()> wait_ends;
+    std::function<std::optional<Error>()> wait_ends = {};
 };
 
 struct DeferrableStatistics {
