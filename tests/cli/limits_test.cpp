@@ -14,6 +14,8 @@ namespace {
 
 using namespace support;
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes
+
 // What the program says, with its address space limited to so many KiB.
 Said limited(std::size_t kib, const std::string& arguments) {
     const std::string command = "ulimit -v " + std::to_string(kib) + "; exec " +
@@ -28,8 +30,6 @@ Said limited(std::size_t kib, const std::string& arguments) {
     said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return said;
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes
 
 TEST_CASE("a command that has too little memory says so, whichever thread had none") {
     const Folder folder;
