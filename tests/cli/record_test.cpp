@@ -439,7 +439,7 @@ TEST_CASE("record's options reach the recording", "[cli][record]") {
     REQUIRE(support::tidemark({"export", folder.recording, "-o", exported}).code == 0);
     CHECK(contains(support::read_file(exported), "recorded_program"));
 
-    CHECK(folder.record({"plain"}).code == 0);  // its own recording is replaced
+    CHECK(folder.record({"plain"}).code == 0);  // its own recording is replaced, by --force
     support::write_file(folder.recording, "mine");
     CHECK(folder.record({"plain"}).code == 2);
     CHECK(support::read_file(folder.recording) == "mine");

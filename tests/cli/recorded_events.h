@@ -31,11 +31,17 @@ struct RecordFolder : LiveFolder {
 
     Said record(const std::vector<std::string>& steps,
                 const std::vector<std::string>& options = {}) const {
-        std::vector<std::string> line{"record", "--force", "-o", recording};  // the last one
+        std::vector<std::string> line{"record", "-o", recording};
+        if (is_recorded())
+            line.emplace_back("--force");  // over the last one
         line.insert(line.end(), options.begin(), options.end());
         line.insert(line.end(), {"--", TIDEMARK_RECORDED_PROGRAM});
         line.insert(line.end(), steps.begin(), steps.end());
         return tidemark(line, here);
+    }
+
+    bool is_recorded() const {
+        return std::filesystem::exists(recording) && read_file(recording).starts_with("\x89TML");
     }
 
     // Recordings that are there.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -91,6 +93,19 @@ struct RecordedEnd {
     std::uint64_t offset() const { return file.offset(); }
 };
 
+// False: somebody else has it. A killed program has it until the last of its threads is gone, which
+// can be a while after the first, by which it is known as dead: so much is waited for.
+bool lock(const FileDescriptor& file) {
+    constexpr int kTries = 300;
+    constexpr auto kRest = std::chrono::milliseconds(10);
+    for (int i = 0; i < kTries; ++i) {
+        if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return true;
+        std::this_thread::sleep_for(kRest);
+    }
+    return false;
+}
+
 // The last file of the recording, if it is this program's and only this user's. Whoever writes it
 // has its lock, also from where its process can't be seen.
 Result<RecordingFile> open_last(const LiveProgram& program) {
@@ -105,7 +120,7 @@ Result<RecordingFile> open_last(const LiveProgram& program) {
     TM_ASSIGN(RecordingFile file, RecordingFile::of(std::move(*opened), path));
     if (file.header().session != program.header.session)
         return fail(ErrorCode::bad_input, "is the recording of another program", path);
-    if (::flock(file.descriptor().get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (!lock(file.descriptor()))
         return fail(ErrorCode::unsupported, "is being written by somebody else", path);
     return file;
 }

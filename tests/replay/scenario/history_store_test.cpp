@@ -40,7 +40,9 @@ std::string digest(const RecordedRun& recorded) {
 
 std::string made(const TestFolder& folder, const std::string& source,
                  const char* name = "run.tmk") {
-    REQUIRE(import_trace(source, folder.file(name)));
+    REQUIRE(import_trace(
+        source,
+        OutputTarget{.path = folder.file(name), .kind = FileKind::recording, .force = true}));
     return folder.file(name);
 }
 
@@ -113,8 +115,7 @@ TEST_CASE("the same trace under another path has the same history", "[cache]") {
     CHECK(copy.from_cache);
     CHECK(copy.run.scenario.trace == folder.file("copy.tmk"));
     CHECK(digest(copy) == expected);
-    REQUIRE(import_trace("generate:mix:events=4000",
-                         OutputTarget{.path = path, .kind = FileKind::recording, .force = true}));
+    made(folder, "generate:mix:events=4000");
     CHECK_FALSE(look_at(path).from_cache);
     CHECK(cache.entries().size() == 2);
 }

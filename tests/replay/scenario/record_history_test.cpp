@@ -87,7 +87,7 @@ TEST_CASE("A history without a thread is the same, without a mapping an error") 
     const support::NoMappings none;
     const auto refused = record_history(**trace, {.trace = path, .policy = "torch"});
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::io);
+    CHECK(refused.error().code == ErrorCode::unsupported);
 }
 
 // Bytes that are taken and never overlap: the map must not lie.

@@ -84,6 +84,8 @@ TEST_CASE("A history that grows is whole at every moment") {
     }
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes
+
 // In a process of its own: the limit is for good.
 int grow_to_the_limit() {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -139,6 +141,8 @@ TEST_CASE("addresses are set aside in proportion to the run") {
     CHECK((*large)->history()->most_events() == 1'000'000);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes
+
 // In a process of its own: the limit is for good.
 int build_in_little_space() {
     const rlimit limit{std::size_t{4} << 30U, std::size_t{4} << 30U};
@@ -167,6 +171,8 @@ TEST_CASE("where a process may have few addresses all columns have fewer") {
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
 }
+
+#endif
 
 }  // namespace
 }  // namespace tidemark
