@@ -20,7 +20,8 @@ constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 // Whether it is this user's, and nobody else may write it.
 Result<void> check_owner(const struct stat& status, const std::string& path) {
     if (status.st_uid != ::geteuid())
-        return fail(ErrorCode::io, "belongs to another user", path);
+        return fail(ErrorCode::io, "belongs to another user", path,
+                    "it is that of user " + std::to_string(status.st_uid));
     if ((status.st_mode & kOthersWrite) != 0)
         return fail(ErrorCode::io, "can be written by other users", path,
                     "chmod go-w '" + path + "' if all that is in it is yours");
