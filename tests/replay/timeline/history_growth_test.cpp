@@ -84,8 +84,6 @@ TEST_CASE("A history that grows is whole at every moment") {
     }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes
-
 // In a process of its own: the limit is for good.
 int grow_to_the_limit() {
     ::signal(SIGXFSZ, SIG_IGN);
