@@ -105,6 +105,7 @@ class Worker {
 
 std::unique_ptr<Follower> must_attach(std::string_view text, viz::FollowOptions options = {}) {
     const auto program = live::find_program(text);
+    INFO((program ? std::string() : to_text(program.error())));
     REQUIRE(program);
     auto follower = Follower::start(*program, options);
     if (!follower)
@@ -225,8 +226,9 @@ TEST_CASE("a follower of a killed program shows all that it had published",
     const LiveFolder folder;
     for (const bool recovers : {true, false}) {
         LiveChild child([&](LiveChild::Shared& shared) {
-            auto publisher =
-                Publisher::start({.name = "victim", .recording = folder.file("a.tml")});
+            auto publisher = Publisher::start({.name = "victim",
+                                               .recording = folder.file("a.tml"),
+                                               .overwrite = true});  // that of the round before
             for (std::uint64_t i = 1; publisher && i < kMostPublished; ++i) {
                 (*publisher)->observer().on_allocate({.size = i}, {Address{i}, i});
                 shared.published = i;

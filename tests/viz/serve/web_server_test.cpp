@@ -6,6 +6,7 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -184,6 +185,7 @@ TEST_CASE("a request that comes byte by byte has its time, not more", "[viz][ser
     slow.connect(server->port());
     const bool ended = server.until([&] {
         slow.say("G");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // else a thousand take less
         return slow.ended();
     });
     CHECK(ended);
