@@ -39,7 +39,7 @@ TEST_CASE("a command that has too little memory says so, whichever thread had no
          {"compare " + trace, "replay -p torch " + trace, "info " + trace,
           "report " + trace + " -o " + folder / "page.html", "fit " + trace}) {
         bool refused = false;
-        for (std::size_t kib = 20'000; kib < 5'000'000; kib += kib / 2) {
+        for (std::size_t kib = 8'000; kib < 5'000'000; kib += kib / 2) {
             const Said said = limited(kib, command);
             INFO(command << " with " << kib << " KiB: " << said.code << ": " << said.out);
             // 127: not even the libraries could be loaded.
