@@ -188,7 +188,7 @@ def target(chance, caller, inputs):
              if any("{o}" in word for word in words)]
     command, words = chance.choice(kinds)
     first = caller.write("run.tmk", inputs.traces["mix.tmk"])
-    name = chance.choice(["query.jsonl", "torch_snapshot-frames.pickle", "left0.tml", "query.tmk"])
+    name = chance.choice(["torch_snapshot-frames.pickle", "left0.tml", "query.tmk"])
     other = caller.write("other." + name.rsplit(".", 1)[1], inputs.traces[name])
     output = next(word for word in words if "{o}" in word)
     at = caller.path("out" + output.replace("{o}", ""))
