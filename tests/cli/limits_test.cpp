@@ -35,15 +35,18 @@ TEST_CASE("a command that has too little memory says so, whichever thread had no
     const Folder folder;
     const std::string trace = folder / "mix.tmk";
     REQUIRE(tidemark({"generate", "mix:events=100000", "-o", trace}).code == 0);
+    // Below this the kernel or the loader ends it, before it can say anything.
+    std::size_t least = 8'000;
+    while (limited(least, "--version").code != 0)
+        least += least / 8;
     for (const std::string& command :
          {"compare " + trace, "replay -p torch " + trace, "info " + trace,
           "report " + trace + " -o " + folder / "page.html", "fit " + trace}) {
         bool refused = false;
-        for (std::size_t kib = 8'000; kib < 5'000'000; kib += kib / 2) {
+        for (std::size_t kib = least; kib < 5'000'000; kib += kib / 2) {
             const Said said = limited(kib, command);
             INFO(command << " with " << kib << " KiB: " << said.code << ": " << said.out);
-            // 127: not even the libraries could be loaded.
-            CHECK((said.code == 0 || said.code == 3 || said.code == 5 || said.code == 127));
+            CHECK((said.code == 0 || said.code == 3 || said.code == 5));
             CHECK_FALSE(said.out.empty());
             refused = refused || said.code != 0;
             if (kib > 3'000'000)

@@ -90,8 +90,11 @@ def test_one_recording_at_a_time(memory, tmp_path):
     assert len(lines_of(tmp_path / "three.jsonl")) == 1
 
 
-def test_threads_and_finalizers_write_whole_lines(memory, tmp_path):
+def test_threads_and_finalizers_write_whole_lines(tmp_path):
     path = tmp_path / "pins.jsonl"
+    # Room for what three threads pin at once and what they create meanwhile, in whole pages.
+    room = 16 * LAYER
+    memory = tidemark.DeferrableMemory(tidemark.Context("sim"), room, 64 * MIB, victims="lru")
     kept = [memory.empty(1) for _ in range(2)]
 
     def work(number):
@@ -109,5 +112,6 @@ def test_threads_and_finalizers_write_whole_lines(memory, tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-    replayed = tidemark.replay(path, gpu_memory=2 * LAYER, spill="lru")
+    memory.close()
+    replayed = tidemark.replay(path, gpu_memory=room, spill="lru")
     assert replayed.kernels == 45 and replayed.warnings == []
