@@ -134,7 +134,7 @@ Result<bool> example(const std::string& directory) {
     TM_ASSIGN(const std::unique_ptr<HostBlocks> blocks, HostBlocks::create(memory, blocks_spec));
     TM_ASSIGN(const DiskFiles files, open_disk_files());
     DiskStoreOptions disk_options;
-    disk_options.directories = {{directory, kNoQuota}};
+    disk_options.directories = {directory};
     TM_ASSIGN(const std::unique_ptr<DiskStore> disk, DiskStore::open(*files.files, disk_options));
     DeviceTransfersConfig config;
     config.hosts = {{kHost, blocks.get()}};

@@ -1,15 +1,12 @@
-// Opening, locking and removing files.
+// Files without names, and their space.
 #include "backends/disk/posix_files.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -20,8 +17,6 @@
 
 namespace tidemark {
 namespace {
-
-constexpr mode_t kOwnerOnly = 0600;  // what was in memory is nobody else's
 
 int descriptor(FileId file) {
     return static_cast<int>(file);
@@ -74,48 +69,18 @@ FileResult<Bytes> cached_bytes(int file, Bytes size) {
     return static_cast<Bytes>(present) * page;
 }
 
-struct CloseDirectory {
-    void operator()(DIR* directory) const { (void)closedir(directory); }
-};
-
 }  // namespace
 
-std::uint64_t PosixFiles::nonce() {
-    std::uint64_t number = 0;
-    if (getrandom(&number, sizeof number, 0) == sizeof number)
-        return number;
-
-    return static_cast<std::uint64_t>(getpid()) << 32U;  // no kernel of today comes here
-}
-
-FileResult<FileId> PosixFiles::lock(const std::string& path) {
-    const auto file = system_call([&] {
-        return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
-    });
-    if (!file)
-        return tl::make_unexpected(file.error());
-    if (const auto locked = system_call([&] { return flock(*file, LOCK_EX | LOCK_NB); }); !locked) {
-        (void)::close(*file);
-        return tl::make_unexpected(locked.error());
+FileResult<OpenFile> PosixFiles::create_scratch(const std::string& directory) {
+    // For nobody else to read: what was in memory. Not O_TMPFILE, which some file systems lack.
+    std::string path = directory + "/.tidemark-XXXXXX";
+    TM_ASSIGN(const int file, system_call([&] { return mkostemp(path.data(), O_CLOEXEC); }));
+    if (unlink(path.c_str()) != 0) {
+        const int error = errno;
+        (void)::close(file);
+        return tl::make_unexpected(FileError{error});
     }
-    return static_cast<FileId>(*file);
-}
-
-FileResult<OpenFile> PosixFiles::open(const std::string& path, FileAccess access) {
-    // Not to hang on a pipe of that name.
-    const int common = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    const int flags = access == FileAccess::create ? O_RDWR | O_CREAT | O_EXCL : O_RDONLY;
-    const auto file = system_call([&] { return ::open(path.c_str(), common | flags, kOwnerOnly); });
-    if (!file)
-        return tl::make_unexpected(file.error());
-
-    struct stat facts {};
-
-    if (fstat(*file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        (void)::close(*file);
-        return tl::make_unexpected(FileError{EINVAL});
-    }
-    return OpenFile{static_cast<FileId>(*file), set_up(*file, cache_)};
+    return OpenFile{static_cast<FileId>(file), set_up(file, cache_)};
 }
 
 FileResult<void> PosixFiles::close(FileId file) {
@@ -125,21 +90,20 @@ FileResult<void> PosixFiles::close(FileId file) {
     return tl::make_unexpected(FileError{errno});
 }
 
-FileResult<Bytes> PosixFiles::size(FileId file) {
-    struct stat facts {};
-
-    TM_TRY(system_call([&] { return fstat(descriptor(file), &facts); }));
-    return static_cast<Bytes>(facts.st_size);
+FileResult<void> PosixFiles::allocate(FileId file, Bytes offset, Bytes size) {
+    const auto given = system_call([&] {
+        return fallocate(descriptor(file), 0, static_cast<off_t>(offset), static_cast<off_t>(size));
+    });
+    if (!given && given.error().number != EOPNOTSUPP)  // then it grows as it is written
+        return tl::make_unexpected(given.error());
+    return {};
 }
 
-FileResult<void> PosixFiles::allocate(FileId file, Bytes size) {
-    const auto length = static_cast<off_t>(size);
-    const auto given = system_call([&] { return fallocate(descriptor(file), 0, 0, length); });
-    if (given)
-        return {};
-    if (given.error().number != EOPNOTSUPP)
-        return tl::make_unexpected(given.error());
-    TM_TRY(system_call([&] { return ftruncate(descriptor(file), length); }));
+FileResult<void> PosixFiles::release(FileId file, Bytes offset, Bytes size) {
+    TM_TRY(system_call([&] {
+        return fallocate(descriptor(file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                         static_cast<off_t>(offset), static_cast<off_t>(size));
+    }));
     return {};
 }
 
@@ -148,51 +112,20 @@ FileResult<void> PosixFiles::sync(FileId file) {
     return {};
 }
 
-FileResult<void> PosixFiles::sync_directory(const std::string& path) {
-    const auto file =
-        system_call([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-    if (!file)
-        return tl::make_unexpected(file.error());
-    const auto synced = system_call([&] { return fsync(*file); });
-    (void)::close(*file);
-    if (!synced)
-        return tl::make_unexpected(synced.error());
-    return {};
-}
-
 FileResult<void> PosixFiles::forget(FileId file) {
     const int number = posix_fadvise(descriptor(file), 0, 0, POSIX_FADV_DONTNEED);
     if (number != 0)
         return tl::make_unexpected(FileError{number});
-    TM_ASSIGN(const Bytes bytes, size(file));
+
+    struct stat facts {};
+
+    TM_TRY(system_call([&] { return fstat(descriptor(file), &facts); }));
+    const auto bytes = static_cast<Bytes>(facts.st_size);
     TM_ASSIGN(const Bytes cached, cached_bytes(descriptor(file), bytes));
     // A few may be on their way in or out.
     if (cached * 100 > bytes)
         return tl::make_unexpected(FileError{EBUSY});
     return {};
-}
-
-FileResult<void> PosixFiles::remove(const std::string& path) {
-    TM_TRY(system_call([&] { return unlink(path.c_str()); }));
-    return {};
-}
-
-FileResult<std::vector<std::string>> PosixFiles::list(const std::string& path) {
-    const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
-    if (!directory)
-        return tl::make_unexpected(FileError{errno});
-    std::vector<std::string> names;
-    while (true) {
-        errno = 0;
-        const dirent* entry = readdir(directory.get());
-        if (entry == nullptr && errno != 0)
-            return tl::make_unexpected(FileError{errno});
-        if (entry == nullptr)
-            return names;
-        std::string name = entry->d_name;
-        if (name != "." && name != "..")
-            names.push_back(std::move(name));
-    }
 }
 
 FileResult<Bytes> PosixFiles::free_space(const std::string& directory) {

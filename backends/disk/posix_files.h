@@ -1,14 +1,12 @@
 // PosixFiles: BlockFiles by the ordinary calls of Linux: pread and pwrite on a few threads of each
 // queue, past the page cache (O_DIRECT) where the file system has that.
 //
-// FileIds are file descriptors; all are closed on exec. A child that was forked and not exec'ed
-// keeps the locks for as long as it lives. Thread-safety and errors: as BlockFiles.
+// FileIds are file descriptors; all are closed on exec. Thread-safety and errors: as BlockFiles.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/tiers/disk/block_files.h"
 
@@ -26,17 +24,12 @@ class PosixFiles : public BlockFiles {
 
     std::string_view name() const override { return "posix"; }
 
-    std::uint64_t nonce() override;
-    FileResult<FileId> lock(const std::string& path) override;
-    FileResult<OpenFile> open(const std::string& path, FileAccess access) override;
+    FileResult<OpenFile> create_scratch(const std::string& directory) override;
     FileResult<void> close(FileId file) override;
-    FileResult<Bytes> size(FileId file) override;
-    FileResult<void> allocate(FileId file, Bytes size) override;
+    FileResult<void> allocate(FileId file, Bytes offset, Bytes size) override;
+    FileResult<void> release(FileId file, Bytes offset, Bytes size) override;
     FileResult<void> sync(FileId file) override;
-    FileResult<void> sync_directory(const std::string& path) override;
     FileResult<void> forget(FileId file) override;
-    FileResult<void> remove(const std::string& path) override;
-    FileResult<std::vector<std::string>> list(const std::string& directory) override;
     FileResult<Bytes> free_space(const std::string& directory) override;
     std::unique_ptr<BlockQueue> make_queue(unsigned depth) override;
 

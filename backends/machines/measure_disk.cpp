@@ -28,7 +28,7 @@ constexpr unsigned kTransfersOfRun = 5;  // as long as a file's writing that a r
 constexpr unsigned kSmallSingles = 16;
 constexpr unsigned kChunkSingles = 5;
 
-// A file of which the directory knows nothing any more.
+// A file without a name, closed at its end.
 struct ScratchFile {
     ScratchFile(BlockFiles& owner, OpenFile file) : files(owner), open(file) {}
 
@@ -122,12 +122,9 @@ class DiskMeasurement {
 };
 
 Result<std::unique_ptr<ScratchFile>> DiskMeasurement::make_file(Bytes size) {
-    const std::string path =
-        fmt::format("{}/.tidemark-measures-{:016x}", question_.directory, files_.nonce());
-    TM_ASSIGN(const OpenFile open, checked(files_.open(path, FileAccess::create)));
+    TM_ASSIGN(const OpenFile open, checked(files_.create_scratch(question_.directory)));
     auto file = std::make_unique<ScratchFile>(files_, open);
-    TM_TRY(checked(files_.remove(path)));
-    TM_TRY(checked(files_.allocate(open.id, size)));
+    TM_TRY(checked(files_.allocate(open.id, 0, size)));
     return file;
 }
 

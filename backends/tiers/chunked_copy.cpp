@@ -101,7 +101,9 @@ bool ChunkedCopy::advance() {
         step(chunk);
     std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.stage == Stage::done; });
     begin_chunks();
-    return chunks_.empty() && (stopped_ || begun_ == size_) && finish();
+    if (chunks_.empty() && (stopped_ || begun_ == size_))
+        finish();
+    return ended_;
 }
 
 void ChunkedCopy::begin_chunks() {
@@ -255,23 +257,16 @@ bool ChunkedCopy::in_flight_over(Chunk& chunk, const CopyEndpoint& location) {
     return true;
 }
 
-// Nothing is in flight any more. True: it has ended.
-bool ChunkedCopy::finish() {
+// Nothing is in flight any more: it has ended.
+void ChunkedCopy::finish() {
     if (writer_) {
-        const bool whole = !stopped_ && begun_ == size_;
-        if (whole && !commit_)
-            commit_ = std::get<DiskEnd>(target_).store->commit(*writer_);
-        if (commit_ && !commit_->done())
-            return false;
-        if (commit_)
-            if (Result<void> how = commit_->wait(); !how)
-                fail_with(std::move(how).error());
-        // A stop that comes after the commit has no effect; before it, nothing is stored.
-        dropped_ = dropped_ || !commit_;
+        if (stopped_ || begun_ != size_)
+            dropped_ = true;
+        else if (Result<void> how = std::get<DiskEnd>(target_).store->commit(*writer_); !how)
+            fail_with(std::move(how).error());
         writer_.reset();
     }
     ended_ = true;
-    return true;
 }
 
 }  // namespace tidemark

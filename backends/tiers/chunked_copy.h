@@ -108,7 +108,7 @@ class ChunkedCopy {
     bool has_credit(const CopyEndpoint& location) const;
     CopyChannel* channel_of(const CopyEndpoint& location) const;
     void fail_with(Error error);
-    bool finish();
+    void finish();
 
     CopyEndpoint source_;
     CopyEndpoint target_;
@@ -122,7 +122,6 @@ class ChunkedCopy {
     bool ended_ = false;
     std::optional<Error> error_;
     std::optional<DiskWriter> writer_;
-    std::optional<DiskTicket> commit_;
 };
 
 }  // namespace tidemark

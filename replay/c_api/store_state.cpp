@@ -237,7 +237,7 @@ Result<void> StoreState::add_disk(const StorePlan& plan, DeviceTransfersConfig& 
     machine_.links.push_back({kDisk, kHost, kDiskBytesPerSecond, 0, kDiskLatency, {}});
     TM_ASSIGN(files_, open_disk_files());
     DiskStoreOptions options;
-    options.directories = {{plan.directory, kNoQuota}};
+    options.directories = {plan.directory};
     TM_ASSIGN(disk_, DiskStore::open(*files_.files, options));
     config.disks.push_back({kDisk, disk_.get()});
     if (!config.gpus.empty()) {

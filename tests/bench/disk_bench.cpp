@@ -1,5 +1,5 @@
 // Disk store against plain direct I/O: how much of a disk's sequential speed is left when buffers
-// are stored and read with heads, checksums and quotas.
+// are stored and read with checksums.
 //
 // Usage: disk_bench DIRECTORY... [--size BYTES] [--buffer BYTES] [--chunk BYTES] [--depth N]
 //                   [--workers N] [--rounds N] [--engine automatic|io_uring|posix] [--json]
@@ -108,27 +108,22 @@ Rates run_plainly(BlockFiles& files, const Settings& settings, std::span<std::by
     const auto directories = static_cast<unsigned>(settings.directories.size());
     const auto queue = files.make_queue(std::min(settings.store.workers, buffers) *
                                         settings.store.depth * directories);
-    std::vector<std::string> paths;
     std::vector<OpenFile> open;
     for (const std::string& directory : settings.directories) {
-        paths.push_back(directory + "/disk_bench.plain");
-        (void)files.remove(paths.back());
-        open.push_back(must(files.open(paths.back(), FileAccess::create), paths.back()));
+        open.push_back(must(files.create_scratch(directory), directory));
         if (open.back().memory_alignment == 1)
             stop(directory + ": has no direct transfers: this would measure the page cache");
-        must(files.allocate(open.back().id,
+        must(files.allocate(open.back().id, 0,
                             memory.size() / settings.directories.size() + settings.store.chunk),
-             paths.back());
+             directory);
     }
     Rates rates;
     rates.write =
         move_plainly(*queue, BlockTransfer::Kind::write, open, memory, settings.store.chunk);
     rates.read =
         move_plainly(*queue, BlockTransfer::Kind::read, open, memory, settings.store.chunk);
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-        must(files.close(open[i].id), paths[i]);
-        must(files.remove(paths[i]), paths[i]);
-    }
+    for (const OpenFile& file : open)
+        must(files.close(file.id), "closing");
     return rates;
 }
 
@@ -136,17 +131,22 @@ Rates run_store(BlockFiles& files, const Settings& settings, std::span<std::byte
     const auto store = must(DiskStore::open(files, settings.store));
     const auto buffers = static_cast<std::uint32_t>(memory.size() / settings.buffer);
     Rates rates;
+    std::vector<DiskWriter> writers;
     std::vector<DiskTicket> tickets;
     const Stopwatch write;
     for (std::uint32_t id = 0; id < buffers; ++id) {
         const std::array<std::span<const std::byte>, 1> source{
             memory.subspan(id * settings.buffer, settings.buffer)};
-        tickets.push_back(store->write_async(BufferId{id}, source));
+        writers.push_back(must(store->begin_write(BufferId{id}, settings.buffer)));
+        tickets.push_back(store->write_part(writers.back(), 0, source));
     }
-    for (const DiskTicket& ticket : tickets)
-        must(ticket.wait());
+    for (std::uint32_t id = 0; id < buffers; ++id) {
+        must(tickets[id].wait());
+        must(store->commit(writers[id]));
+    }
     rates.write = rate(buffers * settings.buffer, write);
     tickets.clear();
+    writers.clear();
     const Stopwatch read;
     for (std::uint32_t id = 0; id < buffers; ++id) {
         const std::array<std::span<std::byte>, 1> target{
@@ -222,8 +222,7 @@ Settings read_arguments(int count, char** arguments) {
         else
             settings.directories.push_back(word);
     }
-    for (const std::string& directory : settings.directories)
-        settings.store.directories.push_back({directory});
+    settings.store.directories = settings.directories;
     if (settings.directories.empty() || settings.rounds == 0)
         stop("give a directory, and a round");
     if (settings.buffer % settings.store.chunk != 0 || settings.size % settings.buffer != 0)

@@ -140,7 +140,7 @@ struct Rig {
         allocator = must(must(parse_policy("best-fit")).make(gpu));
         if (files) {
             DiskStoreOptions options;
-            options.directories = {{settings.disk, kNoQuota}};
+            options.directories = {settings.disk};
             disk = must(DiskStore::open(*files, options));
         }
         DeviceTransfersConfig config;
@@ -399,11 +399,9 @@ struct DiskRates {
 DiskRates disk_plainly(BlockFiles& files, Device& device, const Settings& settings) {
     constexpr unsigned kDepth = 8;
     constexpr Bytes kBlock = 4_MiB;
-    const std::string path = settings.disk + "/spill_bench.plain";
-    (void)files.remove(path);
-    const auto file = files.open(path, FileAccess::create);
+    const auto file = files.create_scratch(settings.disk);
     if (!file)
-        stop(path + ": " + to_text(file.error()));
+        stop(settings.disk + ": " + to_text(file.error()));
     if (file->memory_alignment == 1)
         std::fprintf(stderr, "%s has no direct transfers: this is the page cache\n",
                      settings.disk.c_str());
@@ -418,7 +416,6 @@ DiskRates disk_plainly(BlockFiles& files, Device& device, const Settings& settin
     rates.read =
         move_plainly(*queue, BlockTransfer::Kind::read, file->id, bytes, settings.disk_total);
     (void)files.close(file->id);
-    (void)files.remove(path);
     must(device.host_free(memory));
     return rates;
 }

@@ -19,10 +19,9 @@ std::vector<std::byte> content_of(std::uint64_t seed, Bytes size) {
     return content;
 }
 
-Result<void> store(DiskStore& store, BufferId id, const std::vector<std::byte>& content,
-                   std::uint64_t tag) {
+Result<void> store(DiskStore& store, BufferId id, const std::vector<std::byte>& content) {
     const std::array<std::span<const std::byte>, 1> sources{content};
-    return store.write(id, sources, tag);
+    return store.write(id, sources);
 }
 
 Result<std::vector<std::byte>> load(DiskStore& store, BufferId id) {
@@ -43,8 +42,7 @@ std::string difference(DiskStore& store, BufferId id, const std::vector<std::byt
 
 DiskStoreOptions small_options(const std::vector<std::string>& directories) {
     DiskStoreOptions options;
-    for (const std::string& directory : directories)
-        options.directories.push_back({directory});
+    options.directories = directories;
     options.chunk = 2 * kFileBlock;
     options.depth = 3;
     options.workers = 1;

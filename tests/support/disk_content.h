@@ -17,8 +17,7 @@ constexpr BufferId kTwo{2};
 // The same bytes for the same seed. O(size).
 std::vector<std::byte> content_of(std::uint64_t seed, Bytes size);
 
-Result<void> store(DiskStore& store, BufferId id, const std::vector<std::byte>& content,
-                   std::uint64_t tag = 0);
+Result<void> store(DiskStore& store, BufferId id, const std::vector<std::byte>& content);
 
 // All of a stored buffer; an error when it is not there or cannot be read.
 Result<std::vector<std::byte>> load(DiskStore& store, BufferId id);

@@ -1,6 +1,6 @@
 // BlockFiles: all that the disk tier knows of files. Below it stand the real ones (backends/disk:
-// pread/pwrite on threads, io_uring) and, in tests, files in memory that fail, cut transfers short
-// and lose power on demand.
+// pread/pwrite on threads, io_uring) and, in tests, files in memory that fail and cut transfers
+// short on demand.
 //
 // It is kept as thin as the kernel's own interface: a transfer may move less than was asked for or
 // be interrupted, as pread and pwrite may. What to do about that is decided once, above
@@ -44,11 +44,6 @@ enum class FileId : std::uint32_t {};  // an open file, until it is closed
 // wants more.
 constexpr Bytes kFileBlock = 4096;
 
-enum class FileAccess : std::uint8_t {
-    read,
-    create,  // to write and read; fails with EEXIST if there is anything of that name
-};
-
 struct OpenFile {
     FileId id{};
     // Memory of transfers begins at multiples of this, and each piece of a scattered transfer has a
@@ -62,6 +57,8 @@ struct MemoryPiece {
     std::byte* data = nullptr;
     Bytes size = 0;
 };
+
+Bytes sum_of(std::span<const MemoryPiece> pieces);
 
 // A transfer has at most so many pieces.
 constexpr std::size_t kMaxPieces = 256;
@@ -115,41 +112,27 @@ class BlockFiles {
     // "posix", "io_uring", ...: what transfers are made with.
     virtual std::string_view name() const = 0;
 
-    // A number that no other run of a program gets, to tell its files from theirs.
-    virtual std::uint64_t nonce() = 0;
-
-    // Opens or creates the file and locks it against every other holder, of this process too, until
-    // it is closed or the process ends. Errors: EWOULDBLOCK if somebody holds it.
-    virtual FileResult<FileId> lock(const std::string& path) = 0;
-
-    // Opens a plain file, for direct transfers where its file system has them. Errors: as open(2);
-    // never follows a symbolic link (ELOOP).
-    virtual FileResult<OpenFile> open(const std::string& path, FileAccess access) = 0;
+    // Makes a file in the directory that has no name any more, to read and write, for direct
+    // transfers where its file system has them. It ends when it is closed, or with the process.
+    virtual FileResult<OpenFile> create_scratch(const std::string& directory) = 0;
 
     // The descriptor is gone even when it fails.
     virtual FileResult<void> close(FileId file) = 0;
 
-    // The bytes of an open file.
-    virtual FileResult<Bytes> size(FileId file) = 0;
+    // Takes space on the disk for that part of a file, where its file system can promise it; until
+    // written it reads as zeros, or as the end of the file. After a failure some may be there.
+    virtual FileResult<void> allocate(FileId file, Bytes offset, Bytes size) = 0;
 
-    // Makes a file that was just created `size` bytes long, with space on the disk where its file
-    // system can promise it; until written they read as zeros. After a failure some may be there.
-    virtual FileResult<void> allocate(FileId file, Bytes size) = 0;
+    // Gives the space of that part back to the disk; its content is lost. Errors: EOPNOTSUPP where
+    // the file system cannot: it stays the file's.
+    virtual FileResult<void> release(FileId file, Bytes offset, Bytes size) = 0;
 
-    // Everything written to the file survives the loss of power when this has succeeded; `path`'s
-    // own names (files created and removed in it) for sync_directory.
+    // Everything written to the file is on the disk when this has succeeded.
     virtual FileResult<void> sync(FileId file) = 0;
-    virtual FileResult<void> sync_directory(const std::string& path) = 0;
 
     // Takes a file that was synced out of the page cache, so that reads come from the disk. Errors:
     // EBUSY: some of it stayed; ENOTSUP: it cannot be known, as of whoever does not say otherwise.
     virtual FileResult<void> forget(FileId file);
-
-    // Removes a name; open files keep their content until they are closed.
-    virtual FileResult<void> remove(const std::string& path) = 0;
-
-    // The names in a directory, without "." and "..", in any order. O(names).
-    virtual FileResult<std::vector<std::string>> list(const std::string& directory) = 0;
 
     // What an unprivileged program could still write in this directory.
     virtual FileResult<Bytes> free_space(const std::string& directory) = 0;

@@ -4,6 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
 
 #include "core/base/check.h"
 
@@ -32,6 +37,15 @@ void scatter(const std::byte* source, const std::vector<MemoryPiece>& target) {
         std::memcpy(piece.data, source, piece.size);
         source += piece.size;
     }
+}
+
+std::uint64_t checksum_of(std::span<const MemoryPiece> pieces) {
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    for (const MemoryPiece& piece : pieces)
+        XXH3_64bits_update(&state, piece.data, piece.size);
+    return XXH3_64bits_digest(&state);
 }
 
 }  // namespace
@@ -71,183 +85,123 @@ void MemoryCursor::take(Bytes size, std::vector<MemoryPiece>& target) {
 
 // A chunk in flight.
 struct ChunkIo::Slot {
-    std::uint64_t chunk = 0;
+    DiskChunk* chunk = nullptr;
     Bytes skip = 0;                   // from its beginning to what is wanted of it
     std::vector<MemoryPiece> memory;  // the caller's: what is wanted
     std::vector<MemoryPiece> moved;   // what the transfer is made with
     bool copied = false;              // by way of `copy`
     AlignedMemory copy;
+
+    std::uint64_t checksum() const {
+        const MemoryPiece whole{copy.data(), chunk->size};
+        return checksum_of(copied ? std::span(&whole, 1) : std::span(moved));
+    }
 };
 
 // What is to be done with some chunks of a buffer.
 struct ChunkIo::Task {
     BlockTransfer::Kind kind;
-    const OpenStripes& stripes;
+    std::span<DiskChunk> chunks;  // those that have not been begun
+    Bytes skip = 0;               // into the first of them
     MemoryCursor memory;
-    std::uint64_t next = 0;  // chunks
-    std::uint64_t end = 0;
-    Bytes wanted_begin = 0;  // bytes of the buffer; none when only verified
-    Bytes wanted_end = 0;
-    std::span<std::uint64_t> taken = {};           // checksums of what is written, from `next` on
-    std::span<const std::uint64_t> expected = {};  // of the whole buffer
-    std::uint64_t first = next;
+    Bytes wanted = 0;  // left in it
 };
 
-ChunkIo::ChunkIo(BlockFiles& files, unsigned depth, unsigned files_most)
-    : depth_(depth),
-      transfers_(files.make_queue(std::min(depth * files_most, kDiskChunksDeepest))),
+ChunkIo::ChunkIo(BlockFiles& files, ScratchFiles& scratch, unsigned depth)
+    : scratch_(scratch),
+      transfers_(files.make_queue(
+          std::min(depth * static_cast<unsigned>(scratch.directories()), kDiskChunksDeepest))),
       slots_(transfers_.depth()) {}
 
 ChunkIo::~ChunkIo() = default;
 
-ChunkResult ChunkIo::write(const OpenStripes& target, std::uint64_t first,
-                           std::span<const MemoryPiece> source,
-                           std::span<std::uint64_t> checksums) {
-    const StripeLayout& layout = target.layout;
-    const std::uint64_t end = first + checksums.size();
-    Task task{.kind = BlockTransfer::Kind::write,
-              .stripes = target,
-              .memory = MemoryCursor(source),
-              .next = first,
-              .end = end,
-              .wanted_begin = first * layout.chunk,
-              .wanted_end = std::min(layout.size, end * layout.chunk),
-              .taken = checksums};
+Result<void> ChunkIo::write(std::span<DiskChunk> chunks, std::span<const MemoryPiece> source) {
+    Task task{BlockTransfer::Kind::write, chunks, 0, MemoryCursor(source), sum_of(source)};
     return run(task);
 }
 
-ChunkResult ChunkIo::read(const OpenStripes& source, std::span<const std::uint64_t> checksums,
-                          Bytes offset, std::span<const MemoryPiece> target) {
-    const StripeLayout& layout = source.layout;
-    Bytes size = 0;
-    for (const MemoryPiece& piece : target)
-        size += piece.size;
-    TM_CHECK(offset + size <= layout.size);
-    if (size == 0)
-        return {};
-    Task task{.kind = BlockTransfer::Kind::read,
-              .stripes = source,
-              .memory = MemoryCursor(target),
-              .next = offset / layout.chunk,
-              .end = (offset + size - 1) / layout.chunk + 1,
-              .wanted_begin = offset,
-              .wanted_end = offset + size,
-              .expected = checksums};
-    return run(task);
-}
-
-ChunkResult ChunkIo::verify(const OpenStripes& source, std::span<const std::uint64_t> checksums) {
-    Task task{.kind = BlockTransfer::Kind::read,
-              .stripes = source,
-              .memory = MemoryCursor({}),
-              .end = source.layout.chunks(),
-              .expected = checksums};
+Result<void> ChunkIo::read(std::span<DiskChunk> chunks, Bytes skip,
+                           std::span<const MemoryPiece> target) {
+    Task task{BlockTransfer::Kind::read, chunks, skip, MemoryCursor(target), sum_of(target)};
     return run(task);
 }
 
 // Keeps the queue full until all is done or something has failed, then drains it.
-ChunkResult ChunkIo::run(Task& task) {
-    const unsigned depth = std::min(transfers_.depth(), depth_ * task.stripes.layout.stripes);
-    ChunkResult fault;
+Result<void> ChunkIo::run(Task& task) {
+    Result<void> result;
     unsigned unused = 0;  // slots from here on have not been used yet
     while (true) {
-        while (!fault && task.next < task.end && unused < depth)
-            fault = start(task, unused++);
+        while (result && task.wanted > 0 && unused < transfers_.depth())
+            result = start(task, unused++);
         if (transfers_.in_flight() == 0)
-            return fault;
+            return result;
         const WholeTransfers::End end = transfers_.wait();
-        ChunkResult failed = finish(task, end);
-        if (!fault)
-            fault = failed;
-        if (!fault && task.next < task.end)
-            fault = start(task, end.slot);
+        Result<void> finished = finish(task, end);
+        if (result)
+            result = std::move(finished);
+        if (result && task.wanted > 0)
+            result = start(task, end.slot);
     }
 }
 
-ChunkResult ChunkIo::start(Task& task, unsigned index) {
+Result<void> ChunkIo::start(Task& task, unsigned index) {
     Slot& slot = slots_[index];
-    const StripeLayout& layout = task.stripes.layout;
-    const bool writes = task.kind == BlockTransfer::Kind::write;
-    slot.chunk = task.next++;
-    const std::uint32_t stripe = layout.stripe_of(slot.chunk);
-    const OpenFile& file = task.stripes.files[stripe];
-    const Bytes begin = slot.chunk * layout.chunk;
-    const Bytes size = layout.chunk_size(slot.chunk);
-    const Bytes padded = align_up(size, kFileBlock);
-    const Bytes from = std::max(begin, task.wanted_begin);
-    const Bytes to = std::max(from, std::min(begin + size, task.wanted_end));
-    slot.skip = from - begin;
-    task.memory.take(to - from, slot.memory);
-    slot.copied = to - from != padded || !aligned(slot.memory, file.memory_alignment);
+    TM_CHECK(!task.chunks.empty());
+    slot.chunk = &task.chunks.front();
+    task.chunks = task.chunks.subspan(1);
+    slot.skip = std::exchange(task.skip, 0);
+    const ScratchExtent& extent = slot.chunk->extent;
+    const OpenFile& file = scratch_.file(extent.directory);
+    const Bytes part = std::min(slot.chunk->size - slot.skip, task.wanted);
+    task.memory.take(part, slot.memory);
+    task.wanted -= part;
+    slot.copied = part != extent.size || !aligned(slot.memory, file.memory_alignment);
     if (!slot.copied) {
         slot.moved = slot.memory;
     } else {
-        if (!slot.copy.grow(padded))
-            return ChunkFault{ChunkFault::Kind::no_memory, 0, stripe, layout.offset_of(slot.chunk)};
-        slot.moved.assign(1, {slot.copy.data(), padded});
+        if (!slot.copy.grow(extent.size))
+            return fail(ErrorCode::bad_option, "no memory for a copy of the chunk",
+                        where(*slot.chunk),
+                        "align the memory to 4096 bytes, or make chunks smaller");
+        slot.moved.assign(1, {slot.copy.data(), extent.size});
     }
-    if (writes && slot.copied) {
-        gather(slot.memory, slot.copy.data());
-        std::memset(slot.copy.data() + size, 0, padded - size);
+    if (task.kind == BlockTransfer::Kind::write) {
+        if (slot.copied) {
+            gather(slot.memory, slot.copy.data());
+            std::memset(slot.copy.data() + part, 0, extent.size - part);
+        }
+        slot.chunk->checksum = slot.checksum();
     }
-    if (writes) {
-        const MemoryPiece whole{slot.copy.data(), size};
-        task.taken[slot.chunk - task.first] =
-            spill_checksum(slot.copied ? std::span(&whole, 1) : std::span(slot.moved));
-    }
-    transfers_.start(index,
-                     {.kind = task.kind,
-                      .file = file.id,
-                      .offset = layout.offset_of(slot.chunk),
-                      .pieces = slot.moved},
-                     file.memory_alignment);
+    transfers_.start(
+        index, {.kind = task.kind, .file = file.id, .offset = extent.offset, .pieces = slot.moved},
+        file.memory_alignment);
     return {};
 }
 
-ChunkResult ChunkIo::finish(const Task& task, const WholeTransfers::End& end) {
+Result<void> ChunkIo::finish(const Task& task, const WholeTransfers::End& end) {
     Slot& slot = slots_[end.slot];
-    const StripeLayout& layout = task.stripes.layout;
-    ChunkFault fault{.kind = ChunkFault::Kind::system,
-                     .error = end.error,
-                     .stripe = layout.stripe_of(slot.chunk),
-                     .offset = layout.offset_of(slot.chunk)};
-    if (end.error != 0) {
-        if (end.error == WholeTransfers::kEndOfFile)
-            fault.kind = ChunkFault::Kind::end_of_file;
-        fault.offset += end.moved;
-        return fault;
-    }
-    if (task.kind == BlockTransfer::Kind::write)
+    const bool writes = task.kind == BlockTransfer::Kind::write;
+    const std::uint32_t directory = slot.chunk->extent.directory;
+    if (writes)
+        scratch_.note(directory, end.error == 0);
+    if (end.error == WholeTransfers::kEndOfFile)
+        return fail(ErrorCode::bad_input, "the file ends early", where(*slot.chunk));
+    if (end.error != 0)
+        return tl::make_unexpected(
+            file_error({end.error}, writes ? "written" : "read", where(*slot.chunk)));
+    if (writes)
         return {};
-    const MemoryPiece whole{slot.copy.data(), layout.chunk_size(slot.chunk)};
-    const std::uint64_t checksum =
-        spill_checksum(slot.copied ? std::span(&whole, 1) : std::span(slot.moved));
-    if (checksum != task.expected[slot.chunk]) {
-        fault.kind = ChunkFault::Kind::checksum;
-        return fault;
-    }
+    if (slot.checksum() != slot.chunk->checksum)
+        return fail(ErrorCode::bad_input, "the chunk's checksum is wrong: its content has changed",
+                    where(*slot.chunk));
     if (slot.copied)
         scatter(slot.copy.data() + slot.skip, slot.memory);
     return {};
 }
 
-ChunkResult ChunkIo::write_head(const OpenFile& file, const AlignedMemory& head, Bytes size) {
-    return move_head(file, BlockTransfer::Kind::write, {head.data(), size});
-}
-
-ChunkResult ChunkIo::read_head(const OpenFile& file, AlignedMemory& head, Bytes size) {
-    return move_head(file, BlockTransfer::Kind::read, {head.data(), size});
-}
-
-ChunkResult ChunkIo::move_head(const OpenFile& file, BlockTransfer::Kind kind, MemoryPiece piece) {
-    transfers_.start(0, {.kind = kind, .file = file.id, .pieces = std::span(&piece, 1)},
-                     file.memory_alignment);
-    const WholeTransfers::End end = transfers_.wait();
-    if (end.error == 0)
-        return {};
-    const bool cut = end.error == WholeTransfers::kEndOfFile;
-    return ChunkFault{cut ? ChunkFault::Kind::end_of_file : ChunkFault::Kind::system, end.error, 0,
-                      end.moved};
+std::string ChunkIo::where(const DiskChunk& chunk) const {
+    return fmt::format("{}, scratch file at {:#x}", scratch_.directory(chunk.extent.directory),
+                       chunk.extent.offset);
 }
 
 }  // namespace tidemark

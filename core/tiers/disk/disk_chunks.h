@@ -1,6 +1,6 @@
-// ChunkIo: moves the chunks of a buffer between memory and its files, several at a time, with their
-// checksums. One belongs to each worker of a DiskStore, with the memory that transfers go through
-// when the caller's does not fit.
+// ChunkIo: moves the chunks of a buffer between memory and scratch files, several at a time, with
+// their checksums. One belongs to each worker of a DiskStore, with the memory that transfers go
+// through when the caller's does not fit.
 //
 // A transfer is made straight from or to the caller's memory when that is aligned, whole chunks at
 // a time; else, and for the end of a buffer, through an aligned copy. Checksums are taken while
@@ -10,27 +10,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/base/units.h"
 #include "core/tiers/disk/block_files.h"
-#include "core/tiers/disk/disk_format.h"
 #include "core/tiers/disk/disk_transfer.h"
+#include "core/tiers/disk/scratch_files.h"
 
 namespace tidemark {
 
-// Why and where a transfer failed. No text: the caller knows the path.
-struct ChunkFault {
-    enum class Kind : std::uint8_t { system, end_of_file, checksum, no_memory };
-    Kind kind = Kind::system;
-    int error = 0;  // errno value, of Kind::system
-    std::uint32_t stripe = 0;
-    Bytes offset = 0;  // in the file
+struct DiskChunk {
+    ScratchExtent extent;
+    Bytes size = 0;              // of its content
+    std::uint64_t checksum = 0;  // of that, once it is written
+    bool written = false;
 };
-
-using ChunkResult = std::optional<ChunkFault>;  // nothing: it went well
 
 // Memory at a multiple of kFileBlock.
 class AlignedMemory {
@@ -64,45 +61,31 @@ class MemoryCursor {
     Bytes offset_ = 0;  // into the first
 };
 
-// A buffer's open files.
-struct OpenStripes {
-    StripeLayout layout;
-    std::vector<OpenFile> files;  // one a stripe
-};
-
 class ChunkIo {
   public:
-    // `depth` transfers in flight for each file of a buffer, which are at most `files_most`.
-    ChunkIo(BlockFiles& files, unsigned depth, unsigned files_most);
+    // `depth` transfers in flight for each directory.
+    ChunkIo(BlockFiles& files, ScratchFiles& scratch, unsigned depth);
     ~ChunkIo();
 
-    // Writes the chunks [first, first + checksums.size()) of a buffer out of `source`, which is as
-    // long as they are, and fills in their checksums.
-    ChunkResult write(const OpenStripes& target, std::uint64_t first,
-                      std::span<const MemoryPiece> source, std::span<std::uint64_t> checksums);
+    // Writes chunks out of `source`, which is as long as they are, and fills in their checksums.
+    // Errors: io, no_space; bad_option if there is no memory for copies.
+    Result<void> write(std::span<DiskChunk> chunks, std::span<const MemoryPiece> source);
 
-    // Reads `size` bytes from `offset` on into `target`, checking each chunk that it touches.
-    // `checksums` are those of the whole buffer, in order of chunks.
-    ChunkResult read(const OpenStripes& source, std::span<const std::uint64_t> checksums,
-                     Bytes offset, std::span<const MemoryPiece> target);
-
-    // Reads every chunk and compares its checksum.
-    ChunkResult verify(const OpenStripes& source, std::span<const std::uint64_t> checksums);
-
-    // The front of a file, out of and into aligned memory; `size` is a multiple of kFileBlock.
-    ChunkResult write_head(const OpenFile& file, const AlignedMemory& head, Bytes size);
-    ChunkResult read_head(const OpenFile& file, AlignedMemory& head, Bytes size);
+    // Reads into `target` from `skip` bytes behind the beginning of the first chunk on; the last
+    // one is where the target ends. Each chunk is checked as a whole. Errors: io; bad_input where
+    // the content is not what was written.
+    Result<void> read(std::span<DiskChunk> chunks, Bytes skip, std::span<const MemoryPiece> target);
 
   private:
     struct Slot;
     struct Task;
 
-    ChunkResult run(Task& task);
-    ChunkResult start(Task& task, unsigned index);
-    ChunkResult finish(const Task& task, const WholeTransfers::End& end);
-    ChunkResult move_head(const OpenFile& file, BlockTransfer::Kind kind, MemoryPiece piece);
+    Result<void> run(Task& task);
+    Result<void> start(Task& task, unsigned index);
+    Result<void> finish(const Task& task, const WholeTransfers::End& end);
+    std::string where(const DiskChunk& chunk) const;
 
-    unsigned depth_;
+    ScratchFiles& scratch_;
     WholeTransfers transfers_;
     std::vector<Slot> slots_;
 };

@@ -1,25 +1,56 @@
-// The store's face: options, tickets, and the blocking forms.
+// The table of buffers, and the workers that move them.
 #include "core/tiers/disk/disk_store.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/tiers/disk/disk_core.h"
+#include "core/base/caught.h"
+#include "core/base/check.h"
+#include "core/base/text.h"
+#include "core/tiers/disk/disk_chunks.h"
 
 namespace tidemark {
+
+struct DiskTicket::State {
+    std::mutex lock;
+    std::condition_variable changed;
+    std::optional<Result<void>> outcome;
+
+    void finish(Result<void> result) {
+        {
+            const std::lock_guard guard(lock);
+            TM_CHECK(!outcome);
+            outcome = std::move(result);
+        }
+        changed.notify_all();
+    }
+};
+
+// Gives its space back when the last who writes, reads or stores it lets go.
+struct DiskBuffer {
+    explicit DiskBuffer(ScratchFiles& files) : scratch(files) {}
+
+    DiskBuffer(const DiskBuffer&) = delete;
+    DiskBuffer& operator=(const DiskBuffer&) = delete;
+
+    ~DiskBuffer() {
+        for (const DiskChunk& chunk : chunks)
+            scratch.release(chunk.extent);
+    }
+
+    ScratchFiles& scratch;
+    Bytes size = 0;
+    std::vector<DiskChunk> chunks;
+};
+
 namespace {
 
 constexpr unsigned kDiskStoreDeepest = 128;
 constexpr unsigned kMostWorkers = 64;
-
-// The only difference is at the end: "/spill/" and "/spill" are one location.
-std::string without_slashes(std::string path) {
-    while (path.size() > 1 && path.ends_with('/'))
-        path.pop_back();
-    return path;
-}
+constexpr Bytes kLargestChunk = 1_GiB;
 
 Result<void> check(const DiskStoreOptions& options) {
     const auto bad = [](std::string what) {
@@ -27,8 +58,6 @@ Result<void> check(const DiskStoreOptions& options) {
     };
     if (options.directories.empty())
         return bad("needs a directory");
-    if (options.directories.size() > kMostStripes)
-        return bad(fmt::format("takes {} directories at most", kMostStripes));
     if (options.chunk == 0 || options.chunk % kFileBlock != 0 || options.chunk > kLargestChunk)
         return bad(fmt::format("a chunk of {} bytes: must be a multiple of {}, at most {}",
                                options.chunk, kFileBlock, kLargestChunk));
@@ -36,25 +65,31 @@ Result<void> check(const DiskStoreOptions& options) {
         return bad(fmt::format("a depth of {}: must be 1 to {}", options.depth, kDiskStoreDeepest));
     if (options.workers == 0 || options.workers > kMostWorkers)
         return bad(fmt::format("{} workers: must be 1 to {}", options.workers, kMostWorkers));
-    for (std::size_t i = 0; i < options.directories.size(); ++i) {
-        const std::string& path = options.directories[i].path;
-        if (path.empty())
-            return bad("a directory without a name");
-        for (std::size_t j = 0; j < i; ++j) {
-            if (options.directories[j].path == path)
-                return bad(fmt::format("the directory {} is given twice", path));
-        }
-    }
     return {};
 }
 
-// Why none of them can be used.
-tl::unexpected<Error> nowhere(const DiskOpenReport& report) {
-    Error error = *report.directories.front().error;
-    if (report.directories.size() > 1)
-        error.what += fmt::format(" (and none of {} other directories can be used)",
-                                  report.directories.size() - 1);
-    return tl::make_unexpected(std::move(error));
+std::string name_of(BufferId id) {
+    return fmt::format("buffer {}", to_integer(id));
+}
+
+std::vector<MemoryPiece> pieces_of(SourceSpans sources) {
+    std::vector<MemoryPiece> pieces;
+    for (const std::span<const std::byte> source : sources)
+        pieces.push_back({const_cast<std::byte*>(source.data()), source.size()});  // only read
+    return pieces;
+}
+
+std::vector<MemoryPiece> pieces_of(TargetSpans targets) {
+    std::vector<MemoryPiece> pieces;
+    for (const std::span<std::byte> target : targets)
+        pieces.push_back({target.data(), target.size()});
+    return pieces;
+}
+
+DiskTicket finished(Result<void> result) {
+    auto ticket = std::make_shared<DiskTicket::State>();
+    ticket->finish(std::move(result));
+    return DiskTicket(std::move(ticket));
 }
 
 }  // namespace
@@ -71,93 +106,159 @@ Result<void> DiskTicket::wait() const {
 }
 
 Result<std::unique_ptr<DiskStore>> DiskStore::open(BlockFiles& files, DiskStoreOptions options) {
-    for (DiskDirectory& directory : options.directories)
-        directory.path = without_slashes(std::move(directory.path));
     TM_TRY(check(options));
-    OpenedDirectories opened;
-    {
-        ChunkIo io(files, options.depth, static_cast<unsigned>(options.directories.size()));
-        opened = open_directories(files, options, io);
+    std::unique_ptr<DiskStore> store(new DiskStore(files, std::move(options)));
+    TM_TRY(store->start());
+    return store;
+}
+
+Result<void> DiskStore::start() {
+    for (const std::string& directory : options_.directories)
+        TM_TRY(scratch_.add(directory));
+    workers_.reserve(options_.workers);
+    TM_ASSIGN(Thread first, Thread::start("tm-disk", [this] { work(); }));
+    workers_.push_back(std::move(first));
+    for (Thread& other : start_threads("tm-disk", options_.workers - 1, [this] { work(); }))
+        workers_.push_back(std::move(other));
+    return {};
+}
+
+DiskStore::~DiskStore() {
+    jobs_.close();
+    workers_.clear();  // waits for them
+}
+
+DiskTicket DiskStore::push(Operation operation) {
+    auto ticket = std::make_shared<DiskTicket::State>();
+    jobs_.push({std::move(operation), ticket});
+    return DiskTicket(std::move(ticket));
+}
+
+void DiskStore::work() {
+    std::optional<ChunkIo> io;
+    const auto run = [&](Job& job) -> Result<void> {
+        try {
+            if (!io)
+                io.emplace(files_, scratch_, options_.depth);
+            return job.run(*io);
+        } catch (...) {
+            return tl::make_unexpected(error_of(std::current_exception()));
+        }
+    };
+    while (std::optional<Job> job = jobs_.pop()) {
+        Result<void> result = run(*job);
+        job->run =
+            nullptr;  // what nobody stores any more gives its space back before it is reported
+        job->ticket->finish(std::move(result));
     }
-    if (std::find(opened.usable.begin(), opened.usable.end(), true) == opened.usable.end()) {
-        for (const FileId lock : opened.locks)
-            (void)files.close(lock);
-        return nowhere(opened.report);
+}
+
+Result<DiskWriter> DiskStore::begin_write(BufferId id, Bytes size) {
+    auto buffer = std::make_shared<DiskBuffer>(scratch_);
+    buffer->size = size;
+    buffer->chunks.reserve(size / options_.chunk + 1);
+    for (Bytes begun = 0; begun < size; begun += options_.chunk) {
+        const Bytes part = std::min(options_.chunk, size - begun);
+        TM_ASSIGN(const ScratchExtent extent, scratch_.allocate(part));
+        buffer->chunks.push_back({.extent = extent, .size = part});
     }
-    auto core = std::make_unique<DiskCore>(files, std::move(options), std::move(opened));
-    TM_TRY(core->start());
-    return std::unique_ptr<DiskStore>(new DiskStore(std::move(core)));
+    return DiskWriter(id, std::move(buffer));
 }
 
-DiskStore::DiskStore(std::unique_ptr<DiskCore> core) : core_(std::move(core)) {}
-
-DiskStore::~DiskStore() = default;
-
-const DiskStoreOptions& DiskStore::options() const {
-    return core_->options();
+DiskTicket DiskStore::write_part(const DiskWriter& writer, Bytes offset, SourceSpans sources) {
+    std::vector<MemoryPiece> pieces = pieces_of(sources);
+    const Bytes size = sum_of(pieces);
+    const Bytes whole = writer.buffer_->size;
+    if (offset > whole || size > whole - offset || offset % options_.chunk != 0 ||
+        (size % options_.chunk != 0 && offset + size != whole))
+        return finished(fail(ErrorCode::bad_input,
+                             fmt::format("{} bytes from {} on are no whole chunks of {}", size,
+                                         offset, format_bytes(options_.chunk)),
+                             name_of(writer.id_)));
+    return push([this, buffer = writer.buffer_, offset, pieces = std::move(pieces)](ChunkIo& io) {
+        return write_chunks(io, *buffer, offset, pieces);
+    });
 }
 
-const DiskOpenReport& DiskStore::report() const {
-    return core_->report();
+Result<void> DiskStore::write_chunks(ChunkIo& io, DiskBuffer& buffer, Bytes offset,
+                                     std::span<const MemoryPiece> source) {
+    const Bytes count = (sum_of(source) + options_.chunk - 1) / options_.chunk;
+    const std::span<DiskChunk> chunks =
+        std::span(buffer.chunks).subspan(offset / options_.chunk, count);
+    TM_TRY(io.write(chunks, source));
+    const std::lock_guard guard(lock_);
+    for (DiskChunk& chunk : chunks)
+        chunk.written = true;
+    return {};
 }
 
-DiskTicket DiskStore::write_async(BufferId id, SourceSpans sources, std::uint64_t tag) {
-    return DiskTicket(core_->write(id, sources, tag));
+Result<void> DiskStore::commit(const DiskWriter& writer) {
+    std::shared_ptr<DiskBuffer> stored = writer.buffer_;  // then what it replaces
+    const std::lock_guard guard(lock_);
+    const auto& chunks = stored->chunks;
+    if (!std::all_of(chunks.begin(), chunks.end(), [](const auto& one) { return one.written; }))
+        return fail(ErrorCode::bad_input, "has parts that were not written", name_of(writer.id_));
+    stored_ += stored->size;
+    std::swap(buffers_[writer.id_], stored);
+    stored_ -= stored ? stored->size : 0;
+    return {};
 }
 
-Result<void> DiskStore::write(BufferId id, SourceSpans sources, std::uint64_t tag) {
-    return write_async(id, sources, tag).wait();
+Result<void> DiskStore::write(BufferId id, SourceSpans sources) {
+    TM_ASSIGN(const DiskWriter writer, begin_write(id, sum_of(pieces_of(sources))));
+    TM_TRY(write_part(writer, 0, sources).wait());
+    return commit(writer);
 }
 
 DiskTicket DiskStore::read_async(BufferId id, TargetSpans targets, Bytes offset) {
-    return DiskTicket(core_->read(id, targets, offset));
+    std::vector<MemoryPiece> pieces = pieces_of(targets);
+    const Bytes size = sum_of(pieces);
+    std::shared_ptr<DiskBuffer> buffer;
+    {
+        const std::lock_guard guard(lock_);
+        const auto found = buffers_.find(id);
+        if (found == buffers_.end())
+            return finished(fail(ErrorCode::not_found, "is not stored", name_of(id)));
+        buffer = found->second;
+    }
+    if (offset > buffer->size || size > buffer->size - offset)
+        return finished(
+            fail(ErrorCode::bad_input,
+                 fmt::format("has {} bytes: cannot read {} from {} on", buffer->size, size, offset),
+                 name_of(id)));
+    return push(
+        [this, buffer = std::move(buffer), offset, pieces = std::move(pieces)](ChunkIo& io) {
+            const std::span<DiskChunk> chunks(buffer->chunks);
+            const Bytes first = std::min<Bytes>(offset / options_.chunk, chunks.size());
+            return io.read(chunks.subspan(first), offset % options_.chunk, pieces);
+        });
 }
 
 Result<void> DiskStore::read(BufferId id, TargetSpans targets, Bytes offset) {
     return read_async(id, targets, offset).wait();
 }
 
-Result<DiskWriter> DiskStore::begin_write(BufferId id, Bytes size, std::uint64_t tag) {
-    TM_ASSIGN(std::shared_ptr<DiskWriter::State> state, core_->begin(id, size, tag));
-    return DiskWriter(std::move(state));
-}
-
-DiskTicket DiskStore::write_part(const DiskWriter& writer, Bytes offset, SourceSpans sources) {
-    return DiskTicket(core_->write_part(writer.state(), offset, sources));
-}
-
-DiskTicket DiskStore::commit(const DiskWriter& writer) {
-    return DiskTicket(core_->commit(writer.state()));
-}
-
 Result<void> DiskStore::erase(BufferId id) {
-    return core_->erase(id);
-}
-
-bool DiskStore::contains(BufferId id) const {
-    return core_->find(id).has_value();
+    std::shared_ptr<DiskBuffer> erased;
+    const std::lock_guard guard(lock_);
+    const auto found = buffers_.find(id);
+    if (found == buffers_.end())
+        return fail(ErrorCode::not_found, "is not stored", name_of(id));
+    erased = std::move(found->second);
+    buffers_.erase(found);
+    stored_ -= erased->size;
+    return {};
 }
 
 std::optional<Bytes> DiskStore::size(BufferId id) const {
-    const auto facts = core_->find(id);
-    return facts ? std::optional(facts->size) : std::nullopt;
-}
-
-std::optional<std::uint64_t> DiskStore::tag(BufferId id) const {
-    const auto facts = core_->find(id);
-    return facts ? std::optional(facts->tag) : std::nullopt;
-}
-
-Bytes DiskStore::cost(Bytes size) const {
-    return core_->cost(size);
+    const std::lock_guard guard(lock_);
+    const auto found = buffers_.find(id);
+    return found == buffers_.end() ? std::nullopt : std::optional(found->second->size);
 }
 
 DiskUsage DiskStore::usage() const {
-    return core_->usage();
-}
-
-std::vector<DirectoryState> DiskStore::directories() const {
-    return core_->directories();
+    const std::lock_guard guard(lock_);
+    return {stored_, scratch_.used(), buffers_.size()};
 }
 
 }  // namespace tidemark

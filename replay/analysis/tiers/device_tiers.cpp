@@ -81,8 +81,7 @@ class RealMachine {
             if (space.id.tier != Tier::disk)
                 continue;
             DiskStoreOptions options;
-            for (const std::string& directory : space.directories)
-                options.directories.push_back({directory, kNoQuota});
+            options.directories = space.directories;
             if (!files_) {
                 TM_ASSIGN(DiskFiles opened, open_disk_files());
                 files_ = std::move(opened.files);

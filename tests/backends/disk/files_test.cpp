@@ -3,11 +3,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <sys/stat.h>
 
 #include "backends/disk/disk_files.h"
 #include "tests/backends/disk/engines.h"
@@ -32,7 +30,7 @@ BlockCompletion move(BlockQueue& queue, BlockTransfer::Kind kind, FileId file, B
 
 }  // namespace
 
-TEST_CASE("real files are created once, written, read and removed (A-T29)", "[disk]") {
+TEST_CASE("scratch files have no name, and are written and read (A-T29)", "[disk]") {
     for (const std::string_view engine : all_engines()) {
         const auto files = open_engine(engine);
         if (!files)
@@ -41,15 +39,13 @@ TEST_CASE("real files are created once, written, read and removed (A-T29)", "[di
         const DiskFolder folder;
         const std::size_t descriptors = open_descriptors();
         {
-            const std::string path = folder.path() + "/file";
-            const auto file = files->open(path, FileAccess::create);
+            const auto file = files->create_scratch(folder.path());
             REQUIRE(file);
-            CHECK(files->open(path, FileAccess::create).error().number == EEXIST);
+            CHECK(fs::is_empty(folder.path()));
             CHECK(is_power_of_two(file->memory_alignment));
             CHECK(file->memory_alignment <= kFileBlock);
             CHECK((engine != "buffered" || file->memory_alignment == 1));
-            REQUIRE(files->allocate(file->id, 5 * kFileBlock));
-            CHECK(files->size(file->id) == 5 * kFileBlock);
+            REQUIRE(files->allocate(file->id, 0, 5 * kFileBlock));
             const auto queue = files->make_queue(4);
             CHECK(queue->depth() == 4);
 
@@ -72,33 +68,28 @@ TEST_CASE("real files are created once, written, read and removed (A-T29)", "[di
             CHECK(end.error == 0);
             CHECK(end.moved == 0);
             CHECK(files->sync(file->id));
-            CHECK(files->sync_directory(folder.path()));
+            if (files->release(file->id, kFileBlock, kFileBlock)) {
+                end = move(*queue, BlockTransfer::Kind::read, file->id, kFileBlock, whole);
+                CHECK(end.moved == 4 * kFileBlock);
+                CHECK(memory.data()[0] == std::byte{0});
+                CHECK(std::memcmp(memory.data() + kFileBlock, content.data(), kFileBlock) == 0);
+            }
             REQUIRE(files->close(file->id));
-
-            const auto again = files->open(path, FileAccess::read);
-            REQUIRE(again);
-            end = move(*queue, BlockTransfer::Kind::write, again->id, 0, scattered);
-            CHECK(end.error == EBADF);
-            CHECK(end.moved == 0);
-            REQUIRE(files->remove(path));
-            CHECK(files->remove(path).error().number == ENOENT);
-            end = move(*queue, BlockTransfer::Kind::read, again->id, 0, whole);
-            CHECK(end.moved == 5 * kFileBlock);  // open files keep their content
-            REQUIRE(files->close(again->id));
         }
         CHECK(open_descriptors() == descriptors);
         CHECK(files->free_space(folder.path()).value_or(0) > 0);
-        CHECK(files->nonce() != files->nonce());
+        CHECK(files->free_space(folder.path() + "/none").error().number == ENOENT);
+        CHECK(files->create_scratch(folder.path() + "/none").error().number == ENOENT);
     }
 }
 
 TEST_CASE("a file that is forgotten is out of the page cache, or that is told", "[disk]") {
     const auto files = open_engine("buffered");
     const DiskFolder folder;
-    const auto file = files->open(folder.path() + "/file", FileAccess::create);
+    const auto file = files->create_scratch(folder.path());
     REQUIRE(file);
     REQUIRE(files->forget(file->id));  // nothing to be forgotten
-    REQUIRE(files->allocate(file->id, 512 * kFileBlock));
+    REQUIRE(files->allocate(file->id, 0, 512 * kFileBlock));
     const PageMemory memory(512 * kFileBlock);
     const std::array whole{memory.piece(0, 512 * kFileBlock)};
     const auto queue = files->make_queue(1);
@@ -121,9 +112,9 @@ TEST_CASE("many transfers in flight each complete once", "[disk]") {
         const DiskFolder folder;
         constexpr unsigned kDepth = 12;
         constexpr unsigned kBlocks = 300;
-        const auto file = files->open(folder.path() + "/file", FileAccess::create);
+        const auto file = files->create_scratch(folder.path());
         REQUIRE(file);
-        REQUIRE(files->allocate(file->id, kBlocks * kFileBlock));
+        REQUIRE(files->allocate(file->id, 0, kBlocks * kFileBlock));
         const auto queue = files->make_queue(kDepth);
         const PageMemory memory(kBlocks * kFileBlock);
         std::vector<MemoryPiece> pieces;
@@ -164,7 +155,7 @@ TEST_CASE("transfers are made without a thread when the system has none", "[disk
     const support::ThreadLimit limit(GENERATE(0, 1));
     const auto files = open_engine("posix");
     const auto queue = files->make_queue(2);
-    const auto file = files->open(folder.path() + "/file", FileAccess::create);
+    const auto file = files->create_scratch(folder.path());
     REQUIRE(file);
     const PageMemory memory(kFileBlock);
     std::memset(memory.data(), 7, kFileBlock);
@@ -174,49 +165,9 @@ TEST_CASE("transfers are made without a thread when the system has none", "[disk
     CHECK(files->close(file->id));
 }
 
-TEST_CASE("links, pipes and folders are no spill files", "[disk]") {
+TEST_CASE("a file system without right says so", "[disk]") {
     const auto files = open_engine("posix");
-    const DiskFolder folder;
-    std::ofstream(folder.path() + "/plain") << "x";
-    fs::create_symlink("plain", folder.path() + "/link");
-    REQUIRE(mkfifo((folder.path() + "/pipe").c_str(), 0600) == 0);
-    const std::size_t descriptors = open_descriptors();
-    CHECK(files->open(folder.path() + "/link", FileAccess::read).error().number == ELOOP);
-    CHECK(files->open(folder.path() + "/pipe", FileAccess::read).error().number == EINVAL);
-    CHECK(files->open(folder.path(), FileAccess::read).error().number == EINVAL);
-    CHECK(files->open(folder.path() + "/none", FileAccess::read).error().number == ENOENT);
-    CHECK(files->open(folder.path() + "/none/none", FileAccess::create).error().number == ENOENT);
-    CHECK(files->lock(folder.path() + "/link").error().number == ELOOP);
-    CHECK(files->list(folder.path() + "/none").error().number == ENOENT);
-    CHECK(files->sync_directory(folder.path() + "/none").error().number == ENOENT);
-    CHECK(files->free_space(folder.path() + "/none").error().number == ENOENT);
-    auto names = files->list(folder.path());
-    REQUIRE(names);
-    std::sort(names->begin(), names->end());
-    CHECK(*names == std::vector<std::string>{"link", "pipe", "plain"});
-    CHECK(open_descriptors() == descriptors);
-}
-
-TEST_CASE("a lock is held by one until it is closed", "[disk]") {
-    const auto files = open_engine("posix");
-    const DiskFolder folder;
-    const auto first = files->lock(folder.path() + "/lock");
-    REQUIRE(first);
-    CHECK(files->lock(folder.path() + "/lock").error().number == EWOULDBLOCK);
-    REQUIRE(files->close(*first));
-    const auto second = files->lock(folder.path() + "/lock");
-    REQUIRE(second);
-    CHECK(files->close(*second));
-}
-
-TEST_CASE("a file system without room or right says so", "[disk]") {
-    const auto files = open_engine("posix");
-    if (!fs::exists("/dev/full") || !fs::exists("/proc/self")) {
-        WARN("skipped: no /dev/full here");
-        return;
-    }
-    CHECK(files->open("/proc/tidemark", FileAccess::create).error().number != 0);
-    CHECK(files->lock("/proc/tidemark").error().number != 0);
+    CHECK(files->create_scratch("/proc/self").error().number != 0);
     CHECK_THAT(to_text(FileError{ENOSPC}), Catch::Contains("No space left on device (errno 28)"));
 }
 

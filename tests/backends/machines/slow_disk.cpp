@@ -59,14 +59,9 @@ class SlowQueue : public BlockQueue {
     std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
-FileResult<FileId> SlowDisk::lock(const std::string& /*path*/) {
-    return FileId{++next_};
-}
-
-FileResult<OpenFile> SlowDisk::open(const std::string& /*path*/, FileAccess /*access*/) {
+FileResult<OpenFile> SlowDisk::create_scratch(const std::string& /*directory*/) {
     const FileId id{++next_};
     open_[id] = 0;
-    ++names_;
     return OpenFile{id, spec_.alignment};
 }
 
@@ -75,17 +70,17 @@ FileResult<void> SlowDisk::close(FileId file) {
     return {};
 }
 
-FileResult<Bytes> SlowDisk::size(FileId file) {
-    return open_.at(file);
-}
-
-FileResult<void> SlowDisk::allocate(FileId file, Bytes size) {
-    open_.at(file) = size;
+FileResult<void> SlowDisk::allocate(FileId file, Bytes offset, Bytes size) {
+    open_.at(file) = offset + size;
     Bytes used = 0;
     for (const auto& [id, bytes] : open_)
         used += bytes;
     if (used > spec_.space)
         return tl::make_unexpected(FileError{ENOSPC});
+    return {};
+}
+
+FileResult<void> SlowDisk::release(FileId /*file*/, Bytes /*offset*/, Bytes /*size*/) {
     return {};
 }
 
@@ -99,19 +94,6 @@ FileResult<void> SlowDisk::forget(FileId /*file*/) {
     if (!spec_.forgets)
         return tl::make_unexpected(FileError{EBUSY});
     return {};
-}
-
-FileResult<void> SlowDisk::sync_directory(const std::string& /*path*/) {
-    return {};
-}
-
-FileResult<void> SlowDisk::remove(const std::string& /*path*/) {
-    --names_;
-    return {};
-}
-
-FileResult<std::vector<std::string>> SlowDisk::list(const std::string& /*directory*/) {
-    return std::vector<std::string>{};
 }
 
 FileResult<Bytes> SlowDisk::free_space(const std::string& /*directory*/) {

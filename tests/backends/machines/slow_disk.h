@@ -32,8 +32,6 @@ class SlowDisk : public BlockFiles {
 
     std::size_t open_files() const { return open_.size(); }
 
-    std::size_t names() const { return names_; }
-
     std::uint64_t transfers() const { return transfers_; }
 
     std::uint64_t forgotten() const { return forgotten_; }
@@ -43,18 +41,12 @@ class SlowDisk : public BlockFiles {
 
     std::string_view name() const override { return "slow"; }
 
-    std::uint64_t nonce() override { return ++nonce_; }
-
-    FileResult<FileId> lock(const std::string& path) override;
-    FileResult<OpenFile> open(const std::string& path, FileAccess access) override;
+    FileResult<OpenFile> create_scratch(const std::string& directory) override;
     FileResult<void> close(FileId file) override;
-    FileResult<Bytes> size(FileId file) override;
-    FileResult<void> allocate(FileId file, Bytes size) override;
+    FileResult<void> allocate(FileId file, Bytes offset, Bytes size) override;
+    FileResult<void> release(FileId file, Bytes offset, Bytes size) override;
     FileResult<void> sync(FileId file) override;
     FileResult<void> forget(FileId file) override;
-    FileResult<void> sync_directory(const std::string& path) override;
-    FileResult<void> remove(const std::string& path) override;
-    FileResult<std::vector<std::string>> list(const std::string& directory) override;
     FileResult<Bytes> free_space(const std::string& directory) override;
     std::unique_ptr<BlockQueue> make_queue(unsigned depth) override;
 
@@ -66,8 +58,6 @@ class SlowDisk : public BlockFiles {
     Nanoseconds busy_[2] = {0, 0};
     std::map<FileId, Bytes> open_;
     std::uint32_t next_ = 0;
-    std::size_t names_ = 0;
-    std::uint64_t nonce_ = 0;
     std::uint64_t transfers_ = 0;
     std::uint64_t forgotten_ = 0;
 };

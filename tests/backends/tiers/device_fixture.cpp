@@ -19,7 +19,7 @@ std::vector<MemorySpace*> views(const std::vector<std::unique_ptr<MemorySpace>>&
 
 DiskStoreOptions disk_options() {
     DiskStoreOptions options;
-    options.directories = {{"/spill", kNoQuota}};
+    options.directories = {"/spill"};
     options.chunk = 64_KiB;
     return options;
 }
