@@ -70,32 +70,6 @@ Result<std::unique_ptr<CudaContext>> CudaContext::open(const CudaDriver& driver,
 CudaContext::~CudaContext() {
     if (native_ != nullptr)
         static_cast<void>(driver_.cuDevicePrimaryCtxRelease_v2(device_));
-    for (const auto& [ordinal, context] : peers_) {
-        cuda::CUdevice device = 0;
-        if (driver_.cuDeviceGet(&device, ordinal) == CUresult::success)
-            static_cast<void>(driver_.cuDevicePrimaryCtxRelease_v2(device));
-    }
-}
-
-CUresult CudaContext::peer(int ordinal, cuda::CUcontext* peer) {
-    if (ordinal == ordinal_) {
-        *peer = native_;
-        return CUresult::success;
-    }
-    const std::lock_guard lock{mutex_};
-    for (const auto& [known, context] : peers_) {
-        if (known == ordinal) {
-            *peer = context;
-            return CUresult::success;
-        }
-    }
-    cuda::CUdevice device = 0;
-    CUresult code = driver_.cuDeviceGet(&device, ordinal);
-    if (code == CUresult::success)
-        code = driver_.cuDevicePrimaryCtxRetain(peer, device);
-    if (code == CUresult::success)
-        peers_.emplace_back(ordinal, *peer);
-    return code;
 }
 
 DeviceError CudaContext::remember(const CudaRefusal& refusal) {

@@ -71,10 +71,6 @@ class CudaContext {
 
     Bytes lowest_free() const { return lowest_free_.load(std::memory_order_relaxed); }
 
-    // The primary context of another device, retained until this one closes. invalid_device for an
-    // ordinal that there is not.
-    cuda::CUresult peer(int ordinal, cuda::CUcontext* peer);
-
     // What the refusal was about, if it is one of the last.
     Error explain(const DeviceError& error) const;
 
@@ -103,7 +99,6 @@ class CudaContext {
     mutable std::mutex mutex_;  // of what follows
     std::array<CudaRefusal, kRefusalsKept> refusals_;
     std::size_t refusal_count_ = 0;
-    std::vector<std::pair<int, cuda::CUcontext>> peers_;
 };
 
 // Makes `context` current on this thread while it lives, then puts back what was. Costs one driver

@@ -16,9 +16,6 @@ using cuda::CUresult;
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaDriver> driver,
                                                      const CudaConfig& config) {
     TM_ASSIGN(CudaDeviceInfo info, cuda_device_info(*driver, config.ordinal));
-    if (config.shareable && !info.posix_handles)
-        return fail(ErrorCode::unsupported, "its memory cannot be shared as a file descriptor",
-                    fmt::format("cuda:{}", config.ordinal), "open it without `shareable`");
     TM_ASSIGN(std::unique_ptr<CudaContext> context,
               CudaContext::open(*driver, config.ordinal, config.track_memory));
     std::unique_ptr<CudaDevice> device{
@@ -71,9 +68,9 @@ bool CudaDevice::has(Feature feature) const {
         case Feature::capture:
             return info_.graphs;
         case Feature::peer_access:
-            return info_.virtual_memory && !info_.peers.empty() && driver_->cuMemcpyPeerAsync;
+            return info_.virtual_memory && !info_.peers.empty();
         case Feature::shared_memory:
-            return info_.ipc || info_.posix_handles;
+            return info_.ipc;
     }
     return false;
 }

@@ -66,7 +66,6 @@ class CudaStreams;
 
 struct CudaConfig {
     int ordinal = 0;
-    bool shareable = false;  // handles and the pool can be exported to other processes
     bool await_events =
         false;  // `complete` waits instead of saying no: the same decisions each run
     bool track_memory = false;  // after each growing call ask how much is free: see lowest_free()
@@ -152,8 +151,6 @@ class CudaDevice final : public Device {
     DeviceResult<void> unmap(Range range) override;
     DeviceResult<void> set_access(Range range, bool writable) override;
     DeviceResult<void> set_access_for(Location who, Range range, bool writable) override;
-    DeviceResult<int> export_memory(PhysicalId physical) override;
-    DeviceResult<PhysicalId> import_memory(int descriptor, Bytes size) override;
 
     DeviceResult<EventId> record(StreamId stream) override;
     DeviceResult<bool> complete(EventId event) override;
@@ -171,8 +168,6 @@ class CudaDevice final : public Device {
     DeviceResult<void> fill(Address target, std::uint8_t value, Bytes size,
                             StreamId stream) override;
     DeviceResult<void> copy_batch(std::span<const CopyRange> copies, StreamId stream) override;
-    DeviceResult<void> copy_peer(Address target, Location there, Address source, Bytes size,
-                                 StreamId stream) override;
     DeviceResult<void> write_pattern(Address target, std::uint32_t pattern, Bytes size,
                                      StreamId stream) override;
     DeviceResult<Bytes> check_pattern(Address target, std::uint32_t pattern, Bytes size,

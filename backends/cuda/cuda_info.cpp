@@ -66,8 +66,7 @@ void read_abilities(const CudaDriver& driver, cuda::CUdevice device, CudaDeviceI
                         driver.cuMemPoolSetAttribute && driver.cuMemPoolTrimTo &&
                         driver.cuMemAllocFromPoolAsync && driver.cuMemFreeAsync;
     info.posix_handles =
-        info.virtual_memory && has(CUdevice_attribute::posix_file_descriptor_supported) &&
-        driver.cuMemExportToShareableHandle && driver.cuMemImportFromShareableHandle;
+        info.virtual_memory && has(CUdevice_attribute::posix_file_descriptor_supported);
     info.fabric_handles = info.virtual_memory && has(CUdevice_attribute::fabric_supported);
     info.host_numa_memory = info.virtual_memory &&
                             has(CUdevice_attribute::host_numa_virtual_memory_management_supported);

@@ -47,8 +47,6 @@ DeviceResult<cuda::CUmemoryPool> CudaDevice::pool(CudaCall& call) {
         return pool_;
     cuda::CUmemPoolProps properties;
     properties.location = {cuda::CUmemLocationType::device, info_.ordinal};
-    if (config_.shareable)
-        properties.handle_types = cuda::CUmemAllocationHandleType::posix_file_descriptor;
     const cuda::CUmemPoolProps* wanted = &properties;
     cuda::CUmemoryPool made = nullptr;
     relax_while_capturing(call);

@@ -104,27 +104,6 @@ DeviceResult<void> CudaDevice::queue_batch(CudaCall& call, std::span<const CopyR
     return {};
 }
 
-DeviceResult<void> CudaDevice::copy_peer(Address target, Location there, Address source, Bytes size,
-                                         StreamId stream) {
-    CudaCall call{*context_, DeviceCall::copy_peer};
-    if (there.kind != Location::Kind::device || !has(Feature::peer_access))
-        return call.refuse(DeviceStatus::not_supported, "no such device can be copied to");
-    TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
-    cuda::CUcontext peer = nullptr;
-    const int ordinal = there.index;
-    relax_while_capturing(call);
-    if (const CUresult code = context_->peer(ordinal, &peer); code != CUresult::success)
-        return call.refused(code, driver_->cuDevicePrimaryCtxRetain.name(),
-                            {CudaCall::argument(ordinal)});
-    if (size == 0)
-        return {};
-    const auto done = call.make(driver_->cuMemcpyPeerAsync, device_pointer(target), peer,
-                                device_pointer(source), context_->native(), size, queue);
-    if (done)
-        context_->count_copied(0, 0, size);
-    return done;
-}
-
 DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t pattern, Bytes size,
                                              StreamId stream) {
     CudaCall call{*context_, DeviceCall::write_pattern};

@@ -47,8 +47,6 @@ DeviceResult<PhysicalId> CudaDevice::create(Location where, Bytes size) {
     if (where.kind == Location::Kind::disk ||
         (where.kind == Location::Kind::host && !info_.host_numa_memory))
         return call.refuse(DeviceStatus::not_supported, "no physical memory at such a place");
-    if (config_.shareable)
-        properties.requested_handle_types = cuda::CUmemAllocationHandleType::posix_file_descriptor;
     relax_while_capturing(call);
     const cuda::CUmemAllocationProp* wanted = &properties;
     CUmemHandle handle = 0;
@@ -139,34 +137,6 @@ DeviceResult<void> CudaDevice::set_access_for(Location who, Range range, bool wr
     if (std::find(info_.peers.begin(), info_.peers.end(), ordinal) == info_.peers.end())
         return call.refuse(DeviceStatus::not_supported, "that device cannot reach this one");
     return grant(call, ordinal, range, writable);
-}
-
-DeviceResult<int> CudaDevice::export_memory(PhysicalId physical) {
-    CudaCall call{*context_, DeviceCall::export_memory};
-    if (!config_.shareable)
-        return call.refuse(DeviceStatus::not_supported, "the device was not opened shareable");
-    const auto handle = physicals_.find(to_integer(physical));
-    if (!handle)
-        return call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
-    int descriptor = -1;
-    relax_while_capturing(call);
-    TM_TRY(call.make(driver_->cuMemExportToShareableHandle, static_cast<void*>(&descriptor),
-                     *handle, cuda::CUmemAllocationHandleType::posix_file_descriptor, 0ULL));
-    return descriptor;
-}
-
-DeviceResult<PhysicalId> CudaDevice::import_memory(int descriptor, Bytes size) {
-    CudaCall call{*context_, DeviceCall::import_memory};
-    if (!info_.posix_handles)
-        return call.refuse(DeviceStatus::not_supported, "the device takes no file descriptors");
-    if (descriptor < 0 || size == 0)
-        return call.refuse(DeviceStatus::invalid_value, "no descriptor, or a size of 0");
-    relax_while_capturing(call);
-    CUmemHandle handle = 0;
-    void* shared = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
-    TM_TRY(call.make(driver_->cuMemImportFromShareableHandle, &handle, shared,
-                     cuda::CUmemAllocationHandleType::posix_file_descriptor));
-    return PhysicalId{physicals_.insert(handle)};
 }
 
 }  // namespace tidemark

@@ -36,7 +36,6 @@ void Checker::device_call(const CallArguments& call, const CallOutcome& outcome,
         case DeviceCall::host_malloc:
         case DeviceCall::reserve:
         case DeviceCall::create:
-        case DeviceCall::import_memory:
         case DeviceCall::host_register:
             if (outcome.ok)
                 loan_made(call, outcome);
@@ -100,7 +99,6 @@ void Checker::loan_made(const CallArguments& call, const CallOutcome& outcome) {
     const Range range = registers ? call.range() : Range{outcome.address, call.size};
     switch (call.call) {
         case DeviceCall::create:
-        case DeviceCall::import_memory:
             device_.add_handle(outcome.handle, call.size);
             return;
         case DeviceCall::reserve:

@@ -59,9 +59,6 @@ void Checker::name_movement(Capture& capture, const CallArguments& call) {
             name_use(capture, {call.source, call.size}, false);
             name_use(capture, call.range(), true);
             return;
-        case DeviceCall::copy_peer:
-            name_use(capture, {call.source, call.size}, false);
-            return;
         case DeviceCall::fill:
         case DeviceCall::write_pattern:
             name_use(capture, call.range(), true);

@@ -198,16 +198,6 @@ class WrappedDevice : public Device {
                              [&] { return inner_.set_access_for(who, range, writable); });
     }
 
-    DeviceResult<int> export_memory(PhysicalId physical) override {
-        return self().around({.call = DeviceCall::export_memory, .handle = to_integer(physical)},
-                             [&] { return inner_.export_memory(physical); });
-    }
-
-    DeviceResult<PhysicalId> import_memory(int descriptor, Bytes size) override {
-        return self().around({.call = DeviceCall::import_memory, .size = size},
-                             [&] { return inner_.import_memory(descriptor, size); });
-    }
-
     DeviceResult<void> begin_capture(StreamId stream) override {
         return self().around({.call = DeviceCall::begin_capture, .stream = stream},
                              [&] { return inner_.begin_capture(stream); });
@@ -227,17 +217,6 @@ class WrappedDevice : public Device {
     DeviceResult<void> destroy_graph(GraphId graph) override {
         return self().around({.call = DeviceCall::destroy_graph, .handle = to_integer(graph)},
                              [&] { return inner_.destroy_graph(graph); });
-    }
-
-    DeviceResult<void> copy_peer(Address target, Location there, Address source, Bytes size,
-                                 StreamId stream) override {
-        return self().around({.call = DeviceCall::copy_peer,
-                              .address = target,
-                              .source = source,
-                              .size = size,
-                              .stream = stream,
-                              .handle = there.index},
-                             [&] { return inner_.copy_peer(target, there, source, size, stream); });
     }
 
     DeviceResult<void> write_pattern(Address target, std::uint32_t pattern, Bytes size,

@@ -9,10 +9,6 @@ namespace {
 // What moves or proves content; the rest has no arguments that a line can show.
 std::string movement_text(const CallArguments& a) {
     switch (a.call) {
-        case DeviceCall::copy_peer:
-            return fmt::format("{:#x}, device={}, from={:#x}, size={}, stream={}",
-                               to_integer(a.address), a.handle, to_integer(a.source), a.size,
-                               to_integer(a.stream));
         case DeviceCall::write_pattern:
         case DeviceCall::check_pattern:
             return fmt::format("{:#x}, pattern={:#x}, size={}, stream={}", to_integer(a.address),
@@ -34,7 +30,6 @@ std::string arguments_text(const CallArguments& a) {
         case DeviceCall::reserve:
         case DeviceCall::create:
         case DeviceCall::host_malloc:
-        case DeviceCall::import_memory:
             return fmt::format("size={}", a.size);
         case DeviceCall::malloc_async:
             return fmt::format("size={}, stream={}", a.size, to_integer(a.stream));
@@ -55,7 +50,6 @@ std::string arguments_text(const CallArguments& a) {
         case DeviceCall::host_register:
             return fmt::format("{:#x}, size={}", to_integer(a.address), a.size);
         case DeviceCall::release:
-        case DeviceCall::export_memory:
             return fmt::format("handle={}", a.handle);
         case DeviceCall::map:
             return fmt::format("{:#x}, size={}, handle={}", to_integer(a.address), a.size,
@@ -89,7 +83,7 @@ std::string outcome_text(DeviceCall call, const CallOutcome& outcome) {
         return fmt::format(" -> {}", to_text(outcome.status));
     if (outcome.address != Address::null)
         return fmt::format(" -> {:#x}", to_integer(outcome.address));
-    if (call == DeviceCall::create || call == DeviceCall::import_memory)
+    if (call == DeviceCall::create)
         return fmt::format(" -> handle={}", outcome.handle);
     if (call == DeviceCall::record)
         return fmt::format(" -> event={}", outcome.handle);

@@ -58,9 +58,6 @@ std::string_view to_text(DeviceCall call) {
         "host_register",
         "host_unregister",
         "set_access_for",
-        "export_memory",
-        "import_memory",
-        "copy_peer",
         "copy_batch",
         "write_pattern",
         "check_pattern",
@@ -149,14 +146,6 @@ DeviceResult<void> Device::set_access_for(Location /*who*/, Range /*range*/, boo
     return without(DeviceCall::set_access_for);
 }
 
-DeviceResult<int> Device::export_memory(PhysicalId /*physical*/) {
-    return without(DeviceCall::export_memory);
-}
-
-DeviceResult<PhysicalId> Device::import_memory(int /*descriptor*/, Bytes /*size*/) {
-    return without(DeviceCall::import_memory);
-}
-
 DeviceResult<void> Device::begin_capture(StreamId /*stream*/) {
     return without(DeviceCall::begin_capture);
 }
@@ -179,11 +168,6 @@ DeviceResult<void> Device::copy_batch(std::span<const CopyRange> copies, StreamI
             return done;
     }
     return {};
-}
-
-DeviceResult<void> Device::copy_peer(Address /*target*/, Location /*there*/, Address /*source*/,
-                                     Bytes /*size*/, StreamId /*stream*/) {
-    return without(DeviceCall::copy_peer);
 }
 
 DeviceResult<void> Device::write_pattern(Address /*target*/, std::uint32_t /*pattern*/,

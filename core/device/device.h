@@ -33,8 +33,8 @@ enum class Feature : std::uint8_t {
     copies,
     patterns,       // write_pattern, check_pattern
     capture,        // graphs
-    peer_access,    // set_access_for, copy_peer
-    shared_memory,  // with other processes: export_memory, ipc_export and what belongs to them
+    peer_access,    // set_access_for
+    shared_memory,  // with other processes: ipc_export and what belongs to it
 };
 
 // The calls, by name: what profiles price, counters count and failure injection aims at.
@@ -64,9 +64,6 @@ enum class DeviceCall : std::uint16_t {
     host_register,
     host_unregister,
     set_access_for,
-    export_memory,
-    import_memory,
-    copy_peer,
     copy_batch,
     write_pattern,
     check_pattern,
@@ -258,12 +255,6 @@ class Device {
     // one.
     virtual DeviceResult<void> set_access_for(Location who, Range range, bool writable);
 
-    // Handles for other processes (Feature::shared_memory): `export_memory` gives a POSIX file
-    // descriptor that the caller closes; `import_memory` does not keep the descriptor, and what it
-    // gives is released like any handle. Only handles of a device that creates them shareable.
-    virtual DeviceResult<int> export_memory(PhysicalId physical);
-    virtual DeviceResult<PhysicalId> import_memory(int descriptor, Bytes size);
-
     // Order between streams. `record` names the point up to which `stream` has been given work;
     // `complete` asks whether that point has passed, without waiting; after `wait` whatever is
     // queued on `stream` from now on runs after the event. Event ids are never reused.
@@ -291,10 +282,6 @@ class Device {
 
     // Several copies, in no order between them. After a refusal some of them may be queued.
     virtual DeviceResult<void> copy_batch(std::span<const CopyRange> copies, StreamId stream);
-
-    // A copy from this device's memory to that of the device `there` (Feature::peer_access).
-    virtual DeviceResult<void> copy_peer(Address target, Location there, Address source, Bytes size,
-                                         StreamId stream);
 
     // Content that proves who owns memory (Feature::patterns): `write_pattern` queues a fill with a
     // word of 4 bytes, its lowest byte first; `check_pattern` waits for the stream and says how

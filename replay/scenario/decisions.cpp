@@ -14,11 +14,9 @@ bool is_decision(DeviceCall call) {
     switch (call) {
         case DeviceCall::copy:
         case DeviceCall::copy_batch:
-        case DeviceCall::copy_peer:
         case DeviceCall::fill:
         case DeviceCall::write_pattern:
         case DeviceCall::check_pattern:
-        case DeviceCall::export_memory:
         case DeviceCall::ipc_export:
         case DeviceCall::ipc_open:
         case DeviceCall::ipc_close:
@@ -137,7 +135,6 @@ std::string DecisionDevice::given(const CallArguments& a, const CallOutcome& out
         case DeviceCall::reserve:
             return " -> " + open('v', outcome.address, a.size);
         case DeviceCall::create:
-        case DeviceCall::import_memory:
             handles_.insert_or_assign(outcome.handle, ++opened_['h']);
             return " -> " + handle_name(outcome.handle);
         case DeviceCall::record:

@@ -10,7 +10,6 @@ void check_plain_memory(CudaDevice& device);
 void check_stream_ordered_memory(CudaDevice& device);
 void check_virtual_memory(CudaDevice& device);
 void check_mapping_all_or_nothing(CudaDevice& device);
-void check_shared_handles(CudaDevice& device);  // opened shareable
 void check_points(CudaDevice& device);
 void check_copies(CudaDevice& device);
 void check_patterns(CudaDevice& device);

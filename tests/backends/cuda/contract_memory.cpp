@@ -2,8 +2,6 @@
 #include <cstring>
 #include <vector>
 
-#include <unistd.h>
-
 #include "tests/backends/cuda/contract.h"
 #include "tests/backends/cuda/machines.h"
 #include "tests/support/device.h"
@@ -108,29 +106,6 @@ void check_mapping_all_or_nothing(CudaDevice& device) {
     const PhysicalId none[] = {real};
     CHECK(status_of(device.map_each({range.begin, page + 1}, {none, 0})) ==
           DeviceStatus::invalid_value);
-}
-
-void check_shared_handles(CudaDevice& device) {
-    REQUIRE(device.has(Feature::shared_memory));
-    const Bytes page = device.granularity();
-    const Range range = must(device, device.reserve(2 * page));
-    const PhysicalId made = must(device, device.create({}, page));
-
-    const int descriptor = must(device, device.export_memory(made));
-    const PhysicalId imported = must(device, device.import_memory(descriptor, page));
-    CHECK(close(descriptor) == 0);  // the device keeps none
-
-    must(device, device.map({range.begin, page}, made));
-    must(device, device.map({range.begin + page, page}, imported));
-    must(device, device.set_access(range, true));
-    must(device, device.write_pattern(range.begin, kPattern, page, kStream));
-    CHECK(must(device, device.check_pattern(range.begin + page, kPattern, page, kStream)) == 0);
-    must(device, device.unmap(range));
-    must(device, device.release(made));
-    must(device, device.release(imported));
-    must(device, device.unreserve(range));
-    CHECK(status_of(device.export_memory(made)) == DeviceStatus::invalid_value);
-    CHECK(status_of(device.import_memory(-1, page)) == DeviceStatus::invalid_value);
 }
 
 void check_host_memory(CudaDevice& device) {
@@ -263,14 +238,8 @@ void check_peers(CudaDevice& device, CudaDevice& other) {
     must(device, device.synchronize(kStream));
     CHECK(must(other, other.check_pattern(range.begin, 7, page, kStream)) == 0);
 
-    const Address target = must(other, other.malloc(page));
-    must(device, device.copy_peer(target, there, range.begin, page, kStream));
-    must(device, device.synchronize(kStream));
-    CHECK(must(other, other.check_pattern(target, 7, page, kStream)) == 0);
     CHECK(status_of(device.set_access_for(here, range, true)) == DeviceStatus::invalid_value);
     CHECK(!device.set_access_for({Location::Kind::device, 99}, range, true));
-    CHECK(!device.copy_peer(target, {Location::Kind::device, 99}, range.begin, page, kStream));
-    must(other, other.free(target));
     must(device, device.unmap(range));
     must(device, device.release(handle));
     must(device, device.unreserve(range));

@@ -11,7 +11,6 @@ using namespace support;
 struct Promise {
     const char* text;
     void (*check)(CudaDevice& device);
-    bool shareable = false;
 };
 
 constexpr Promise kPromises[] = {
@@ -19,7 +18,6 @@ constexpr Promise kPromises[] = {
     {"the pool keeps memory up to its threshold", check_stream_ordered_memory},
     {"handles are mapped where and how they are asked to be", check_virtual_memory},
     {"several handles are mapped all or not at all", check_mapping_all_or_nothing},
-    {"a handle travels as a file descriptor", check_shared_handles, true},
     {"a point that passed implies the earlier ones", check_points},
     {"copies arrive, one by one and in batches", check_copies},
     {"patterns tell each byte that differs", check_patterns},
@@ -35,7 +33,7 @@ constexpr Promise kPromises[] = {
 TEST_CASE("a CUDA device keeps its promises on the fake driver", "[cuda]") {
     for (const Promise& promise : kPromises) {
         DYNAMIC_SECTION(promise.text) {
-            on_fake(promise.check, {.shareable = promise.shareable});
+            on_fake(promise.check);
         }
     }
 }
@@ -45,7 +43,7 @@ TEST_CASE("a CUDA device keeps its promises on the real driver", "[cuda][gpu]") 
         return;
     for (const Promise& promise : kPromises) {
         DYNAMIC_SECTION(promise.text) {
-            on_gpu(promise.check, {.shareable = promise.shareable});
+            on_gpu(promise.check);
         }
     }
 }

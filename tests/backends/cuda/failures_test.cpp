@@ -4,8 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include <unistd.h>
-
 #include "backends/cuda/errors.h"
 #include "tests/backends/cuda/machines.h"
 #include "tests/support/device.h"
@@ -23,9 +21,8 @@ class Program {
     void run() {
         plain();
         pooled();
-        mapped();
         captured();
-        shared();
+        mapped();
     }
 
     const std::vector<DeviceError>& errors() const { return errors_; }
@@ -128,19 +125,6 @@ class Program {
             give_back([&] { return device_.free(*memory); });
     }
 
-    void shared() {
-        const auto handle = note(device_.create({}, device_.granularity()));
-        if (!handle)
-            return;
-        if (const auto descriptor = note(device_.export_memory(*handle))) {
-            const auto imported = note(device_.import_memory(*descriptor, device_.granularity()));
-            CHECK(close(*descriptor) == 0);
-            if (imported)
-                give_back([&] { return device_.release(*imported); });
-        }
-        give_back([&] { return device_.release(*handle); });
-    }
-
     CudaDevice& device_;
     std::vector<DeviceError> errors_;
 };
@@ -150,7 +134,7 @@ constexpr fake::Config kSmall{.memory = 64_MiB, .granularity = 64_KiB};
 
 // How many driver calls the program makes when all goes well, after the device was opened.
 std::uint64_t calls_of_program() {
-    const auto device = open_device(fake_driver(kSmall), {.shareable = true});
+    const auto device = open_device(fake_driver(kSmall));
     const std::uint64_t before = fake_cuda().calls("");
     Program program{*device};
     program.run();
@@ -164,7 +148,7 @@ TEST_CASE("a failure of any driver call is an error value and leaves everything 
     for (const int code : {2, 999}) {
         for (std::uint64_t n = 1; n <= count; ++n) {
             INFO("call " << n << " fails with " << code);
-            auto device = open_device(fake_driver(kSmall), {.shareable = true});
+            auto device = open_device(fake_driver(kSmall));
             fake_cuda().fail("", n, code);
             Program program{*device};
             program.run();
@@ -192,7 +176,7 @@ TEST_CASE("a device that is lost at any call refuses all later ones and closes i
     const std::uint64_t count = calls_of_program();
     for (std::uint64_t n = 1; n < count; ++n) {  // the last one puts the context back
         INFO("lost at call " << n);
-        auto device = open_device(fake_driver(kSmall), {.shareable = true});
+        auto device = open_device(fake_driver(kSmall));
         fake_cuda().fail("", n, 719, fake::Failure::lost);
         Program program{*device};
         program.run();

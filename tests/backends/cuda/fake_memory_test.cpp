@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "core/base/units.h"
 #include "tests/backends/cuda/fake/fake_driver.h"
@@ -18,11 +17,9 @@ using fake::Config;
 using fake::FakeDriver;
 using fake::word_at;
 
-CUmemAllocationProp device_memory(bool shareable = false, int device = 0) {
+CUmemAllocationProp device_memory(int device = 0) {
     CUmemAllocationProp wanted;
     wanted.location = {CUmemLocationType::device, device};
-    if (shareable)
-        wanted.requested_handle_types = CUmemAllocationHandleType::posix_file_descriptor;
     return wanted;
 }
 
@@ -41,8 +38,8 @@ CUdeviceptr reserve(const FakeDriver& fake, std::size_t size) {
     return address;
 }
 
-CUmemHandle create(const FakeDriver& fake, std::size_t size, bool shareable = false) {
-    const CUmemAllocationProp wanted = device_memory(shareable);
+CUmemHandle create(const FakeDriver& fake, std::size_t size) {
+    const CUmemAllocationProp wanted = device_memory();
     CUmemHandle handle = 0;
     REQUIRE(fake->cuMemCreate(&handle, size, &wanted, 0) == CUresult::success);
     return handle;
@@ -172,28 +169,6 @@ TEST_CASE("memory of the fake that is mapped without access faults", "[cuda][fak
     CHECK(fake->cuMemsetD8Async(address, 1, 16, nullptr) == CUresult::invalid_value);
 }
 
-TEST_CASE("a handle of the fake can be exported, and imported again", "[cuda][fake]") {
-    constexpr auto kFile = CUmemAllocationHandleType::posix_file_descriptor;
-    FakeDriver fake;
-    int file = -1;
-    CHECK(fake->cuMemExportToShareableHandle(&file, create(fake, 2_MiB), kFile, 0) ==
-          CUresult::invalid_value);  // not made for it
-    const CUmemHandle handle = create(fake, 2_MiB, true);
-    REQUIRE(fake->cuMemExportToShareableHandle(&file, handle, kFile, 0) == CUresult::success);
-    CUmemHandle imported = 0;
-    REQUIRE(fake->cuMemImportFromShareableHandle(
-                &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(file)), kFile) ==
-            CUresult::success);
-    close(file);
-
-    const CUdeviceptr address = reserve(fake, 4_MiB);
-    REQUIRE(fake->cuMemMap(address, 2_MiB, 0, handle, 0) == CUresult::success);
-    REQUIRE(fake->cuMemMap(address + 2_MiB, 2_MiB, 0, imported, 0) == CUresult::success);
-    REQUIRE(fake->cuMemSetAccess(address, 4_MiB, &kReadWrite, 1) == CUresult::success);
-    REQUIRE(fake->cuMemsetD32Async(address, 77, 1, nullptr) == CUresult::success);
-    CHECK(word_at(fake, address + 2_MiB) == 77);
-}
-
 TEST_CASE("plain memory of the fake can be opened by its IPC handle", "[cuda][fake]") {
     FakeDriver fake;
     std::array<CUdeviceptr, 2> pieces{};
@@ -261,7 +236,7 @@ TEST_CASE("what the fake's configuration takes away is not supported", "[cuda][f
 TEST_CASE("a device of the fake reaches another's memory when it was given access",
           "[cuda][fake]") {
     FakeDriver fake(Config{.devices = 2});
-    const CUmemAllocationProp there = device_memory(false, 1);
+    const CUmemAllocationProp there = device_memory(1);
     CUmemHandle handle = 0;
     REQUIRE(fake->cuMemCreate(&handle, 2_MiB, &there, 0) == CUresult::success);
     CHECK(free_bytes(fake) == 1_GiB);

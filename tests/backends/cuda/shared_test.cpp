@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +15,7 @@ using namespace support;
 
 constexpr std::uint32_t kFromParent = 0x70a7e001;
 constexpr std::uint32_t kFromChild = 0xc41d0002;
-constexpr const char* kHandle = "TIDEMARK_TEST_HANDLE";          // bytes, in letters a to p
-constexpr const char* kDescriptor = "TIDEMARK_TEST_DESCRIPTOR";  // a number
+constexpr const char* kHandle = "TIDEMARK_TEST_HANDLE";  // bytes, in letters a to p
 
 std::string to_letters(const IpcHandle& handle) {
     std::string text;
@@ -50,10 +48,8 @@ bool child_passes() {
 
 TEST_CASE("the other process of the tests below", "[.][child-process]") {
     const char* handle = std::getenv(kHandle);
-    const char* descriptor = std::getenv(kDescriptor);
     REQUIRE(handle != nullptr);
-    REQUIRE(descriptor != nullptr);
-    const auto device = open_device(real_driver(), {.shareable = true});
+    const auto device = open_device(real_driver());
     const Bytes page = device->granularity();
 
     const Address opened = must(*device, device->ipc_open(from_letters(handle)));
@@ -61,45 +57,21 @@ TEST_CASE("the other process of the tests below", "[.][child-process]") {
     must(*device, device->write_pattern(opened, kFromChild, page, kStream));
     must(*device, device->synchronize(kStream));
     must(*device, device->ipc_close(opened));
-
-    const Range range = must(*device, device->reserve(page));
-    const PhysicalId handed = must(*device, device->import_memory(std::atoi(descriptor), page));
-    must(*device, device->map(range, handed));
-    must(*device, device->set_access(range, true));
-    CHECK(must(*device, device->check_pattern(range.begin, kFromParent, page, kStream)) == 0);
-    must(*device, device->write_pattern(range.begin, kFromChild, page, kStream));
-    must(*device, device->synchronize(kStream));
-    must(*device, device->unmap(range));
-    must(*device, device->release(handed));
-    must(*device, device->unreserve(range));
 }
 
 TEST_CASE("two processes use one memory on the real driver", "[cuda][gpu]") {
     if (!real_driver())
         return;
-    const auto device = open_device(real_driver(), {.shareable = true});
+    const auto device = open_device(real_driver());
     const Bytes page = device->granularity();
     const Address plain = must(*device, device->malloc(page));
-    const Range range = must(*device, device->reserve(page));
-    const PhysicalId physical = must(*device, device->create({}, page));
-    must(*device, device->map(range, physical));
-    must(*device, device->set_access(range, true));
-    for (const Address memory : {plain, range.begin})
-        must(*device, device->write_pattern(memory, kFromParent, page, kStream));
+    must(*device, device->write_pattern(plain, kFromParent, page, kStream));
     must(*device, device->synchronize(kStream));
-    const int descriptor = must(*device, device->export_memory(physical));
-    REQUIRE(fcntl(descriptor, F_SETFD, 0) == 0);  // it lives through the exec
-    setenv(kDescriptor, std::to_string(descriptor).c_str(), 1);
     setenv(kHandle, to_letters(must(*device, device->ipc_export(plain))).c_str(), 1);
 
     CHECK(child_passes());
 
-    for (const Address memory : {plain, range.begin})
-        CHECK(must(*device, device->check_pattern(memory, kFromChild, page, kStream)) == 0);
-    close(descriptor);
-    must(*device, device->unmap(range));
-    must(*device, device->release(physical));
-    must(*device, device->unreserve(range));
+    CHECK(must(*device, device->check_pattern(plain, kFromChild, page, kStream)) == 0);
     must(*device, device->free(plain));
 }
 

@@ -118,16 +118,6 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, std::size_t size,
     return call("cuMemcpyAsync", kContext, [&] { return copy(target, source, size, stream); });
 }
 
-CUresult cuMemcpyPeerAsync(CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
-                           CUcontext source_context, std::size_t size, CUstream stream) {
-    return call("cuMemcpyPeerAsync", kContext, [&] {
-        const auto& contexts = state().contexts;
-        if (!contexts.contains(as_id(target_context)) || !contexts.contains(as_id(source_context)))
-            return CUresult::invalid_context;
-        return copy(target, source, size, stream);
-    });
-}
-
 CUresult cuMemcpyBatchAsync(CUdeviceptr* targets, CUdeviceptr* sources, std::size_t* sizes,
                             std::size_t count, CUmemcpyAttributes* /*attributes*/,
                             std::size_t* begins, std::size_t attribute_count, std::size_t* failed,

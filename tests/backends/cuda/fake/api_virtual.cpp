@@ -36,16 +36,11 @@ bool well_sized(std::uint64_t address, std::uint64_t size) {
     return size != 0 && aligned(address) && aligned(size) && address + size > address;
 }
 
-bool shareable(CUmemAllocationHandleType type) {
-    return type == CUmemAllocationHandleType::posix_file_descriptor;
-}
-
 // Device memory, or the host's on the one node that is pretended.
 bool possible(const CUmemAllocationProp& wanted) {
     if (wanted.type != CUmemAllocationType::pinned)
         return false;
-    if (!shareable(wanted.requested_handle_types) &&
-        wanted.requested_handle_types != CUmemAllocationHandleType::none)
+    if (wanted.requested_handle_types != CUmemAllocationHandleType::none)
         return false;
     if (wanted.location.type == CUmemLocationType::host_numa)
         return wanted.location.id == 0;
@@ -88,12 +83,10 @@ std::shared_ptr<Physical> make_physical(std::size_t size, const CUmemAllocationP
         return nullptr;
     auto made = std::make_shared<Physical>(device, size);
     made->charged = !on_host;
-    if (on_host || shareable(wanted.requested_handle_types))
+    if (on_host)
         made->own = std::make_shared<Backing>(Backing::make(size));
     else
         made->offset = state().devices[static_cast<std::size_t>(device)].bytes.take(size);
-    if (shareable(wanted.requested_handle_types))
-        state().shared[made->own->identity()] = made;
     return made;
 }
 
@@ -169,8 +162,6 @@ CUresult cuMemCreate(CUmemHandle* handle, std::size_t size, const CUmemAllocatio
             return CUresult::invalid_value;
         if (!possible(*wanted))
             return CUresult::invalid_device;
-        if (shareable(wanted->requested_handle_types) && state().config.ipc == 0)
-            return CUresult::not_supported;
         std::shared_ptr<Physical> made = make_physical(size, *wanted);
         if (!made)
             return CUresult::out_of_memory;
@@ -250,44 +241,6 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* who, CUd
         const bool reads = (found->second.readers >> who->id & 1) != 0;
         const bool writes = (found->second.writers >> who->id & 1) != 0;
         *flags = writes ? 3 : reads ? 1 : 0;
-        return CUresult::success;
-    });
-}
-
-CUresult cuMemExportToShareableHandle(void* target, CUmemHandle handle,
-                                      CUmemAllocationHandleType type, unsigned long long flags) {
-    return call("cuMemExportToShareableHandle", kStarted, [&] {
-        const auto found = state().handles.find(handle);
-        if (found == state().handles.end() || !shareable(type) || flags != 0 ||
-            !found->second->own || found->second->device < 0)
-            return CUresult::invalid_value;
-        const int copy = dup(found->second->own->file());
-        if (copy < 0)
-            return CUresult::operating_system;
-        *static_cast<int*>(target) = copy;
-        return CUresult::success;
-    });
-}
-
-CUresult cuMemImportFromShareableHandle(CUmemHandle* handle, void* source,
-                                        CUmemAllocationHandleType type) {
-    return call("cuMemImportFromShareableHandle", kStarted, [&] {
-        if (!shareable(type))
-            return CUresult::invalid_value;
-        const int copy = dup(static_cast<int>(reinterpret_cast<std::intptr_t>(source)));
-        if (copy < 0)
-            return CUresult::unknown;
-        auto file = std::make_shared<Backing>(copy);
-        std::shared_ptr<Physical> found = state().shared[file->identity()].lock();
-        if (!found) {  // of another process, whose memory it counts as
-            if (!well_sized(0, file->size()))
-                return CUresult::unknown;
-            found = std::make_shared<Physical>(0, file->size());
-            state().shared[file->identity()] = found;
-            found->own = std::move(file);
-        }
-        *handle = state().new_id();
-        state().handles.emplace(*handle, std::move(found));
         return CUresult::success;
     });
 }

@@ -105,18 +105,6 @@ Backing Backing::make(std::uint64_t size) {
     return Backing(file);
 }
 
-std::uint64_t Backing::identity() const {
-    struct stat status {};
-
-    return fstat(file_, &status) == 0 ? status.st_ino : 0;
-}
-
-std::uint64_t Backing::size() const {
-    struct stat status {};
-
-    return fstat(file_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-}
-
 std::uint64_t Backing::take(std::uint64_t size) {
     const std::uint64_t begin = end_;
     end_ += (size + kPage - 1) & ~(kPage - 1);

@@ -70,10 +70,6 @@ class Backing {
 
     int file() const { return file_; }
 
-    // Which file it is, also when it is open under another number, and its size.
-    std::uint64_t identity() const;
-    std::uint64_t size() const;
-
     // A piece nobody has had: where it begins.
     std::uint64_t take(std::uint64_t size);
 

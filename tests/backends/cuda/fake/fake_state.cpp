@@ -88,7 +88,6 @@ void begin_anew(const Config& config) {
     now.registered.clear();
     now.spans.clear();
     now.handles.clear();
-    now.shared.clear();
     now.reservations.clear();
     now.devices.clear();
     now.arena.begin(config.address_space);

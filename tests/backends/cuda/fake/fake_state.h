@@ -195,8 +195,7 @@ struct State {
     std::map<std::uint64_t, std::uint64_t> reservations;
     std::map<std::uint64_t, Span> spans;
     std::map<std::uint64_t, std::shared_ptr<Physical>> handles;
-    std::map<std::uint64_t, std::weak_ptr<Physical>> shared;  // by their file's identity
-    std::map<std::uint64_t, std::uint64_t> registered;        // host memory of the program
+    std::map<std::uint64_t, std::uint64_t> registered;  // host memory of the program
     std::map<std::uint64_t, PoolBlock> pool_blocks;
     std::map<std::uint64_t, Pool> pools;
     std::map<std::uint64_t, GraphBlock> graph_blocks;
