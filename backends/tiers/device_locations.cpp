@@ -189,18 +189,6 @@ void DeviceTransfers::free(const BlockLocation& location) {
     }
 }
 
-BlockLocation DeviceTransfers::trim(const BlockLocation& location, Bytes size) {
-    Record* record = record_of(location);
-    TM_CHECK(record && size <= location.size);
-    if (location.space.tier == Tier::gpu)
-        return location;
-    if (location.space.tier == Tier::host)
-        record->run.trim_to(size);
-    const std::lock_guard lock(mutex_);
-    record->size = size;
-    return {location.space, location.id, size};
-}
-
 std::vector<Range> DeviceTransfers::pieces(const BlockLocation& location) const {
     const Record* record = record_of(location);
     TM_CHECK(record);

@@ -2,7 +2,6 @@
 #include "backends/tiers/device_transfers.h"
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -103,7 +102,6 @@ CopyEndpoint DeviceTransfers::end_of(const BlockLocation& location, bool source)
 CopyId DeviceTransfers::start(CopyOrder order) {
     const std::uint64_t id = next_copy_++;
     Flight flight;
-    flight.stored = order.size;
     flight.order = std::move(order);
     flights_.emplace(id, std::move(flight));
     return CopyId{id};
@@ -114,46 +112,20 @@ void DeviceTransfers::cancel(CopyId copy) {
     if (found == flights_.end())
         return;
     found->second.cancelled = true;
-    if (found->second.leg)
-        found->second.leg->stop();
+    if (found->second.copy)
+        found->second.copy->stop();
 }
 
-void DeviceTransfers::begin_leg(Flight& flight, const CopyEndpoint& source,
-                                const CopyEndpoint& target, Bytes size) {
-    flight.leg =
-        std::make_unique<ChunkedCopy>(source, target, size, config_.chunk, config_.staging);
-    if (flight.cancelled)
-        flight.leg->stop();
-}
-
-const BlockRun* DeviceTransfers::host_run(const BlockLocation& location) const {
-    return location.space.tier == Tier::host ? &record_of(location)->run : nullptr;
-}
-
-// The first leg: the whole way, or to where the bytes can be recoded.
 void DeviceTransfers::begin(Flight& flight) {
-    flight.begun = true;
     const CopyOrder& order = flight.order;
-    if (order.recoding == Recoding::none) {
-        begin_leg(flight, end_of(order.source, true), end_of(order.target, false), order.size);
-        return;
-    }
-    if (host_run(order.source))
-        return;  // they are there
-    BlockResult<BlockRun> scratch = config_.staging ? config_.staging->allocate(order.size)
-                                                    : tl::make_unexpected(BlockRefusal::no_pool);
-    if (!scratch) {
-        flight.error = Error{ErrorCode::no_space, "no pinned blocks to recode a buffer in",
-                             "staging", std::string(to_text(scratch.error()))};
-        return;
-    }
-    flight.scratch = std::move(*scratch);
-    begin_leg(flight, end_of(order.source, true), HostEnd{&flight.scratch}, order.size);
+    flight.copy =
+        std::make_unique<ChunkedCopy>(end_of(order.source, true), end_of(order.target, false),
+                                      order.size, config_.chunk, config_.staging);
 }
 
 // Whether it has ended.
 bool DeviceTransfers::advance(Flight& flight) {
-    if (!flight.begun) {
+    if (!flight.copy) {
         if (flight.cancelled)
             return true;
         const auto& after = flight.order.after;
@@ -162,85 +134,15 @@ bool DeviceTransfers::advance(Flight& flight) {
             return false;
         begin(flight);
     }
-    if (flight.leg && !flight.leg->advance())
-        return false;
-    const bool leg_done = !flight.leg || flight.leg->end() == CopyEnd::done;
-    const bool goes_on = !flight.error && leg_done && !flight.cancelled && !flight.recoded &&
-                         flight.order.recoding != Recoding::none;
-    return !goes_on || (recode(flight) && flight.leg == nullptr);
+    return flight.copy->advance();
 }
 
-// Recodes what the first leg has brought and begins the second; true: there is none to wait for.
-bool DeviceTransfers::recode(Flight& flight) {
-    flight.recoded = true;
-    flight.leg.reset();
-    const CopyOrder& order = flight.order;
-    const BlockRun* from = host_run(order.source);
-    const Result<std::vector<std::byte>> bytes = recoded(flight, from ? *from : flight.scratch);
-    if (!bytes) {
-        flight.error = bytes.error();
-        return true;
-    }
-    flight.stored = bytes->size();
-    const BlockRun* target = host_run(order.target);
-    if (!target) {
-        flight.scratch.clear();
-        BlockResult<BlockRun> scratch = config_.staging
-                                            ? config_.staging->allocate(bytes->size())
-                                            : tl::make_unexpected(BlockRefusal::no_pool);
-        if (!scratch) {
-            flight.error = Error{ErrorCode::no_space, "no pinned blocks to recode a buffer in",
-                                 "staging", std::string(to_text(scratch.error()))};
-            return true;
-        }
-        flight.scratch = std::move(*scratch);
-    }
-    const std::byte* next = bytes->data();
-    for (const Range& piece : pieces_of(target ? *target : flight.scratch, 0, bytes->size())) {
-        std::memcpy(pointer_of(piece.begin), next, piece.size);
-        next += piece.size;
-    }
-    if (!target)
-        begin_leg(flight, HostEnd{&flight.scratch}, end_of(order.target, false), bytes->size());
-    return !flight.leg;
-}
-
-Result<std::vector<std::byte>> DeviceTransfers::recoded(const Flight& flight,
-                                                        const BlockRun& from) const {
-    const CopyOrder& order = flight.order;
-    std::vector<std::byte> source(order.size);
-    std::byte* next = source.data();
-    for (const Range& piece : pieces_of(from, 0, order.size)) {
-        std::memcpy(next, pointer_of(piece.begin), piece.size);
-        next += piece.size;
-    }
-    std::vector<std::byte> target(order.target.size);
-    if (order.recoding == Recoding::decode) {
-        TM_TRY(order.representation->decode(source, target));
-        return target;
-    }
-    TM_ASSIGN(const Bytes stored, order.representation->encode(source, target));
-    if (stored == 0 || stored > target.size())
-        return fail(ErrorCode::bad_input, "a representation of an impossible size", "encode");
-    target.resize(stored);
-    return target;
-}
-
-CopyDone DeviceTransfers::done(std::uint64_t id, Flight& flight) {
+CopyDone DeviceTransfers::done(std::uint64_t id, const Flight& flight) {
     CopyDone done;
     done.copy = CopyId{id};
-    done.stored = flight.stored;
-    if (flight.leg && flight.leg->end() == CopyEnd::failed)
-        flight.error = flight.leg->error();
-    if (flight.error) {
-        done.end = CopyEnd::failed;
-        done.error = *flight.error;
-        return done;
-    }
-    const bool recoding = flight.order.recoding != Recoding::none;
-    const bool whole = flight.begun && (!recoding || flight.recoded) &&
-                       (!flight.leg || flight.leg->end() == CopyEnd::done);
-    done.end = whole ? CopyEnd::done : CopyEnd::cancelled;
+    done.end = flight.copy ? flight.copy->end() : CopyEnd::cancelled;
+    if (done.end == CopyEnd::failed)
+        done.error = flight.copy->error();
     return done;
 }
 
@@ -251,7 +153,7 @@ void DeviceTransfers::poll(std::vector<CopyDone>& ended) {
             continue;
         }
         ended.push_back(done(flight->first, flight->second));
-        flight->second.leg.reset();
+        flight->second.copy.reset();
         flight = flights_.erase(flight);
     }
 }

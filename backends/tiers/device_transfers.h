@@ -56,8 +56,8 @@ struct DeviceTransfersConfig {
     std::vector<GpuSpace> gpus;
     std::vector<HostSpace> hosts;  // a space's granularity is the size of its blocks
     std::vector<DiskSpace> disks;
-    // Pinned blocks that chunks pass through between a GPU and a disk or another GPU, and around a
-    // Representation. Null: such copies fail. Blocks are multiples of 4096 bytes.
+    // Pinned blocks that chunks pass through between a GPU and a disk or another GPU.
+    // Null: such copies fail. Blocks are multiples of 4096 bytes.
     HostBlocks* staging = nullptr;
     Bytes chunk = 32_MiB;         // rounded up to the chunks of the disk stores
     unsigned in_flight = 4;       // chunks, per direction of a GPU
@@ -85,7 +85,6 @@ class DeviceTransfers final : public Transfers {
     Result<BlockLocation> allocate_at(SpaceId space,
                                       std::shared_ptr<const AddressRange> range) override;
     void free(const BlockLocation& location) override;
-    BlockLocation trim(const BlockLocation& location, Bytes size) override;
     std::vector<Range> pieces(const BlockLocation& location) const override;
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
     Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override;
@@ -127,16 +126,10 @@ class DeviceTransfers final : public Transfers {
         Bytes size = 0;
     };
 
-    // A copy, with a recoding on the way or without: then it has one leg.
     struct Flight {
         CopyOrder order;
-        std::unique_ptr<ChunkedCopy> leg;
-        bool begun = false;
+        std::unique_ptr<ChunkedCopy> copy;  // once it has begun
         bool cancelled = false;
-        bool recoded = false;  // the second leg, to the target
-        BlockRun scratch;      // what a leg brings, or takes
-        Bytes stored = 0;
-        std::optional<Error> error;
     };
 
     Gpu* gpu(SpaceId space);
@@ -152,14 +145,9 @@ class DeviceTransfers final : public Transfers {
     void free_refused(Gpu& gpu);
     static bool end_mapping(Gpu& gpu, MappedRange& mapping);
     CopyEndpoint end_of(const BlockLocation& location, bool source);
-    void begin_leg(Flight& flight, const CopyEndpoint& source, const CopyEndpoint& target,
-                   Bytes size);
     void begin(Flight& flight);
     bool advance(Flight& flight);
-    bool recode(Flight& flight);
-    Result<std::vector<std::byte>> recoded(const Flight& flight, const BlockRun& from) const;
-    const BlockRun* host_run(const BlockLocation& location) const;
-    CopyDone done(std::uint64_t id, Flight& flight);
+    static CopyDone done(std::uint64_t id, const Flight& flight);
 
     DeviceTransfersConfig config_;
     std::vector<Gpu> gpus_;    // fixed after construction

@@ -76,7 +76,6 @@ void VirtualStage::poll(std::vector<CopyDone>& ended) {
     for (; !flights_.empty() && flights_.top().end <= now_; flights_.pop()) {
         CopyDone done;
         done.copy = CopyId{flights_.top().copy};
-        done.stored = flights_.top().size;
         ended.push_back(std::move(done));
     }
 }

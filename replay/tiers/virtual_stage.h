@@ -50,10 +50,6 @@ class VirtualStage final : public TierStage, private Transfers {
 
     void free(const BlockLocation& /*location*/) override {}
 
-    BlockLocation trim(const BlockLocation& location, Bytes size) override {
-        return {location.space, location.id, size};
-    }
-
     std::vector<Range> pieces(const BlockLocation& /*location*/) const override { return {}; }
 
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;

@@ -179,14 +179,6 @@ void ManualTransfers::free(const BlockLocation& block) {
     where_.erase(to_integer(block.id));
 }
 
-BlockLocation ManualTransfers::trim(const BlockLocation& block, Bytes size) {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::byte>& content = blocks_.at(to_integer(block.id));
-    TM_CHECK(size <= content.size());
-    content.resize(std::max<Bytes>(size, 1));
-    return {block.space, block.id, content.size()};
-}
-
 std::vector<Range> ManualTransfers::pieces(const BlockLocation& block) const {
     const std::lock_guard lock(mutex_);
     const std::vector<std::byte>& content = blocks_.at(to_integer(block.id));
@@ -238,26 +230,12 @@ void ManualTransfers::cancel(CopyId copy) {
         found->second.cancelled = true;
 }
 
-void ManualTransfers::end(std::uint64_t id, CopyEnd how, Bytes stored) {
+void ManualTransfers::end(std::uint64_t id, CopyEnd how) {
     Error error;
     if (how == CopyEnd::failed)
         error = {ErrorCode::io, "injected", "copy", ""};
-    ended_.push_back({CopyId{id}, how, stored, std::move(error)});
+    ended_.push_back({CopyId{id}, how, std::move(error)});
     flights_.erase(id);
-}
-
-void ManualTransfers::recode(const CopyOrder& order, Bytes& stored, bool& failed) {
-    const std::vector<std::byte>& source = blocks_.at(to_integer(order.source.id));
-    std::vector<std::byte>& target = blocks_.at(to_integer(order.target.id));
-    if (order.recoding == Recoding::encode) {
-        const Result<Bytes> size =
-            order.representation->encode(std::span(source).first(order.size), target);
-        failed = !size;
-        stored = size.value_or(0);
-    } else {
-        failed = !order.representation->decode(std::span(source).first(order.size), target);
-        stored = target.size();
-    }
 }
 
 void ManualTransfers::go_on(std::uint64_t id) {
@@ -267,18 +245,11 @@ void ManualTransfers::go_on(std::uint64_t id) {
     for (const UsePoint& point : order.after)
         points_.erase(to_integer(point.event));
     if (flight.cancelled && chance(2)) {
-        end(id, CopyEnd::cancelled, 0);
+        end(id, CopyEnd::cancelled);
         return;
     }
     if (flight.fails || chance(faults_.copy_fails)) {
-        end(id, CopyEnd::failed, 0);
-        return;
-    }
-    if (order.recoding != Recoding::none) {
-        Bytes stored = 0;
-        bool failed = false;
-        recode(order, stored, failed);
-        end(id, failed ? CopyEnd::failed : CopyEnd::done, stored);
+        end(id, CopyEnd::failed);
         return;
     }
     const std::vector<std::byte>& source = blocks_.at(to_integer(order.source.id));
@@ -288,7 +259,7 @@ void ManualTransfers::go_on(std::uint64_t id) {
                 target.begin() + static_cast<std::ptrdiff_t>(flight.done));
     flight.done += part;
     if (flight.done == order.size)
-        end(id, CopyEnd::done, order.size);
+        end(id, CopyEnd::done);
 }
 
 void ManualTransfers::poll(std::vector<CopyDone>& ended) {

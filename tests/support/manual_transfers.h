@@ -61,7 +61,6 @@ class ManualTransfers final : public Transfers {
     Result<BlockLocation> allocate_at(SpaceId space,
                                       std::shared_ptr<const AddressRange> range) override;
     void free(const BlockLocation& block) override;
-    BlockLocation trim(const BlockLocation& block, Bytes size) override;
     std::vector<Range> pieces(const BlockLocation& block) const override;
     Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) override;
     Result<void> order(SpaceId space, StreamId stream, std::span<const UsePoint> points) override;
@@ -80,8 +79,7 @@ class ManualTransfers final : public Transfers {
 
     bool chance(std::uint64_t one_in);
     void go_on(std::uint64_t id);
-    void end(std::uint64_t id, CopyEnd how, Bytes stored);
-    void recode(const CopyOrder& order, Bytes& stored, bool& failed);
+    void end(std::uint64_t id, CopyEnd how);
 
     const Bytes chunk_;
     mutable std::mutex mutex_;

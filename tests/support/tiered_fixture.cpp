@@ -115,63 +115,20 @@ Bytes TieredFixture::allocated(SpaceId id) {
     return space(id).counters().allocated;
 }
 
-void fill_content(std::span<std::byte> bytes, std::uint64_t seed, bool flat) {
+void fill_content(std::span<std::byte> bytes, std::uint64_t seed) {
     Random random(seed);
     std::uint64_t word = random.next();
     for (std::byte& byte : bytes) {
         byte = static_cast<std::byte>(word);
-        if (!flat)
-            word = word * 6364136223846793005U + 1442695040888963407U;
-        word = flat ? word : (word >> 7U) ^ (word << 57U);
+        word = word * 6364136223846793005U + 1442695040888963407U;
+        word = (word >> 7U) ^ (word << 57U);
     }
 }
 
-bool has_content(std::span<const std::byte> bytes, std::uint64_t seed, bool flat) {
+bool has_content(std::span<const std::byte> bytes, std::uint64_t seed) {
     std::vector<std::byte> expected(bytes.size());
-    fill_content(expected, seed, flat);
+    fill_content(expected, seed);
     return std::equal(bytes.begin(), bytes.end(), expected.begin());
-}
-
-namespace {
-
-class RunLengths final : public Representation {
-  public:
-    Bytes most(Bytes size) const override { return 2 * size; }
-
-    Result<Bytes> encode(std::span<const std::byte> plain,
-                         std::span<std::byte> stored) const override {
-        std::size_t used = 0;
-        for (std::size_t i = 0; i < plain.size();) {
-            std::size_t run = 1;
-            while (run < 255 && i + run < plain.size() && plain[i + run] == plain[i])
-                ++run;
-            stored[used++] = static_cast<std::byte>(run);
-            stored[used++] = plain[i];
-            i += run;
-        }
-        return used;
-    }
-
-    Result<void> decode(std::span<const std::byte> stored,
-                        std::span<std::byte> plain) const override {
-        std::size_t filled = 0;
-        for (std::size_t i = 0; i + 1 < stored.size(); i += 2) {
-            const std::size_t run = static_cast<std::size_t>(stored[i]);
-            if (filled + run > plain.size())
-                return fail(ErrorCode::bad_input, "too long", "run lengths");
-            std::fill_n(plain.begin() + static_cast<std::ptrdiff_t>(filled), run, stored[i + 1]);
-            filled += run;
-        }
-        if (filled != plain.size())
-            return fail(ErrorCode::bad_input, "too short", "run lengths");
-        return {};
-    }
-};
-
-}  // namespace
-
-std::shared_ptr<const Representation> run_lengths() {
-    return std::make_shared<RunLengths>();
 }
 
 }  // namespace tidemark::support

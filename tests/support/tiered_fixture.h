@@ -82,11 +82,8 @@ struct TieredFixture {
     std::unique_ptr<TieredStore> store;
 };
 
-// Bytes that only `seed` has; of one value all over if `flat`.
-void fill_content(std::span<std::byte> bytes, std::uint64_t seed, bool flat = false);
-bool has_content(std::span<const std::byte> bytes, std::uint64_t seed, bool flat = false);
-
-// Run lengths: a representation whose size depends on the content.
-std::shared_ptr<const Representation> run_lengths();
+// Bytes that only `seed` has.
+void fill_content(std::span<std::byte> bytes, std::uint64_t seed);
+bool has_content(std::span<const std::byte> bytes, std::uint64_t seed);
 
 }  // namespace tidemark::support

@@ -17,10 +17,9 @@ RequestId AccessQueue::access(BufferRef ref, const AccessSpec& spec) {
         state_.refuse(request, closed_error());
     } else if (!buffer || buffer->doomed) {
         state_.refuse(request, gone_error());
-    } else if (space == kNoSpace || state_.encoded_in(*buffer, space)) {
-        state_.refuse(request,
-                      {ErrorCode::unsupported, "no access to the buffer's bytes there",
-                       to_text(spec.space), "a space of the machine where it isn't encoded"});
+    } else if (space == kNoSpace) {
+        state_.refuse(request, {ErrorCode::unsupported, "no access to the buffer's bytes there",
+                                to_text(spec.space), "a space of the machine"});
     } else {
         state_.unbar();
         count_use(to_integer(ref.id), space, spec.mode);
@@ -44,7 +43,7 @@ std::optional<RequestId> AccessQueue::access_all(std::span<const BufferUse> uses
     Bytes together = 0;
     for (const BufferUse& use : uses) {
         const SpillBuffer* buffer = state_.find(use.buffer);
-        const bool usable = space != kNoSpace && buffer && !state_.encoded_in(*buffer, space);
+        const bool usable = space != kNoSpace && buffer;
         if (!buffer || buffer->doomed || !usable) {
             state_.refuse(
                 request, {!buffer || buffer->doomed ? ErrorCode::not_found : ErrorCode::unsupported,
@@ -108,7 +107,7 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
 
 bool AccessQueue::free_now(const SpillBuffer& buffer, AccessMode mode, std::size_t space) const {
     const BufferCopy* copy = buffer.copy_in(space);
-    if (buffer.doomed || buffer.move || !buffer.waiting.empty() || !copy || copy->encoded)
+    if (buffer.doomed || buffer.move || !buffer.waiting.empty() || !copy)
         return false;
     if (!writes(mode))
         return mode == AccessMode::pin ? buffer.may_pin(space) : !buffer.hold.written();

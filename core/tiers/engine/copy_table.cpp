@@ -51,8 +51,6 @@ std::uint32_t CopyTable::add_buffer(const BufferSpec& spec) {
     buffer.hint = spec.hint;
     buffer.size = spec.size;
     buffer.next_use = kUnknownUse;
-    buffer.representation = spec.representation;
-    buffer.stored_from = spec.stored_from;
     buffer.gate = spec.gate;
     buffer.range = spec.range;
     buffer.own_space = buffer.home;
@@ -77,9 +75,7 @@ void CopyTable::end_buffer(std::uint32_t id) {
     for (std::size_t i = 0; i < state_.spaces.size(); ++i)
         if ((buffer.evicted_from & space_bit(i)) != 0 && state_.spaces[i].policy)
             state_.spaces[i].policy->forget(BufferId{id});
-    forget_gone(id);
     buffer.uses.clear();
-    buffer.representation.reset();
     buffer.gate.reset();
     buffer.range.reset();
     buffer.living = false;
@@ -226,22 +222,6 @@ void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space)
     state_.spaces[space].spares.insert({copy->stamp, id});
 }
 
-void CopyTable::note_gone(std::uint32_t id, std::size_t space) {
-    forget_gone(id);
-    SpillBuffer& buffer = state_.buffers[id];
-    buffer.gone_from = space;
-    buffer.gone_stamp = ++stamps_;
-    state_.spaces[space].gone.insert({buffer.hint, buffer.gone_stamp, id});
-}
-
-void CopyTable::forget_gone(std::uint32_t id) {
-    SpillBuffer& buffer = state_.buffers[id];
-    if (buffer.gone_from == kNoSpace)
-        return;
-    state_.spaces[buffer.gone_from].gone.erase({buffer.hint, buffer.gone_stamp, id});
-    buffer.gone_from = kNoSpace;
-}
-
 Bytes CopyTable::credit(const BufferCopy& copy) const {
     if (!copy.owned)
         return 0;
@@ -264,14 +244,14 @@ bool CopyTable::may_leave(std::size_t space, std::uint32_t id) const {
     // says.
     const bool recent = state_.options.forecast && state_.options.guesses &&
                         state_.operations - buffer.touched < kRecent;
-    return !buffer.ahead && copy->stored >= state_.spaces[space].small && !recent;
+    return !buffer.ahead && buffer.size >= state_.spaces[space].small && !recent;
 }
 
 BufferFacts CopyTable::facts(std::size_t space, std::uint32_t id) const {
     const SpillBuffer& buffer = state_.buffers[id];
     const BufferCopy* copy = buffer.copy_in(space);
     TM_CHECK(copy);
-    BufferFacts facts{.size = copy->stored,
+    BufferFacts facts{.size = buffer.size,
                       .now = state_.operations,
                       .next_use = buffer.next_use,
                       .hint = buffer.hint,
@@ -485,13 +465,8 @@ bool CopyTable::set_hint(BufferRef ref, std::int32_t hint) {
     SpillBuffer* buffer = state_.find(ref);
     if (!buffer)
         return false;
-    const std::uint32_t id = to_integer(ref.id);
-    const std::size_t gone = buffer->gone_from;
-    forget_gone(id);
     buffer->hint = hint;
-    if (gone != kNoSpace)
-        note_gone(id, gone);
-    revise(id);
+    revise(to_integer(ref.id));
     return true;
 }
 

@@ -75,10 +75,6 @@ class CopyTable {
     bool set_hint(BufferRef buffer, std::int32_t hint);
     bool set_next_use(BufferRef buffer, std::uint64_t operation);
 
-    // It left the space to make room, and may be brought back; or need not be any more.
-    void note_gone(std::uint32_t id, std::size_t space);
-    void forget_gone(std::uint32_t id);
-
     // What its charge would give back for the request that room is being made for. `beneficiary` is
     // that request's reservation, if it has one.
     Bytes credit(const BufferCopy& copy) const;

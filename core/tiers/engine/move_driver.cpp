@@ -28,7 +28,7 @@ void MoveDriver::placed(BufferRef ref, Result<BlockLocation> location) {
             fail(id, no_room ? Failure::no_room : Failure::failed, std::move(location.error()));
         }
     } else if (move.source == kNoSpace) {
-        fill(id, buffer.size);
+        fill(id);
     } else {
         start_copy(ref, move);
     }
@@ -41,11 +41,8 @@ void MoveDriver::start_copy(BufferRef ref, BufferMove& move) {
     CopyOrder order;
     order.source = source->location;
     order.target = move.location;
-    order.size = source->stored;
+    order.size = buffer.size;
     order.buffer = ref.id;
-    order.recoding = move.recoding;
-    if (move.recoding != Recoding::none)
-        order.representation = buffer.representation;
     for (const UsePoint& use : buffer.uses)
         if (use.space == source->location.space && use.wrote)
             order.after.push_back(use);
@@ -71,12 +68,12 @@ void MoveDriver::copied(BufferRef ref, CopyDone done) {
         moves_.give_up_target(id);
         fail(id, Failure::failed, std::move(done.error));
     } else {
-        fill(id, done.stored);
+        fill(id);
     }
 }
 
 // The target's location holds the bytes: it is a copy from now on.
-void MoveDriver::fill(std::uint32_t id, Bytes stored) {
+void MoveDriver::fill(std::uint32_t id) {
     const bool evict = state_.buffers[id].move->evict;
     BufferMove move = moves_.end(id);
     move.evict = evict;
@@ -84,12 +81,8 @@ void MoveDriver::fill(std::uint32_t id, Bytes stored) {
     BufferCopy copy;
     copy.space = move.target;
     copy.location = move.location;
-    copy.stored = stored;
     copy.charge = move.charge;
-    copy.encoded = state_.encoded_in(buffer, move.target);
     copies_.add(id, std::move(copy));
-    if (buffer.gone_from == move.target)
-        copies_.forget_gone(id);
     if (move.kind == MoveKind::create) {
         state_.work.answers.push_back({.request = std::exchange(buffer.creation, RequestId::none),
                                        .buffer = state_.ref_of(id),
@@ -110,7 +103,7 @@ void MoveDriver::filled_by_spill(std::uint32_t id, const BufferMove& move) {
     SpillBuffer& buffer = state_.buffers[id];
     SpillCounters& counters = state_.spaces[move.source].counters;
     ++counters.spills;
-    counters.copied_out += buffer.copy_in(move.source)->stored;
+    counters.copied_out += buffer.size;
     // Whoever came to use it meanwhile keeps it; then the new copy is a spare.
     if (!move.evict || buffer.copy_in(move.source)->users != 0)
         return;
@@ -118,7 +111,6 @@ void MoveDriver::filled_by_spill(std::uint32_t id, const BufferMove& move) {
     copies_.drop(id, move.source, EvictionReason::evicted, move.claim);
     state_.report(id, move.source, BufferEvent::Kind::left);
     copies_.set_beneficiary({});
-    copies_.note_gone(id, move.source);
     if (state_.options.forecast) {
         std::uint64_t& earliest = state_.spaces[move.source].ahead.earliest_evicted;
         earliest = std::min(earliest, state_.options.forecast->next_use(BufferId{id}));
@@ -143,8 +135,6 @@ void MoveDriver::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
     SpillCounters& counters = state_.spaces[move.target].counters;
     ++counters.fetches;
     counters.copied_in += buffer.size;
-    if (move.kind == MoveKind::upgrade)
-        counters.upgraded += buffer.size;
     if (move.ahead)
         counters.prefetched += buffer.size;
     else if (state_.options.forecast && state_.machine.spaces[move.target].id.tier == Tier::gpu)
@@ -186,9 +176,7 @@ void MoveDriver::fail(std::uint32_t id, Failure failure, Error error) {
     }
     if (failed || move.stage != MoveStage::lining)  // else nothing had begun
         state_.report(id, move.target, BufferEvent::Kind::failed);
-    if (move.kind == MoveKind::upgrade) {
-        copies_.forget_gone(id);  // or it would be tried again at once
-    } else if (accesses_.first_wants(buffer, move.target)) {
+    if (accesses_.first_wants(buffer, move.target)) {
         if (failed)
             accesses_.fail_first(id, std::move(error));
         else

@@ -50,7 +50,7 @@ class MoveDriver {
 
     bool serve_head(std::size_t space);
     void start_copy(BufferRef buffer, BufferMove& move);
-    void fill(std::uint32_t id, Bytes stored);
+    void fill(std::uint32_t id);
     void filled_by_spill(std::uint32_t id, const BufferMove& move);
     void filled_by_fetch(std::uint32_t id, const BufferMove& move);
     void abandon(std::uint32_t id);

@@ -15,7 +15,7 @@ void MoveTable::begin(std::uint32_t id, BufferMove move) {
         TM_CHECK(buffer.hold.try_write());
     else if (move.source != kNoSpace)
         TM_CHECK(buffer.hold.try_read());
-    size_up(buffer, move);
+    move.size = buffer.size;
     if (move.source != kNoSpace) {
         state_.spaces[move.source].out_queued += buffer.size;
         state_.spaces[move.target].in_queued += buffer.size;
@@ -114,7 +114,6 @@ bool MoveTable::try_next_target(std::uint32_t id) {
     move.reservation = {};
     move.refusals = 0;
     move.owed = 0;
-    size_up(state_.buffers[id], move);
     line_up(id, false);
     return true;
 }
@@ -132,39 +131,11 @@ std::size_t MoveTable::best_source(const SpillBuffer& buffer, std::size_t target
     return best;
 }
 
-// What the location has to hold, and what is done to the bytes on the way.
-void MoveTable::size_up(const SpillBuffer& buffer, BufferMove& move) const {
-    const BufferCopy* source = move.source == kNoSpace ? nullptr : buffer.copy_in(move.source);
-    const bool encoded = state_.encoded_in(buffer, move.target);
-    move.recoding = Recoding::none;
-    move.size = source ? source->stored : buffer.size;
-    if (source && encoded && !source->encoded) {
-        move.recoding = Recoding::encode;
-        move.size = buffer.representation->most(buffer.size);
-    } else if (source && !encoded && source->encoded) {
-        move.recoding = Recoding::decode;
-        move.size = buffer.size;
-    }
-}
-
 void MoveTable::started(BufferRef ref, CopyId copy) {
     BufferMove& move = *state_.buffers[to_integer(ref.id)].move;
     move.copy = copy;
     if (move.cancelled)
         state_.work.cancelling.push_back(copy);
-}
-
-std::pair<Charge, BlockLocation> MoveTable::filled(BufferRef ref) const {
-    const BufferMove& move = *state_.buffers[to_integer(ref.id)].move;
-    return {move.charge, move.location};
-}
-
-void MoveTable::set_filled(BufferRef ref, const Charge& charge, const BlockLocation& location) {
-    BufferMove& move = *state_.buffers[to_integer(ref.id)].move;
-    state_.spaces[move.target].charged -= move.charge.size - charge.size;
-    move.charge = charge;
-    move.location = location;
-    state_.changed = true;
 }
 
 std::size_t MoveTable::in_flight() const {

@@ -1,6 +1,6 @@
 // MoveTable: the moves of buffers, from their beginning to their end.
 //
-// A buffer has one move in flight at most: spill, fetch, upgrade or its creation. A move waits in
+// A buffer has one move in flight at most: spill, fetch or its creation. A move waits in
 // the target space's line for room, gets its location, and is copied. While it moves the buffer is
 // no victim; the move holds it as a reader, so that readers are served where it is (as its writer,
 // if it is to be overwritten). A location that is being filled is no copy until the fill has ended
@@ -52,11 +52,6 @@ class MoveTable {
     // Its copy has begun.
     void started(BufferRef buffer, CopyId copy);
 
-    // The charge of the location that a move fills, to be made smaller when its copy turned out to
-    // be (SpillExecutor does it without the lock), and back.
-    std::pair<Charge, BlockLocation> filled(BufferRef buffer) const;
-    void set_filled(BufferRef buffer, const Charge& charge, const BlockLocation& location);
-
     // `freed` bytes have come free in the space: moves that the memory itself had refused are owed
     // less.
     void pay_owed(std::size_t space, Bytes freed);
@@ -68,8 +63,6 @@ class MoveTable {
     std::size_t in_flight() const;
 
   private:
-    void size_up(const SpillBuffer& buffer, BufferMove& move) const;
-
     SpillState& state_;
     LeavingLedger& leaving_;
     CopyTable& copies_;

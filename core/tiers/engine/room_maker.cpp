@@ -24,11 +24,9 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
             std::min(here.ahead.earliest_evicted, state_.options.forecast->next_use(BufferId{id}));
     }
     if (buffer.copies.size() > 1 || buffer.blank) {
-        here.counters.dropped_clean += copy->stored;
+        here.counters.dropped_clean += buffer.size;
         copies_.drop(id, space, EvictionReason::evicted, claim, resident);
         state_.report(id, space, BufferEvent::Kind::left);
-        if (resident)
-            copies_.note_gone(id, space);
         return;
     }
     BufferMove move;
@@ -263,40 +261,6 @@ void RoomMaker::spill_in_background(std::size_t index) {
         if (!victim)
             return;
         leave(*victim, index, RequestId::none);
-    }
-}
-
-void RoomMaker::upgrade(std::size_t index) {
-    SpillSpace& space = state_.spaces[index];
-    if (space.spilling || !space.line.empty())
-        return;
-    for (const FreeRequest& request : leaving_.requests())
-        if (request.space == index)
-            return;
-    Bytes coming = 0;
-    for (const std::uint32_t id : moves_.moving()) {
-        const BufferMove& move = *state_.buffers[id].move;
-        if (move.target == index && move.kind == MoveKind::upgrade)
-            coming += move.size;
-    }
-    for (auto entry = space.gone.rbegin(); entry != space.gone.rend(); ++entry) {
-        const std::uint32_t id = std::get<2>(*entry);
-        SpillBuffer& buffer = state_.buffers[id];
-        if (coming >= state_.options.background_in_flight ||
-            space.memory->used() + buffer.size > space.memory->thresholds().spill_stop)
-            return;
-        if (buffer.move || !buffer.waiting.empty() || buffer.hold.written() ||
-            (buffer.gate && buffer.gate->state().open))
-            continue;
-        BufferMove move;
-        move.kind = MoveKind::upgrade;
-        move.source = moves_.best_source(buffer, index);
-        move.target = index;
-        move.polite = true;
-        if (move.source == kNoSpace)
-            continue;
-        moves_.begin(id, std::move(move));
-        return;  // one at a time takes its charge before the next is looked at
     }
 }
 

@@ -49,9 +49,6 @@ class RoomMaker {
     // Between the thresholds of a space.
     void spill_in_background(std::size_t space);
 
-    // Brings back what was spilled from the space: the program's favourites first, then the latest.
-    void upgrade(std::size_t space);
-
   private:
     void answer(FreeRequest& request, std::optional<Error> refusal = {});
     bool serve_free(FreeRequest& request);

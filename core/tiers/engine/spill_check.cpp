@@ -27,7 +27,6 @@ void SpillEngine::check() const {
     std::size_t moving = 0;
     std::size_t waiting = 0;
     std::vector<std::size_t> spares(state_.spaces.size());
-    std::vector<std::size_t> gone(state_.spaces.size());
     std::vector<Bytes> charged(state_.spaces.size());
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id) {
         const SpillBuffer& buffer = state_.buffers[id];
@@ -53,8 +52,6 @@ void SpillEngine::check() const {
             users += copy.users;
         }
         check_holds(buffer, users);
-        if (buffer.gone_from != kNoSpace)
-            ++gone[buffer.gone_from];
         if (!buffer.move)
             continue;
         ++moving;
@@ -80,8 +77,7 @@ void SpillEngine::check() const {
     TM_CHECK(living == copies_.buffers() && moving == moves_.moving().size() &&
              waiting == accesses_.waiting());
     for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
-        TM_CHECK(spares[i] == state_.spaces[i].spares.size() &&
-                 gone[i] == state_.spaces[i].gone.size());
+        TM_CHECK(spares[i] == state_.spaces[i].spares.size());
         TM_CHECK(leaving[i] == state_.spaces[i].leaving && lined[i] == state_.spaces[i].lined);
         TM_CHECK(state_.spaces[i].unclaimed <= state_.spaces[i].leaving);
         TM_CHECK(charged[i] == state_.spaces[i].charged);

@@ -31,19 +31,14 @@ RequestId SpillEngine::create(const BufferSpec& spec) {
     std::vector<std::size_t> targets{state_.position(spec.space)};
     for (const SpaceId other : spec.otherwise)
         targets.push_back(state_.position(other));
-    const auto unusable = [&](std::size_t target) {
-        return target == kNoSpace ||
-               (spec.representation && state_.machine.spaces[target].id.tier >= spec.stored_from);
-    };
     if (state_.closing) {
         state_.refuse(request, closed_error());
         return request;
     }
     if (spec.size == 0 || spec.size >= kLargestRequest ||
-        std::any_of(targets.begin(), targets.end(), unusable)) {
-        state_.refuse(request,
-                      {ErrorCode::unsupported, "a buffer of that size can't begin there",
-                       to_text(spec.space), "spaces of the machine, where it isn't encoded"});
+        std::find(targets.begin(), targets.end(), kNoSpace) != targets.end()) {
+        state_.refuse(request, {ErrorCode::unsupported, "a buffer of that size can't begin there",
+                                to_text(spec.space), "spaces of the machine"});
         return request;
     }
     state_.unbar();
@@ -77,7 +72,6 @@ BufferRef SpillEngine::adopt(const BufferSpec& spec, const BlockLocation& locati
     BufferCopy copy;
     copy.space = space;
     copy.location = location;
-    copy.stored = spec.size;
     copy.owned = false;
     copies_.add(id, std::move(copy));
     return state_.ref_of(id);
@@ -165,8 +159,6 @@ void SpillEngine::schedule(bool stirred) {
                 driver_.serve_line(i);
             if (state_.spaces[i].background && !state_.closing)
                 room_.spill_in_background(i);
-            if (state_.options.upgrade && !state_.closing)
-                room_.upgrade(i);
         }
         for (std::size_t i = 0; !state_.changed && !looked && i < state_.spaces.size(); ++i)
             if (state_.machine.spaces[i].id.tier == Tier::gpu)

@@ -101,10 +101,6 @@ std::size_t SpillState::position(SpaceId space) const {
     return found == all.end() ? kNoSpace : static_cast<std::size_t>(found - all.begin());
 }
 
-bool SpillState::encoded_in(const SpillBuffer& buffer, std::size_t space) const {
-    return buffer.representation && machine.spaces[space].id.tier >= buffer.stored_from;
-}
-
 void SpillState::report(std::uint32_t id, std::size_t space, BufferEvent::Kind kind) {
     if (buffers[id].gate && buffers[id].own_space == space)
         work.events.push_back({ref_of(id), kind});

@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,9 +24,7 @@ namespace tidemark {
 struct BufferCopy {
     std::size_t space = 0;
     BlockLocation location;
-    Bytes stored = 0;  // bytes of the buffer there: its size, or what its representation takes
     Charge charge;
-    bool encoded = false;
     bool owned = true;      // false: the program's memory
     bool resident = false;  // known to the policy of its space; else a spare
     bool held = false;      // users: counted in its space's
@@ -36,7 +33,7 @@ struct BufferCopy {
     std::uint64_t stamp = 0;  // spares: the order in which they go
 };
 
-enum class MoveKind : std::uint8_t { create, spill, fetch, upgrade };
+enum class MoveKind : std::uint8_t { create, spill, fetch };
 
 enum class MoveStage : std::uint8_t {
     lining,   // in the line of its target
@@ -61,8 +58,7 @@ struct BufferMove {
     bool ahead = false;    // a fetch that nobody has asked for
     RequestId claim{};     // evict: whom the bytes that come free are for
     ReservationId reservation;
-    Bytes size = 0;  // of the location
-    Recoding recoding = Recoding::none;
+    Bytes size = 0;  // of the buffer
     Charge charge;
     BlockLocation location;
     std::optional<CopyId> copy;
@@ -124,8 +120,6 @@ struct SpillBuffer {
     ReservationId reservation;  // of that space
     std::uint64_t touched = 0;  // operations of the program up to its last use
     std::uint64_t next_use = kUnknownUse;
-    std::shared_ptr<const Representation> representation;
-    Tier stored_from = Tier::host;
     RequestId creation{};
     BufferHold hold;
     std::vector<BufferCopy> copies;  // by space: home first
@@ -138,8 +132,6 @@ struct SpillBuffer {
     std::uint32_t departing = 0;                // locations at `range` that are still to be freed
     std::uint64_t seen_uses = 0;                // of the gate, when the policies last heard of them
     SpaceMask evicted_from = 0;
-    std::size_t gone_from = kNoSpace;  // the space in whose `gone` it is
-    std::uint64_t gone_stamp = 0;
 
     BufferCopy* copy_in(std::size_t space) {
         for (BufferCopy& copy : copies)
@@ -197,7 +189,6 @@ struct SpillSpace {
     std::vector<std::size_t> slower;                           // where victims go, best first
     std::unique_ptr<VictimPolicy> policy;                      // null: nothing can leave by a copy
     std::set<std::pair<std::uint64_t, std::uint32_t>> spares;  // stamp, buffer
-    std::set<std::tuple<std::int32_t, std::uint64_t, std::uint32_t>> gone;  // hint, stamp, buffer
     std::deque<LineEntry> line;
     std::deque<LineEntry> parked;  // patient ones that couldn't be served
     bool spilling = false;
@@ -235,9 +226,6 @@ struct SpillState {
     // Bytes/ns of the way between two spaces: their link, or, where there is none, the best two by
     // way of a host; 0: there is no way.
     double rate(std::size_t source, std::size_t target) const;
-
-    // Whether the buffer's bytes are kept in their own representation there.
-    bool encoded_in(const SpillBuffer& buffer, std::size_t space) const;
 
     RequestId next_request() { return RequestId{++requests}; }
 

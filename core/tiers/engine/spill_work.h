@@ -20,7 +20,6 @@ enum class RequestId : std::uint64_t { none = 0 };
 struct SpillOptions {
     VictimSpec victims;      // of every space that something can leave; default: lru
     bool keep_clean = true;  // what is copied between tiers stays in both until it is written
-    bool upgrade = false;    // bring back what was spilled when there is room below spill_stop
     Bytes background_in_flight = 256_MiB;   // of spilling in the background, at a time, per space
     std::uint32_t allocation_attempts = 3;  // when the memory itself refuses what was charged
     std::shared_ptr<Forecast> forecast;     // null: nobody knows what comes

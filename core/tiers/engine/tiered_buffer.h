@@ -41,9 +41,6 @@ struct BufferSpec {
     // Nothing worth keeping is in it before its first write: until then it leaves for free.
     bool blank = false;
     std::uint32_t tag = 0;  // for forecasts that know the future: its first use
-    // How it is kept in `stored_from` and slower tiers; null: as it is.
-    std::shared_ptr<const Representation> representation = {};
-    Tier stored_from = Tier::host;
     // Of a GPU space: addresses that the buffer has there whenever it is there. Its size is theirs.
     std::shared_ptr<const AddressRange> range = {};
     // Through it the buffer may be pinned there (TieredStore::pin_all), also without the store.
@@ -121,7 +118,6 @@ struct SpillCounters {
     Bytes copied_out = 0;         // to slower tiers
     Bytes copied_in = 0;          // from them
     Bytes dropped_clean = 0;      // left without a copy
-    Bytes upgraded = 0;           // of copied_in, because there was room again
     Bytes prefetched = 0;         // of copied_in, before it was asked for by what a forecast said
     Bytes wasted = 0;             // of that, left again unused
     Bytes used = 0;               // of buffers accessed, every access counted

@@ -10,7 +10,7 @@
 // Implementations: backends/tiers/device_transfers.h (a Device's streams, pinned blocks, disk
 // stores) and, for tests, tests/support/manual_transfers.h (plain memory, completed by hand).
 //
-// Thread-safety: `allocate`, `free`, `trim`, `record`, `order`, `passed`, `pieces` may be called
+// Thread-safety: `allocate`, `free`, `record`, `order`, `passed`, `pieces` may be called
 // from any thread. `start`, `cancel` and `poll` by one thread at a time.
 #pragma once
 
@@ -56,36 +56,12 @@ struct UsePoint {
     bool wrote = false;
 };
 
-// A user's own representation of a buffer's bytes in slower tiers (compressed, say). What is kept
-// there may be smaller, never larger than `most`. Thread-safe; called on the bytes of one buffer,
-// whole, by the thread that drives the copies.
-class Representation {
-  public:
-    virtual ~Representation() = default;
-
-    // The most bytes that `size` bytes become: what is set aside before it is known.
-    virtual Bytes most(Bytes size) const = 0;
-
-    // Makes `stored` (most(plain.size()) bytes) of `plain`, and says how many bytes of it count.
-    virtual Result<Bytes> encode(std::span<const std::byte> plain,
-                                 std::span<std::byte> stored) const = 0;
-
-    // The way back: fills all of `plain`.
-    virtual Result<void> decode(std::span<const std::byte> stored,
-                                std::span<std::byte> plain) const = 0;
-};
-
-// What a copy does to the bytes on the way.
-enum class Recoding : std::uint8_t { none, encode, decode };
-
 struct CopyOrder {
     BlockLocation source;
     BlockLocation target;
-    Bytes size = 0;                    // of the source's bytes
+    Bytes size = 0;                    // of the bytes, at most the locations'
     BufferId buffer{};                 // whose, for reports
     std::vector<UsePoint> after = {};  // work on the source that has to be done before
-    Recoding recoding = Recoding::none;
-    std::shared_ptr<const Representation> representation = {};  // if there is a recoding
 };
 
 enum class CopyEnd : std::uint8_t { done, cancelled, failed };
@@ -93,8 +69,7 @@ enum class CopyEnd : std::uint8_t { done, cancelled, failed };
 struct CopyDone {
     CopyId copy{};
     CopyEnd end = CopyEnd::done;
-    Bytes stored = 0;  // done: how many bytes the target holds now
-    Error error;       // failed: why
+    Error error;  // failed: why
 };
 
 class Transfers {
@@ -119,10 +94,6 @@ class Transfers {
     // Ends a location that no copy uses; the program's work on it has passed. A location that
     // cannot be ended is given up with its bytes, which is counted in the implementation.
     virtual void free(const BlockLocation& location) = 0;
-
-    // Gives back what lies beyond the first `size` bytes of a location, as far as the space can;
-    // the location with its new size.
-    virtual BlockLocation trim(const BlockLocation& location, Bytes size) = 0;
 
     // Where the bytes are for the program, in order: one range on a GPU, a range for each block on
     // the host. Empty on disk.

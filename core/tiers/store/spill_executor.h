@@ -94,18 +94,7 @@ class SpillExecutor {
         TM_CHECK(found != copies_.end());
         const BufferRef buffer = found->second;
         copies_.erase(found);
-        std::unique_lock lock(mutex_);
-        auto [charge, location] = engine_.moves().filled(buffer);
-        if (done.end == CopyEnd::done && done.stored < location.size) {
-            // Its representation is smaller than what was set aside. Giving back may wake others:
-            // without the lock.
-            lock.unlock();
-            location = transfers_.trim(location, done.stored);
-            const auto smaller = charge.space->recharge(charge, location.size);
-            TM_CHECK(smaller);
-            lock.lock();
-            engine_.moves().set_filled(buffer, charge, location);
-        }
+        const std::lock_guard lock(mutex_);
         engine_.copied(buffer, std::move(done));
     }
 

@@ -150,7 +150,7 @@ class TieredStore {
     Pending<FreeReport> free_bytes(SpaceId space, Bytes size);
 
     // The same as the out-of-memory policy `spill-and-retry` wants it. Lives as long as the store;
-    // waits, so it is not called from within the store (Representation, Transfers).
+    // waits, so it is not called from within the store (Transfers).
     Spiller& spiller(SpaceId space);
 
     // The program's word on a buffer (BufferFacts). False: it is gone.

@@ -191,30 +191,6 @@ TEST_CASE("a cancelled copy leaves nothing behind", "[tiers][transfers]") {
     }
 }
 
-TEST_CASE("a representation is made and unmade between all tiers", "[tiers][transfers]") {
-    for (const Tier from : {Tier::host, Tier::disk}) {
-        DeviceFixture f;
-        BufferSpec spec{.size = 500_KiB, .space = kGpu};
-        spec.representation = run_lengths();
-        spec.stored_from = from;
-        const BufferRef buffer = *f.wait(f.store->create(spec));
-        {
-            const Access access = *f.acquire(buffer, kGpu, AccessMode::write);
-            REQUIRE(f.sim.write(access.address(), std::vector<std::byte>(500_KiB, std::byte{7})));
-        }
-        CHECK(f.wait(f.store->free_bytes(kGpu, 1)).end == FreeEnd::enough);
-        CHECK(f.store->where(buffer) == Spaces{kHost});
-        CHECK(f.space(kHost).used() == (from == Tier::host ? 64_KiB : 512_KiB));
-        CHECK(f.wait(f.store->free_bytes(kHost, 1)).end == FreeEnd::enough);
-        CHECK(f.store->where(buffer) == Spaces{kDisk});
-        CHECK(f.space(kDisk).used() < 6_KiB);
-        const Access access = *f.acquire(buffer, kGpu, AccessMode::read);
-        std::vector<std::byte> bytes(500_KiB);
-        REQUIRE(f.sim.read(access.address(), bytes));
-        CHECK(bytes == std::vector<std::byte>(500_KiB, std::byte{7}));
-    }
-}
-
 TEST_CASE("the program's own memory is copied, and stays its own", "[tiers][transfers]") {
     DeviceFixture f;
     const Address memory = *f.device.malloc(200_KiB);

@@ -45,10 +45,6 @@ class SummingStage final : public TierStage, private Transfers {
         inner_.transfers().free(location);
     }
 
-    BlockLocation trim(const BlockLocation& location, Bytes size) override {
-        return inner_.transfers().trim(location, size);
-    }
-
     std::vector<Range> pieces(const BlockLocation& location) const override {
         return const_cast<VirtualStage&>(inner_).transfers().pieces(location);
     }

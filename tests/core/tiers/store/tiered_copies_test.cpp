@@ -1,4 +1,4 @@
-// TieredStore: copies: clean ones, failed ones, those in flight, and other representations.
+// TieredStore: copies: clean ones, failed ones, those in flight.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -260,35 +260,6 @@ TEST_CASE("bytes move between two GPUs by their own devices (defect 24)", "[tier
     f.calm();
     CHECK(f.store->where(buffer) == Spaces{kGpu});
     CHECK(f.reads(buffer, kGpu, 2));
-}
-
-TEST_CASE("a representation is what is stored and paid for below", "[tiers][spill]") {
-    for (const Tier from : {Tier::host, Tier::disk}) {
-        TieredFixture f({.gpu = 1000, .host = 2500});
-        BufferSpec spec;
-        spec.size = 1000;
-        spec.space = kGpu;
-        spec.representation = run_lengths();
-        spec.stored_from = from;
-        const BufferRef buffer = *f.settle(f.store->create(spec));
-        {
-            const Access access = f.access(buffer, kGpu, AccessMode::write);
-            fill_content(f.transfers.bytes(access.location()), 1, true);
-        }
-        CHECK(f.settle(f.store->free_bytes(kGpu, 1000)).freed == 1000);
-        f.calm();
-        CHECK(f.allocated(kHost) == (from == Tier::host ? 8 : 1000));
-        CHECK(f.store->reclaimable(buffer, kHost) == f.allocated(kHost));
-        const Bytes stored = f.allocated(kHost);
-        CHECK(f.settle(f.store->free_bytes(kHost, 1)).freed == stored);
-        f.calm();
-        CHECK(f.allocated(kDisk) == 8);
-        CHECK(
-            f.settle(f.store->acquire(buffer, access_spec(kDisk, AccessMode::read))).error().code ==
-            ErrorCode::unsupported);
-        const Access access = f.access(buffer, kGpu, AccessMode::read);
-        CHECK(has_content(f.transfers.bytes(access.location()), 1, true));
-    }
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ using namespace support;
 
 struct Known {
     std::uint64_t content = 0;
-    bool flat = false;  // kept as run lengths below the GPU
     bool defined = false;
     std::uint32_t accesses = 0;  // held, as pins
     std::shared_ptr<Gate> gate = {};
@@ -119,20 +118,12 @@ class RandomProgram {
         spec.hint = static_cast<std::int32_t>(random_.below(3)) - 1;
         spec.may_spill = random_.below(20) != 0;
         spec.blank = random_.below(3) == 0;
-        const bool flat = random_.below(4) == 0;
-        if (flat) {
-            spec.space = kGpu;
-            spec.otherwise.clear();
-            spec.representation = run_lengths();
-            spec.stored_from = random_.below(2) == 0 ? Tier::host : Tier::disk;
-        }
-        if (!flat && random_.below(2) == 0) {
+        if (random_.below(2) == 0) {
             spec.space = kGpu;
             spec.gate = std::make_shared<Gate>();
             spec.range = fixture_.transfers.reserve(spec.size);
         }
         Known known;
-        known.flat = flat;
         known.gate = spec.gate;
         known.range = spec.range;
         creations_.emplace_back(std::move(known), fixture_.store->create(spec));
@@ -334,11 +325,11 @@ class RandomProgram {
         const AccessMode mode = access->mode();
         const std::span<std::byte> bytes = fixture_.transfers.bytes(access->location());
         if (known.defined && mode != AccessMode::overwrite && mode != AccessMode::pin)
-            REQUIRE(has_content(bytes, known.content, known.flat));
+            REQUIRE(has_content(bytes, known.content));
         if (mode == AccessMode::write || mode == AccessMode::overwrite) {
             known.content = random_.next();
             known.defined = true;
-            fill_content(bytes, known.content, known.flat);
+            fill_content(bytes, known.content);
         }
         ++known.accesses;
         held_.emplace_back(buffer, std::move(*access));
@@ -380,9 +371,10 @@ class RandomProgram {
         while (!known_.empty()) {
             // Those that wait for room get it when others have ended.
             const auto next = std::find_if(known_.begin(), known_.end(), [&](const auto& entry) {
-                return !waited_for(entry.first) && read_and_end(entry.first, entry.second);
+                return !waited_for(entry.first);
             });
             REQUIRE(next != known_.end());
+            read_and_end(next->first, next->second);
             known_.erase(next);
             let_go();
         }
@@ -417,24 +409,17 @@ class RandomProgram {
         fixture_.calm();
     }
 
-    // False: it can't be read while others take the room.
-    bool read_and_end(Key buffer, const Known& known) {
-        AccessSpec spec;
+    // Reads it where it is.
+    void read_and_end(Key buffer, const Known& known) {
         if (known.defined) {
-            const SpaceId home = fixture_.store->where(ref(buffer)).at(0);
-            spec.space = known.flat && home.tier != Tier::gpu ? kGpu : home;
+            AccessSpec spec;
+            spec.space = fixture_.store->where(ref(buffer)).at(0);
             const Result<Access> access =
                 fixture_.settle(fixture_.store->acquire(ref(buffer), spec));
-            if (!access) {
-                REQUIRE(known.flat);
-                REQUIRE(access.error().code == ErrorCode::no_space);
-                return false;
-            }
-            REQUIRE(has_content(fixture_.transfers.bytes(access->location()), known.content,
-                                known.flat));
+            REQUIRE(access);
+            REQUIRE(has_content(fixture_.transfers.bytes(access->location()), known.content));
         }
         REQUIRE(fixture_.store->destroy(ref(buffer)));
-        return true;
     }
 
     Random random_;
@@ -458,21 +443,20 @@ struct Setting {
     const char* policy;
     TieredSizes sizes;
     bool keep_clean;
-    bool upgrade;
     bool pump_in_calls;
     bool prefetch = false;  // by what is learned
 };
 
 const Setting kSettings[] = {
-    {"lru", {}, true, false, true},
-    {"lru", {.gpu = 1000, .host = 700, .disk = 3000}, true, true, false},
-    {"s3fifo", {.spill_start = 0.8, .spill_stop = 0.5}, true, true, true},
-    {"cost", {.gpu = 800, .host = 800, .disk = 0}, false, false, true},
-    {"hint", {.gpu1 = 600, .spill_start = 0.9, .spill_stop = 0.6}, true, true, false},
-    {"gdsf", {.host = 400, .disk = 2000, .gpu1 = 500}, false, true, false},
-    {"sieve", {.host = 900, .gpu1 = 700, .peers = false}, true, false, true},
-    {"learned", {}, true, false, true, true},
-    {"lru", {.gpu = 600, .host = 600, .disk = 3000}, true, false, false, true},
+    {"lru", {}, true, true},
+    {"lru", {.gpu = 1000, .host = 700, .disk = 3000}, true, false},
+    {"s3fifo", {.spill_start = 0.8, .spill_stop = 0.5}, true, true},
+    {"cost", {.gpu = 800, .host = 800, .disk = 0}, false, true},
+    {"hint", {.gpu1 = 600, .spill_start = 0.9, .spill_stop = 0.6}, true, false},
+    {"gdsf", {.host = 400, .disk = 2000, .gpu1 = 500}, false, false},
+    {"sieve", {.host = 900, .gpu1 = 700, .peers = false}, true, true},
+    {"learned", {}, true, true, true},
+    {"lru", {.gpu = 600, .host = 600, .disk = 3000}, true, false, true},
 };
 
 // Runs `operations` in programs of a few thousand.
@@ -485,7 +469,6 @@ void run_programs(std::uint64_t operations, bool faults) {
         const Setting& setting = kSettings[seed % std::size(kSettings)];
         StoreOptions options;
         options.spill.keep_clean = setting.keep_clean;
-        options.spill.upgrade = setting.upgrade;
         options.spill.background_in_flight = 400;
         options.pump_in_calls = setting.pump_in_calls;
         if (setting.prefetch) {

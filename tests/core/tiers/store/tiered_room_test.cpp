@@ -270,35 +270,6 @@ TEST_CASE("spilling in the background has a bounded number of bytes in flight", 
     CHECK(f.allocated(kGpu) == 100);
 }
 
-TEST_CASE("what was spilled comes back when there is room, favourites first", "[tiers][spill]") {
-    StoreOptions options;
-    options.spill.upgrade = true;
-    TieredFixture f({.gpu = 1000, .host = 3000, .spill_start = 0.9, .spill_stop = 0.8}, options);
-    const BufferRef favourite = f.filled(300, kGpu, 1);
-    const BufferRef other = f.filled(300, kGpu, 2);
-    REQUIRE(f.store->set_hint(favourite, 1));
-    const BufferRef large = f.filled(900, kGpu, 3);
-    f.calm();
-    CHECK(f.store->where(favourite) == Spaces{kHost});
-    CHECK(f.store->where(other) == Spaces{kHost});
-    REQUIRE(f.store->destroy(large));
-    f.calm();
-    CHECK(f.store->where(favourite) == Spaces{kGpu, kHost});
-    CHECK(f.store->where(other) == Spaces{kGpu, kHost});
-    CHECK(f.store->counters(kGpu).upgraded == 600);
-
-    // With room for one, the favourite is it.
-    const BufferRef second = f.filled(700, kGpu, 4);
-    f.calm();
-    const BufferRef third = f.filled(300, kGpu, 5);
-    f.calm();
-    REQUIRE(f.store->destroy(second));
-    f.calm();
-    CHECK(f.store->where(favourite).front() == kGpu);
-    f.store->check();
-    CHECK(f.reads(third, f.store->where(third).front(), 5));
-}
-
 TEST_CASE("the program's hints decide who leaves under `hint`", "[tiers][spill]") {
     TieredFixture f({}, {}, "hint");
     const BufferRef first = f.filled(400, kGpu, 1);

@@ -78,7 +78,6 @@ void use(TieredFixture& f, std::vector<Shared>& all, const Walk& walk, Tally& ta
 
 void run_threads(bool worker, int steps = 150) {
     StoreOptions options;
-    options.spill.upgrade = true;
     TieredFixture f({.gpu = 1000, .host = 1500, .spill_start = 0.9, .spill_stop = 0.6}, options,
                     "s3fifo");
     f.transfers.set_automatic(true);
