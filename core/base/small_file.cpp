@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file_descriptor.h"
+
 namespace tidemark {
 namespace {
 
@@ -27,31 +29,13 @@ Kept& kept() {
     return all;
 }
 
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    ~Descriptor() {
-        if (number_ >= 0)
-            ::close(number_);
-    }
-
-    int get() const { return number_; }
-
-  private:
-    int number_;
-};
-
 tl::unexpected<Error> refused(ErrorCode code, int number, const std::string& path) {
     return fail(code, "cannot be read: " + std::generic_category().message(number), path);
 }
 
 Result<std::string> read_all(const std::string& path, std::size_t most) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0)
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.valid())
         return refused(errno == EACCES ? ErrorCode::io : ErrorCode::not_found, errno, path);
     constexpr std::size_t kPiece = std::size_t{64} << 10U;
     std::string text;

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 #include "replay/attach/probe_notes.h"
 #include "replay/attach/probe_program.h"
-#include "traces/io/file_descriptor.h"
 
 namespace tidemark::attach {
 

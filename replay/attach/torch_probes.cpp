@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 
 namespace tidemark::attach {
 namespace {

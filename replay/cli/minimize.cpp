@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/small_file.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
@@ -20,7 +21,6 @@
 #include "replay/cli_support/memory_options.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/minimize/minimize_report.h"
-#include "traces/io/file_descriptor.h"
 
 namespace tidemark::commands {
 namespace {

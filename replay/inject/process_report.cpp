@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 
 namespace tidemark::inject {
 namespace {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 
 namespace tidemark {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 
 namespace tidemark {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 
 namespace tidemark {
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 #include "traces/live/recording_file.h"
 
 namespace tidemark::live {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/live/clock.h"
 #include "traces/live/wire.h"
 

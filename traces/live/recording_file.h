@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/live/wire.h"
 
 namespace tidemark::live {

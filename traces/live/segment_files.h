@@ -14,8 +14,8 @@
 
 #include <unistd.h>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/live/wire.h"
 
 namespace tidemark::live {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/io/own_folder.h"
 #include "traces/live/wire.h"
 

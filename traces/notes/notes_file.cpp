@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 #include "traces/io/output_file.h"
 #include "traces/notes/notes_json.h"
 

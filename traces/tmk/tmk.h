@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {

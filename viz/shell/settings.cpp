@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/text.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/io/output_file.h"
 
 namespace tidemark::viz {

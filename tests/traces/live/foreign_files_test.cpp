@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/file_descriptor.h"
 #include "tests/support/dead_program.h"
 #include "tests/support/live_folder.h"
-#include "traces/io/file_descriptor.h"
 #include "traces/live/kept_recordings.h"
 #include "traces/live/programs.h"
 #include "traces/live/publisher.h"

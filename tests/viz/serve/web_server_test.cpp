@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 
 namespace tidemark::viz {
 namespace {

@@ -1,5 +1,5 @@
 // Calls that are repeated until all is done.
-#include "traces/io/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 
 #include <system_error>
 
