@@ -1,8 +1,7 @@
-// A lock around the ledger; whatever may run code of others (policies, the listener, the end of a
-// policy's life) happens before the lock is taken or after it is released.
+// A lock around the ledger; whatever may run code of others (policies, the end of a policy's life)
+// happens before the lock is taken or after it is released.
 #include "core/tiers/spaces/memory_space.h"
 
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,55 +27,6 @@ template <class Step>
 auto MemorySpace::locked(Step step) const {
     const std::lock_guard lock(mutex_);
     return step(ledger_);
-}
-
-template <class Step>
-auto MemorySpace::freeing(Step step) {
-    CapacityListener* listener = nullptr;
-    const auto locked_step = [&] {
-        const std::lock_guard lock(mutex_);
-        const Bytes before = ledger_.account().used();
-        auto result = step(ledger_);
-        if (listener_ != nullptr && ledger_.account().used() < before) {
-            listener = listener_;
-            notices_.fetch_add(1, std::memory_order_relaxed);
-        }
-        return result;
-    };
-    auto result = locked_step();
-    if (listener != nullptr)
-        notify(*listener);
-    return result;
-}
-
-// The notice was counted when the listener was read: it lives until the count falls.
-void MemorySpace::notify(CapacityListener& listener) {
-    listener.capacity_freed(spec_.id);
-    notices_.fetch_sub(1, std::memory_order_release);
-}
-
-void MemorySpace::announce_capacity() {
-    CapacityListener* listener = nullptr;
-    {
-        const std::lock_guard lock(mutex_);
-        listener = listener_;
-        if (listener != nullptr)
-            notices_.fetch_add(1, std::memory_order_relaxed);
-    }
-    if (listener != nullptr)
-        notify(*listener);
-}
-
-void MemorySpace::set_capacity_listener(CapacityListener* listener) {
-    const auto put = [&](CapacityListener* next) {
-        const std::lock_guard lock(mutex_);
-        listener_ = next;
-    };
-    put(nullptr);
-    while (notices_.load(std::memory_order_acquire) != 0)
-        std::this_thread::yield();
-    put(listener);
-    announce_capacity();  // nobody was notified of what was freed meanwhile
 }
 
 Bytes MemorySpace::rounded(Bytes size) const {
@@ -106,7 +56,7 @@ bool MemorySpace::grow(ReservationId id, Bytes size) {
 }
 
 Bytes MemorySpace::shrink(ReservationId id) {
-    return freeing([&](Ledger& ledger) { return ledger.shrink(id); });
+    return locked([&](Ledger& ledger) { return ledger.shrink(id); });
 }
 
 std::optional<MemoryReservation> MemorySpace::split(ReservationId id, Bytes size, OwnerId owner) {
@@ -117,11 +67,11 @@ std::optional<MemoryReservation> MemorySpace::split(ReservationId id, Bytes size
 
 // The policy that these hand out ends here, without the lock.
 void MemorySpace::merge(ReservationId into, ReservationId from) {
-    freeing([&](Ledger& ledger) { return ledger.merge(into, from); });
+    locked([&](Ledger& ledger) { return ledger.merge(into, from); });
 }
 
 void MemorySpace::release(ReservationId id) {
-    freeing([&](Ledger& ledger) { return ledger.release(id); });
+    locked([&](Ledger& ledger) { return ledger.release(id); });
 }
 
 void MemorySpace::set_owner(ReservationId id, OwnerId owner) {
@@ -217,7 +167,7 @@ tl::expected<void, ChargeRefusal> MemorySpace::recharge(Charge& charge, Bytes si
     if (bytes > charge.size)
         TM_TRY(take(bytes - charge.size, {.origin = charge.origin, .fresh = false}));
     else
-        freeing([&](Ledger& ledger) {
+        locked([&](Ledger& ledger) {
             ledger.give_back(charge.size - bytes, charge.origin);
             return 0;
         });
@@ -230,7 +180,7 @@ void MemorySpace::uncharge(Charge& charge) {
         return;
     TM_CHECK(charge.space == this);
     const Charge ended = std::exchange(charge, {});
-    freeing([&](Ledger& ledger) {
+    locked([&](Ledger& ledger) {
         ledger.close_charge(ended.size, ended.origin);
         return 0;
     });

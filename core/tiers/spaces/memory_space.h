@@ -13,17 +13,15 @@
 //     unused = the sum over reservations of max(0, size - used by it),
 //
 // and everything is 0 again when the last reservation and the last charge are gone. Nothing here
-// waits: a refusal is an answer. Waiting is the spill engine's (spill_engine.h); others
-// are notified of freed capacity through the CapacityListener.
+// waits: a refusal is an answer. Waiting is the spill engine's (spill_engine.h).
 //
 // Sizes are rounded up to the space's granularity here and nowhere else; a size may be 0.
 //
 // Thread-safety: every function may be called from any thread but the destructor. One lock, held
-// for some tens of instructions; no heap but for the growth of the table. Policies and the listener
+// for some tens of instructions; no heap but for the growth of the table. Policies
 // are called without it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -36,16 +34,6 @@
 #include "core/tiers/spaces/reservation_ledger.h"
 
 namespace tidemark {
-
-// Is notified that capacity was freed: `used` of the space has fallen, or somebody announced it.
-class CapacityListener {
-  public:
-    virtual ~CapacityListener() = default;
-
-    // Called by the thread that freed, after the space's lock was released: it may call the space,
-    // but must not set its listener. Thread-safe.
-    virtual void capacity_freed(SpaceId space) = 0;
-};
 
 // Figures of one moment.
 struct SpaceCounters {
@@ -131,14 +119,6 @@ class MemorySpace {
     void set_oom_policy(OomHandling policy);
     OomHandling oom_policy() const;
 
-    // Who is notified of freed capacity; null: nobody. The former one is called no more when this
-    // returns (it waits for calls under way). By one thread at a time.
-    void set_capacity_listener(CapacityListener* listener);
-
-    // Notifies the listener, for somebody who freed memory that isn't counted here (a trimmed
-    // cache).
-    void announce_capacity();
-
     // "gpu:0: 1.50 GiB of 2.00 GiB used (limit 1.80 GiB): 1.00 GiB allocated, 512 MiB unused in
     // 2 reservations".
     std::string text() const;
@@ -177,20 +157,12 @@ class MemorySpace {
     template <class Step>
     auto locked(Step step) const;
 
-    // The same, and tells the listener if `used` has fallen.
-    template <class Step>
-    auto freeing(Step step);
-
-    void notify(CapacityListener& listener);
-
     SpaceSpec spec_;
     Thresholds thresholds_;
     mutable std::mutex mutex_;  // guards what follows
     mutable Ledger ledger_;
     OverReservation over_reservation_;  // null: ignore
     OomHandling oom_policy_;
-    CapacityListener* listener_ = nullptr;
-    std::atomic<std::uint32_t> notices_ = 0;  // calls of the listener under way; rises locked
 };
 
 }  // namespace tidemark

@@ -9,8 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "core/base/result.h"
 #include "core/base/units.h"
@@ -52,9 +50,6 @@ class OverReservationPolicy {
 
     // Thread-safe; must depend on `facts` alone.
     virtual OverReservationPlan plan(const OverReservationFacts& facts) const = 0;
-
-    // "increase:padding=2".
-    virtual std::string text() const = 0;
 };
 
 // Policies are shared by spaces and reservations; null stands for "the default of the space".
@@ -71,9 +66,5 @@ OverReservation fail_over_reservation();
 // Grows by what is missing times `padding` (at least 1; truncated to bytes), or by exactly what is
 // missing; refused if the space has neither, or charged to the space with `allow_excess`.
 OverReservation increase_reservation(double padding = kDefaultPadding, bool allow_excess = false);
-
-// "ignore", "fail", "increase", "increase:padding=2,allow_excess=true". Errors (bad_option):
-// unknown name or option, padding below 1.
-Result<OverReservation> parse_over_reservation(std::string_view text);
 
 }  // namespace tidemark

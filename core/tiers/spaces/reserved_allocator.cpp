@@ -102,16 +102,6 @@ void ReservedAllocator::record_use(const Allocation& allocation, StreamId stream
     ForwardingAllocator::record_use(entries_.at(allocation.node).inner, stream);
 }
 
-void ReservedAllocator::trim(TrimLevel level) {
-    ForwardingAllocator::trim(level);
-    space_.announce_capacity();
-}
-
-void ReservedAllocator::trim_pool(PoolId pool) {
-    ForwardingAllocator::trim_pool(pool);
-    space_.announce_capacity();
-}
-
 Bytes ReservedAllocator::largest_free() const {
     return std::min(ForwardingAllocator::largest_free(), space_.available_to(reservation_));
 }

@@ -44,10 +44,6 @@ class ReservedAllocator final : public ForwardingAllocator {
     void deallocate(const Allocation& allocation, StreamId stream) override;
     void record_use(const Allocation& allocation, StreamId stream) override;
 
-    // Announce freed memory to the space's listener: a refusal by the device may end.
-    void trim(TrimLevel level) override;
-    void trim_pool(PoolId pool) override;
-
     // The inner allocator's, but not more than could be charged.
     Bytes largest_free() const override;
 

@@ -1,9 +1,6 @@
 // The counters of a space, its thresholds, and who hears of freed capacity.
 #include "core/tiers/spaces/memory_space.h"
 
-#include <atomic>
-#include <functional>
-#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -22,18 +19,6 @@ MachineSpec fixture() {
             .links = {},
             .buses = {}};
 }
-
-class Listener final : public CapacityListener {
-  public:
-    void capacity_freed(SpaceId space) override {
-        notified.push_back(space);
-        if (then)
-            then();
-    }
-
-    std::vector<SpaceId> notified;
-    std::function<void()> then;
-};
 
 TEST_CASE("a machine's spaces have their capacity and limit, others aren't there (A-T1)",
           "[tiers][memory_space]") {
@@ -161,93 +146,6 @@ TEST_CASE("a charge can be made larger and smaller, and a refusal leaves it as i
     CHECK(space.counters() == SpaceCounters{.peak_used = 100});
     space.reset_peak();
     CHECK(space.counters() == SpaceCounters{});
-}
-
-TEST_CASE("whatever makes `used` fall is told to the listener, with the lock released",
-          "[tiers][memory_space]") {
-    MemorySpace space({.id = {Tier::disk, 3}, .capacity = 1000});
-    Listener listener;
-    space.set_capacity_listener(&listener);
-    listener.notified.clear();
-    listener.then = [&] { CHECK(space.used() <= 1000); };  // would hang under the lock
-    const auto notified = [&] { return std::exchange(listener.notified, {}).size(); };
-
-    auto reservation = space.try_reserve(100);
-    auto plain = space.charge(100);
-    auto inside = reservation->charge(60);
-    CHECK(notified() == 0);
-    space.uncharge(*inside);  // back to the reservation: nobody else can have it
-    CHECK(notified() == 0);
-    CHECK(reservation->shrink_to_fit() == 100);
-    CHECK(notified() == 1);
-    CHECK(reservation->shrink_to_fit() == 0);
-    CHECK(notified() == 0);
-    REQUIRE(space.recharge(*plain, 50));
-    CHECK(notified() == 1);
-    space.uncharge(*plain);
-    CHECK(notified() == 1);
-    REQUIRE(reservation->grow_by(10));
-    reservation.reset();
-    CHECK(notified() == 1);
-    space.announce_capacity();
-    CHECK(listener.notified == std::vector{SpaceId{Tier::disk, 3}});
-    space.set_capacity_listener(nullptr);
-    auto last = space.charge(1);
-    space.uncharge(*last);
-    space.announce_capacity();
-    CHECK(notified() == 1);
-}
-
-TEST_CASE("room of one reservation that covers another's excess is told as freed",
-          "[tiers][memory_space]") {
-    MemorySpace space({.capacity = 1000});
-    Listener listener;
-    space.set_capacity_listener(&listener);
-    auto full = space.try_reserve(10);
-    auto empty = space.try_reserve(20);
-    auto charge = full->charge(20);
-    REQUIRE(charge);
-    CHECK(space.used() == 40);
-    listener.notified.clear();
-    REQUIRE(full->merge(std::move(*empty)));
-    CHECK(space.used() == 30);
-    CHECK(listener.notified.size() == 1);
-    space.uncharge(*charge);
-    space.set_capacity_listener(nullptr);
-}
-
-TEST_CASE("a listener is called no more when another has taken its place",
-          "[tiers][memory_space]") {
-    class Checked final : public CapacityListener {
-      public:
-        void capacity_freed(SpaceId) override {
-            if (!alive)
-                late = true;
-        }
-
-        std::atomic<bool> alive = true;
-        std::atomic<bool> late = false;
-    };
-
-    MemorySpace space({.capacity = 1000});
-    std::atomic<bool> done = false;
-    std::thread freeing([&] {
-        while (!done) {
-            auto charge = space.charge(1);
-            space.uncharge(*charge);
-            std::this_thread::yield();
-        }
-    });
-    for (int i = 0; i < 100; ++i) {
-        Checked listener;
-        space.set_capacity_listener(&listener);
-        space.set_capacity_listener(nullptr);
-        listener.alive = false;
-        std::this_thread::yield();
-        CHECK_FALSE(listener.late);
-    }
-    done = true;
-    freeing.join();
 }
 
 TEST_CASE("a space says in words how it is", "[tiers][memory_space]") {

@@ -26,8 +26,6 @@ class Own final : public OverReservationPolicy {
         return answer_(facts);
     }
 
-    std::string text() const override { return "own"; }
-
   private:
     std::function<OverReservationPlan(const OverReservationFacts&)> answer_;
 };
@@ -184,19 +182,6 @@ TEST_CASE("a plan for a moment that has passed is not carried out, the policy is
     CHECK(bench.reservation.size() == 2048);
     CHECK(bench.space.used() == 2048);
     bench.space.uncharge(*charge);
-}
-
-TEST_CASE("policies are known by name, and say theirs", "[tiers][over_reservation]") {
-    for (const char* text : {"ignore", "fail", "increase:padding=2", "increase:padding=1.25",
-                             "increase:padding=1.5,allow_excess=true"}) {
-        const auto policy = parse_over_reservation(text);
-        REQUIRE(policy);
-        CHECK((*policy)->text() == text);
-    }
-    CHECK((*parse_over_reservation("increase"))->text() == "increase:padding=1.25");
-    for (const char* text : {"", "grow", "ignore:padding=2", "increase:padding=0.5",
-                             "increase:padding=x", "increase:unknown=1"})
-        CHECK(parse_over_reservation(text).error().code == ErrorCode::bad_option);
 }
 
 }  // namespace

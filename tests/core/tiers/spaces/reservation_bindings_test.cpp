@@ -156,8 +156,6 @@ TEST_CASE("what is charged while its reservation ends is the space's (defect 7)"
             return {.growth = facts.missing()};
         }
 
-        std::string text() const override { return "unbinds"; }
-
       private:
         ReservationBindings& bindings_;
     };

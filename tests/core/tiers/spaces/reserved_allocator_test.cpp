@@ -215,19 +215,9 @@ TEST_CASE("a retired allocation stays charged until it is let go", "[tiers][rese
 }
 
 TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
-    class FreedCounter final : public CapacityListener {
-      public:
-        void capacity_freed(SpaceId) override { ++notified; }
-
-        int notified = 0;
-    };
-
     SimDevice device{{.capacity = 64_MiB}};
     const auto inner = support::make_policy("torch", device);
     MemorySpace space({.capacity = 64_MiB});
-    FreedCounter listener;
-    space.set_capacity_listener(&listener);
-    listener.notified = 0;
     MemoryReservation reservation = std::move(*space.try_reserve(30_MiB));
     ReservedAllocator allocator(*inner, reservation);
     constexpr PoolId kPool{7};
@@ -242,7 +232,6 @@ TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     allocator.close_pool(kPool);
     CHECK(allocator.usage().reserved > 0);
     allocator.trim_pool(kPool);
-    CHECK(listener.notified == 1);
     CHECK(allocator.usage().reserved == 0);
     allocator.deallocate(support::must_allocate(allocator, 4_MiB), {});
     CHECK(allocator.largest_free() == inner->largest_free());
@@ -252,12 +241,9 @@ TEST_CASE("the whole interface passes through", "[tiers][reserved_allocator]") {
     REQUIRE(others);
     CHECK(allocator.largest_free() == 1_MiB);  // what the space has
     space.uncharge(*others);
-    listener.notified = 1;
     allocator.trim(TrimLevel::all);
-    CHECK(listener.notified == 2);
     CHECK(allocator.usage().reserved == 0);
     CHECK(allocator.clone(device) == nullptr);
-    space.set_capacity_listener(nullptr);
 }
 
 TEST_CASE("what a trace begins with is charged, or refused as a whole",

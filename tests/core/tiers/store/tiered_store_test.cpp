@@ -144,39 +144,6 @@ TEST_CASE("a prefetch takes room that there is, and makes some only if told", "[
     CHECK(f.settle(f.store->prefetch(other, kGpu)));  // is there
 }
 
-// Listens as a wait queue does, and calls back into the store: no lock may be held.
-class Listening final : public CapacityListener {
-  public:
-    explicit Listening(TieredFixture& fixture) : fixture_(fixture) {}
-
-    void capacity_freed(SpaceId space) override {
-        ++received_;
-        available_ = fixture_.space(space).available();
-        (void)fixture_.store->buffers();
-    }
-
-    int received() const { return received_; }
-
-    Bytes available() const { return available_; }
-
-  private:
-    TieredFixture& fixture_;
-    int received_ = 0;
-    Bytes available_ = 0;
-};
-
-TEST_CASE("who waits for capacity hears of every spill that freed some", "[tiers][spill]") {
-    TieredFixture f;
-    Listening listening(f);
-    f.space(kGpu).set_capacity_listener(&listening);
-    (void)f.filled(400, kGpu, 1);
-    const int before = listening.received();
-    (void)f.settle(f.store->free_bytes(kGpu, 400));
-    CHECK(listening.received() == before + 1);
-    CHECK(listening.available() == 1000);
-    f.space(kGpu).set_capacity_listener(nullptr);
-}
-
 TEST_CASE("spill-and-retry makes room through the store", "[tiers][spill]") {
     TieredFixture f;
     f.transfers.set_automatic(true);
