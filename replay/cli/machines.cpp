@@ -129,29 +129,29 @@ class Machines final : public Command {
             question.measured.push_back(std::move(measured));
         }
         TM_ASSIGN(DiscoveredMachine discovered, discover_machine(topology, question));
-        WantedMachine wanted;
+        std::vector<std::int32_t> gpus;
         if (!gpus_.empty()) {
-            TM_ASSIGN(wanted.gpus.ids, chosen_gpus(topology));
+            TM_ASSIGN(gpus, chosen_gpus(topology));
         }
         if (measure_) {
-            TM_TRY(build_machine(wanted, discovered.found));  // wishes are checked before
-            TM_TRY(measure(context, wanted, discovered));
+            TM_TRY(build_machine(discovered.found, gpus));  // it is checked before
+            TM_TRY(measure(context, gpus, discovered));
         }
-        TM_ASSIGN(MachineSpec machine, build_machine(wanted, discovered.found));
+        TM_ASSIGN(MachineSpec machine, build_machine(discovered.found, gpus));
         if (discovered.found.disks.empty())
             discovered.notes.emplace_back("disk", "none: --disk DIR adds one");
         return DescribedMachine{std::move(machine), std::move(discovered.notes)};
     }
 
-    Result<void> measure(Context& context, const WantedMachine& wanted,
+    Result<void> measure(Context& context, const std::vector<std::int32_t>& gpus,
                          DiscoveredMachine& discovered) {
         TM_ASSIGN(const DiskFiles disk, open_disk_files());
         const NumaHost host = NumaHost::open();
         Progress progress(context.front(), "measuring this computer");
         const Interrupt interrupt(context.front().owns_process());
-        MeasureQuestion question{.gpus = wanted.gpus.ids, .host = &host, .files = disk.files.get()};
+        MeasureQuestion question{.gpus = gpus, .host = &host, .files = disk.files.get()};
         for (const FoundGpu& gpu : discovered.found.gpus) {
-            if (wanted.gpus.ids.empty())
+            if (gpus.empty())
                 question.gpus.push_back(gpu.id);
         }
         question.open_gpu = [](std::int32_t ordinal) -> Result<std::unique_ptr<Device>> {

@@ -1,17 +1,10 @@
-// Building a machine: from what was found on a computer, and what is wanted of it, to the spaces
-// that an engine or a simulation works with.
-//
-// A fraction and a number of bytes are different types, and say of what they are: capacities of the
-// physical memory, thresholds of the configured capacity. (cuCascade turns a limit in bytes into a
-// fraction of the physical memory and then multiplies it with the configured one: of 80 GiB with 8
-// configured, a limit of 6 becomes 0.6. Specs A1.13.) Every argument is checked, always.
-// Plain values; thread-safe; O(spaces^2).
+// Building a machine: from what was found on a computer to the spaces that an engine or a
+// simulation works with. Plain values; thread-safe; O(spaces^2).
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "core/base/result.h"
@@ -66,63 +59,16 @@ struct FoundMachine {
     std::vector<FoundDisk> disks = {};  // in order of their numbers, from 0
 };
 
-struct Fraction {
-    double value = 1;
-};
-
-using Amount = std::variant<Bytes, Fraction>;
-
-// One set of defaults, which is SpaceSpec's.
-struct WantedThresholds {
-    Amount reservation_limit = Fraction{1};  // of the configured capacity, as both below
-    Amount spill_start = Fraction{1};
-    Amount spill_stop = Fraction{1};
-};
-
-struct WantedGpus {
-    // At most one of them: the first so many, or those. Neither: all there are.
-    std::optional<std::size_t> count = {};  // at least 1
-    std::vector<std::int32_t> ids = {};     // each once
-    Amount capacity = Fraction{1};          // of each, out of its physical memory
-    WantedThresholds thresholds = {};
-};
-
-struct WantedHosts {
-    enum class Spaces : std::uint8_t {
-        per_node,  // one for each distinct node of the chosen GPUs (without GPUs: of all)
-        per_gpu,   // one for each chosen GPU, of its number; they share their node's memory evenly;
-                   // without GPUs: as per_node
-    };
-    Spaces spaces = Spaces::per_node;
-    // At most one of them; neither: half of the memory that a space could have, as each.
-    std::optional<Amount> each = {};   // of each space, out of the memory that it could have
-    std::optional<Amount> total = {};  // of all of them, divided evenly, a rest is dropped
-    WantedThresholds thresholds = {};
-    Bytes block = 1_MiB;
-    std::uint32_t blocks_per_pool = 128;
-    std::optional<std::uint32_t> initial_pools = {};  // nothing: 4, or as many as fit
-};
-
-struct WantedDisks {
-    Amount capacity = Fraction{1};  // of each, out of what may be written
-    WantedThresholds thresholds = {};
-};
-
-struct WantedMachine {
-    std::string name = {};  // "": the computer's
-    WantedGpus gpus = {};
-    WantedHosts hosts = {};
-    WantedDisks disks = {};
-};
-
-// The machine that is wanted, out of what was found; it passes MachineSpec::validate. Links lead
-// between every chosen GPU and every host space (per_gpu: its own), the host spaces and the disks,
-// the GPUs that are peers, and host spaces that are linked nodes (per_node). Ways that several
-// links share are buses: what a GPU is plugged in with (each direction, or both together if it is
-// known what they get), and a disk's reads and writes together, which get what the faster of the
-// two does alone if nothing else is known.
-// Errors: bad_option, whose `where` is the member of WantedMachine ("gpus.capacity"); bad_input:
-// what was found contradicts itself.
-Result<MachineSpec> build_machine(const WantedMachine& wanted, const FoundMachine& found);
+// The machine of these GPUs (by id, each once; none: all) and of what was found around them; it
+// passes MachineSpec::validate. GPUs and disks have all their memory. There is a host space for
+// each node that a GPU is on (without GPUs: for all), with half of its memory, in pinned blocks.
+// Links lead between every GPU and every host space, the host spaces and the disks, the GPUs that
+// are peers, and host spaces whose nodes are linked. Ways that several links share are buses: what
+// a GPU is plugged in with (each direction, or both together if it is known what they get), and a
+// disk's reads and writes together, which get what the faster of the two does alone if nothing else
+// is known. Errors: bad_option for a GPU that there is not, or twice; bad_input: what was found
+// contradicts itself.
+Result<MachineSpec> build_machine(const FoundMachine& found,
+                                  std::span<const std::int32_t> gpus = {});
 
 }  // namespace tidemark

@@ -92,7 +92,7 @@ TEST_CASE("A hidden bus and an unknown node are said to be, not guessed silently
     CHECK(machine.found.gpus[1].node == -1);
     CHECK(machine.found.gpus[0].to_host.bytes_per_second == Approx(27.2e9));
     CHECK(note_on(machine, "gpu:0 <-> host").find("assumed, the link is not told") == 0);
-    CHECK(build_machine({}, machine.found));
+    CHECK(build_machine(machine.found));
 }
 
 TEST_CASE("A node without memory is no space, and a computer without GPUs has its host",
@@ -104,7 +104,7 @@ TEST_CASE("A node without memory is no space, and a computer without GPUs has it
 
     CHECK(machine.found.gpus.empty());
     REQUIRE(machine.found.nodes.size() == 1);
-    CHECK(build_machine({}, machine.found).value().spaces.front().capacity == 8_GiB);
+    CHECK(build_machine(machine.found).value().spaces.front().capacity == 8_GiB);
 }
 
 TEST_CASE("A directory is a disk with the room it has, on the drive it is on",
@@ -186,7 +186,7 @@ TEST_CASE("What is found here is a machine that can be written and read",
     const DiscoveredMachine machine =
         discover(support::full_machine(),
                  {.name = "my-node", .directories = {std::filesystem::temp_directory_path()}});
-    const MachineSpec built = build_machine({}, machine.found).value();
+    const MachineSpec built = build_machine(machine.found).value();
 
     const std::string text = machine_text({built, machine.notes});
     const Result<DescribedMachine> read = parse_machine(text, "my-node.json");

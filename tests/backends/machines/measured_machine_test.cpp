@@ -116,7 +116,7 @@ TEST_CASE("What is measured replaces estimates, and the notes say how", "[machin
     CHECK(measured[0].what == "gpu:1 -> host");
     CHECK(measured[0].name == "bytes_per_second");
     CHECK(measured[0].figure.runs == 3);
-    CHECK(build_machine({}, found));
+    CHECK(build_machine(found));
 }
 
 TEST_CASE("A disk's figures are its own, with the bus of both", "[machine][measure]") {
@@ -151,7 +151,7 @@ TEST_CASE("Directions that hinder each other are on a bus", "[machine][measure]"
     CHECK(rig.machine.found.gpus[0].both == Approx(50e9).epsilon(1e-3));
     CHECK(contains(rig.note_on("gpu:0 <-> host bytes_per_second"),
                    "50 % of their sum: they share a bus, which cannot get less"));
-    CHECK(build_machine({}, rig.machine.found).value().buses.front().name == "gpu0-host");
+    CHECK(build_machine(rig.machine.found).value().buses.front().name == "gpu0-host");
 }
 
 TEST_CASE("What cannot be measured keeps its estimate and says why", "[machine][measure]") {

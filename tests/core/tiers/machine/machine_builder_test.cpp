@@ -1,10 +1,7 @@
-// Building machines: what is chosen, divided and linked, and which wishes are refused.
+// Building machines: what is chosen and linked, and what is refused.
 #include "core/tiers/machine/machine_builder.h"
 
-#include <cmath>
-
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
 using namespace tidemark;
 using namespace tidemark::literals;
@@ -35,8 +32,10 @@ FoundMachine small_computer() {
             .nodes = {{0, 64_GiB}}};
 }
 
-MachineSpec must_build(const WantedMachine& wanted, const FoundMachine& found) {
-    const Result<MachineSpec> machine = build_machine(wanted, found);
+using Ids = std::vector<std::int32_t>;
+
+MachineSpec must_build(const FoundMachine& found, const Ids& gpus = {}) {
+    const Result<MachineSpec> machine = build_machine(found, gpus);
     if (!machine)
         FAIL(to_text(machine.error()));
     CHECK(machine->validate());
@@ -50,25 +49,16 @@ std::string ids_of(const MachineSpec& machine) {
     return ids;
 }
 
-// Where a wish is refused; empty if it is not.
-std::string refused(const WantedMachine& wanted, const FoundMachine& found = big_computer()) {
-    const Result<MachineSpec> machine = build_machine(wanted, found);
-    if (machine)
-        return {};
-    CHECK(machine.error().code == ErrorCode::bad_option);
-    return machine.error().where;
-}
-
 }  // namespace
 
 TEST_CASE("What was measured of links at once makes their bus", "[tiers][machine][builder]") {
     FoundMachine found = small_computer();
     found.gpus[0].to_host.overhead = 700;
-    CHECK(must_build({}, found).buses.empty());
+    CHECK(must_build(found).buses.empty());
     found.gpus[0].both = 40e9;
     found.disks = {{.capacity = 1_GiB, .write = {5e9, 1}, .read = {7e9, 1}, .both = 9e9}};
 
-    const MachineSpec machine = must_build({}, found);
+    const MachineSpec machine = must_build(found);
 
     REQUIRE(machine.links.size() == 4);
     CHECK(machine.links[0].overhead == 700);
@@ -83,7 +73,7 @@ TEST_CASE("What was measured of links at once makes their bus", "[tiers][machine
     FoundMachine big = big_computer();
     big.gpus.resize(3);
     big.gpus[0].both = 40e9;
-    const MachineSpec several = must_build({}, big);
+    const MachineSpec several = must_build(big);
     CHECK(several.link({Tier::gpu, 0}, {Tier::host, 1})->bus == "gpu0-host");
     CHECK(several.link({Tier::host, 0}, {Tier::gpu, 0})->bus == "gpu0-host");
     CHECK(several.link({Tier::gpu, 1}, {Tier::host, 1})->bus == "gpu1-to-host");
@@ -93,22 +83,15 @@ TEST_CASE("Nodes that are linked are spaces that are", "[tiers][machine][builder
     FoundMachine found = big_computer();
     found.node_links = {{0, 1, {20e9}}, {1, 0, {18e9}}, {0, 5, {1e9}}, {1, 1, {1e9}}};
 
-    const MachineSpec machine = must_build({}, found);
+    const MachineSpec machine = must_build(found);
     REQUIRE(machine.link({Tier::host, 0}, {Tier::host, 1}) != nullptr);
     CHECK(machine.link({Tier::host, 0}, {Tier::host, 1})->bytes_per_second == 20e9);
     CHECK(machine.link({Tier::host, 1}, {Tier::host, 0})->bytes_per_second == 18e9);
-
-    WantedMachine wanted;
-    wanted.gpus.ids = {0};  // whose node alone is a space
-    CHECK(must_build(wanted, found).spaces.size() == 3);
-    wanted = {};
-    wanted.hosts.spaces = WantedHosts::Spaces::per_gpu;  // spaces are no nodes
-    CHECK(must_build(wanted, found).link({Tier::host, 0}, {Tier::host, 1}) == nullptr);
+    CHECK(must_build(found, {0}).spaces.size() == 3);  // its node alone is a space
 }
 
-TEST_CASE("Without wishes a machine has all GPUs, their nodes and the disks",
-          "[tiers][machine][builder]") {
-    const MachineSpec machine = must_build({}, big_computer());
+TEST_CASE("A machine has all GPUs, their nodes and the disks", "[tiers][machine][builder]") {
+    const MachineSpec machine = must_build(big_computer());
 
     CHECK(machine.name == "big");
     CHECK(ids_of(machine) == "gpu:0 gpu:1 gpu:2 gpu:3 host:0 host:1 disk:0");
@@ -123,95 +106,20 @@ TEST_CASE("Without wishes a machine has all GPUs, their nodes and the disks",
     }
 }
 
-TEST_CASE("Spaces hold what the tests of cuCascade expect (A-T1)", "[tiers][machine][builder]") {
-    const WantedThresholds three_quarters{.reservation_limit = Fraction{0.75}};
-    const MachineSpec machine =
-        must_build({.gpus = {.capacity = 2_GiB, .thresholds = three_quarters},
-                    .hosts = {.spaces = WantedHosts::Spaces::per_gpu,
-                              .each = 4_GiB,
-                              .thresholds = three_quarters}},
-                   small_computer());
-
-    const SpaceSpec* gpu = machine.space({Tier::gpu, 0});
-    const SpaceSpec* host = machine.space({Tier::host, 0});
-    REQUIRE(gpu != nullptr);
-    REQUIRE(host != nullptr);
-    CHECK(gpu->capacity == 2_GiB);
-    CHECK(gpu->thresholds().limit == 1536_MiB);
-    CHECK(host->capacity == 4_GiB);
-    CHECK(host->thresholds().limit == 3_GiB);
-    CHECK(machine.space({Tier::gpu, 1}) == nullptr);
-    CHECK(machine.space({Tier::host, 1}) == nullptr);
-}
-
-TEST_CASE("A limit in bytes is that many bytes, however much the card has (A1.13)",
+TEST_CASE("GPUs are chosen by id, and hosts are the nodes they are on",
           "[tiers][machine][builder]") {
-    const MachineSpec machine =
-        must_build({.gpus = {.capacity = 8_GiB,
-                             .thresholds = {.reservation_limit = 6_GiB,
-                                            .spill_start = Bytes{5'000'000'001},
-                                            .spill_stop = Bytes{4'999'999'999}}}},
-                   small_computer());
-
-    CHECK(machine.spaces[0].thresholds().limit == 6_GiB);
-    CHECK(machine.spaces[0].thresholds().spill_start == Bytes{5'000'000'001});
-    CHECK(machine.spaces[0].thresholds().spill_stop == Bytes{4'999'999'999});
-}
-
-TEST_CASE("A fraction is of the physical memory for capacities, of the capacity for thresholds",
-          "[tiers][machine][builder]") {
-    const MachineSpec machine =
-        must_build({.gpus = {.capacity = Fraction{0.5},
-                             .thresholds = {.reservation_limit = Fraction{0.85},
-                                            .spill_start = Fraction{0.85},
-                                            .spill_stop = Fraction{0.65}}},
-                    .disks = {.capacity = Fraction{0.1}}},
-                   big_computer());
-
-    CHECK(machine.spaces[0].capacity == 40_GiB);
-    CHECK(machine.spaces[0].thresholds().limit == 34_GiB);
-    CHECK(machine.spaces[0].thresholds().spill_start == 34_GiB);
-    CHECK(machine.spaces[0].thresholds().spill_stop == 26_GiB);
-    CHECK(machine.spaces[6].capacity == 200_GiB);
-}
-
-TEST_CASE("GPUs are chosen by count or by id, and hosts are the nodes they are on",
-          "[tiers][machine][builder]") {
-    CHECK(ids_of(must_build({.gpus = {.count = 2}}, big_computer())) ==
-          "gpu:0 gpu:1 host:0 disk:0");
-    CHECK(ids_of(must_build({.gpus = {.count = 3}}, big_computer())) ==
+    CHECK(ids_of(must_build(big_computer(), {0, 1, 2})) ==
           "gpu:0 gpu:1 gpu:2 host:0 host:1 disk:0");
-    CHECK(ids_of(must_build({.gpus = {.ids = {3, 2}}}, big_computer())) ==
-          "gpu:2 gpu:3 host:1 disk:0");
-    CHECK(ids_of(must_build(
-              {.gpus = {.ids = {3, 0}}, .hosts = {.spaces = WantedHosts::Spaces::per_gpu}},
-              big_computer())) == "gpu:0 gpu:3 host:0 host:3 disk:0");
-}
-
-TEST_CASE("A capacity for all hosts is divided, one for each is not", "[tiers][machine][builder]") {
-    const auto capacity = [](const WantedHosts& hosts) {
-        const MachineSpec machine = must_build({.hosts = hosts}, big_computer());
-        const SpaceSpec* first = machine.space({Tier::host, 0});
-        for (const SpaceSpec& space : machine.spaces) {
-            if (space.id.tier == Tier::host)
-                CHECK(space.capacity == first->capacity);
-        }
-        return first->capacity;
-    };
-    constexpr auto kPerGpu = WantedHosts::Spaces::per_gpu;
-
-    CHECK(capacity({.each = 4_GiB}) == 4_GiB);
-    CHECK(capacity({.total = 4_GiB}) == 2_GiB);
-    CHECK(capacity({.total = 4_GiB + 1}) == 2_GiB);
-    CHECK(capacity({.spaces = kPerGpu, .each = 4_GiB}) == 4_GiB);
-    CHECK(capacity({.spaces = kPerGpu, .total = 4_GiB}) == 1_GiB);
-    CHECK(capacity({.each = Fraction{0.25}}) == 128_GiB);
-    CHECK(capacity({.total = Fraction{0.25}}) == 128_GiB);
-    CHECK(capacity({.spaces = kPerGpu, .each = Fraction{0.25}}) == 64_GiB);
+    CHECK(ids_of(must_build(big_computer(), {3, 2})) == "gpu:2 gpu:3 host:1 disk:0");
+    for (const Ids& ids : {Ids{4}, Ids{-1}, Ids{1, 1}}) {
+        const Result<MachineSpec> machine = build_machine(big_computer(), ids);
+        REQUIRE_FALSE(machine);
+        CHECK(machine.error().code == ErrorCode::bad_option);
+    }
 }
 
 TEST_CASE("Ways that links share are buses", "[tiers][machine][builder]") {
-    const MachineSpec big = must_build({}, big_computer());
+    const MachineSpec big = must_build(big_computer());
     const SpaceId gpu0{Tier::gpu, 0};
     REQUIRE(big.link(gpu0, {Tier::host, 0}) != nullptr);
     REQUIRE(big.link(gpu0, {Tier::host, 1}) != nullptr);
@@ -226,32 +134,22 @@ TEST_CASE("Ways that links share are buses", "[tiers][machine][builder]") {
     CHECK(big.link(gpu0, {Tier::gpu, 2}) == nullptr);
     CHECK(big.link(gpu0, {Tier::disk, 0}) == nullptr);
 
-    const MachineSpec small = must_build({}, small_computer());
+    const MachineSpec small = must_build(small_computer());
     CHECK(small.link(gpu0, {Tier::host, 0})->bus.empty());
     CHECK(small.link(gpu0, {Tier::host, 0})->bytes_per_second == 25e9);
     CHECK(small.buses.empty());
 }
 
-TEST_CASE("A GPU copies through the host space of its own number, if each has one",
-          "[tiers][machine][builder]") {
-    const MachineSpec machine =
-        must_build({.hosts = {.spaces = WantedHosts::Spaces::per_gpu}}, big_computer());
-
-    CHECK(machine.link({Tier::gpu, 3}, {Tier::host, 3}) != nullptr);
-    CHECK(machine.link({Tier::gpu, 3}, {Tier::host, 2}) == nullptr);
-}
-
 TEST_CASE("Pinned blocks begin with four pools, or as many as fit", "[tiers][machine][builder]") {
-    const auto pools = [](const WantedHosts& hosts) {
-        return must_build({.hosts = hosts}, small_computer()).space({Tier::host, 0})->initial_pools;
+    const auto pools = [](Bytes memory) {
+        FoundMachine found = small_computer();
+        found.nodes[0].memory = memory;
+        return must_build(found).space({Tier::host, 0})->initial_pools;
     };
 
-    CHECK(pools({.each = 4_GiB}) == 4);
-    CHECK(pools({.each = 300_MiB}) == 2);
-    CHECK(pools({.each = 100_MiB}) == 0);
-    CHECK(pools({.each = 1_GiB, .block = 64_KiB, .blocks_per_pool = 16, .initial_pools = 1}) == 1);
-    CHECK(must_build({.hosts = {.block = 64_KiB}}, small_computer()).spaces[1].granularity ==
-          64_KiB);
+    CHECK(pools(8_GiB) == 4);
+    CHECK(pools(600_MiB) == 2);
+    CHECK(pools(200_MiB) == 0);
 }
 
 TEST_CASE("A computer without GPUs has its nodes", "[tiers][machine][builder]") {
@@ -259,65 +157,21 @@ TEST_CASE("A computer without GPUs has its nodes", "[tiers][machine][builder]") 
     found.gpus.clear();
     found.peers.clear();
 
-    CHECK(ids_of(must_build({}, found)) == "host:0 host:1 disk:0");
-    CHECK(ids_of(must_build({.hosts = {.spaces = WantedHosts::Spaces::per_gpu}}, found)) ==
-          "host:0 host:1 disk:0");
+    CHECK(ids_of(must_build(found)) == "host:0 host:1 disk:0");
 }
 
 TEST_CASE("A GPU that does not tell its node is on the first", "[tiers][machine][builder]") {
     FoundMachine found = small_computer();
     found.gpus[0].node = -1;
 
-    CHECK(ids_of(must_build({}, found)) == "gpu:0 host:0");
-}
-
-TEST_CASE("Wishes that cannot be are refused by name", "[tiers][machine][builder]") {
-    CHECK(refused({.gpus = {.count = 0}}) == "gpus.count");
-    CHECK(refused({.gpus = {.count = 5}}) == "gpus.count");
-    CHECK(refused({.gpus = {.count = 1, .ids = {0}}}) == "gpus.count");
-    CHECK(refused({.gpus = {.ids = {4}}}) == "gpus.ids");
-    CHECK(refused({.gpus = {.ids = {-1}}}) == "gpus.ids");
-    CHECK(refused({.gpus = {.ids = {1, 1}}}) == "gpus.ids");
-    CHECK(refused({.gpus = {.capacity = Bytes{0}}}) == "gpus.capacity");
-    CHECK(refused({.gpus = {.capacity = 80_GiB + 1}}) == "gpus.capacity");
-    for (const double fraction : {0.0, -1.0, 1.1, std::nan(""), 1e-30}) {
-        INFO(fraction);
-        CHECK(refused({.gpus = {.capacity = Fraction{fraction}}}) == "gpus.capacity");
-        CHECK(refused({.hosts = {.thresholds = {.spill_start = Fraction{fraction}}}}) ==
-              "hosts.thresholds.spill_start");
-    }
-    // Within the card, and beyond what is configured of it.
-    CHECK(refused({.gpus = {.capacity = 8_GiB, .thresholds = {.reservation_limit = 9_GiB}}}) ==
-          "gpus.thresholds.reservation_limit");
-    CHECK(refused({.gpus = {.thresholds = {.spill_start = Fraction{0.65},
-                                           .spill_stop = Fraction{0.85}}}}) ==
-          "gpus.thresholds.spill_stop");
-    CHECK(refused({.hosts = {.each = 1_GiB, .total = 1_GiB}}) == "hosts.total");
-    CHECK(refused({.hosts = {.each = 513_GiB}}) == "hosts.each");
-    CHECK(refused({.hosts = {.total = 1025_GiB}}) == "hosts.total");
-    CHECK(refused({.hosts = {.total = Bytes{1}}}) == "hosts.total");
-    CHECK(refused({.hosts = {.block = 5000}}) == "hosts.block");
-    CHECK(refused({.hosts = {.block = 2_KiB}}) == "hosts.block");
-    CHECK(refused({.hosts = {.each = 1_MiB, .block = 2_MiB}}) == "hosts.block");
-    CHECK(refused({.hosts = {.blocks_per_pool = 0}}) == "hosts.blocks_per_pool");
-    CHECK(refused({.hosts = {.each = 100_MiB, .initial_pools = 1}}) == "hosts.initial_pools");
-    CHECK(refused({.disks = {.capacity = 3000_GiB}}) == "disks.capacity");
-}
-
-TEST_CASE("A share of the host's memory that a node does not have is refused",
-          "[tiers][machine][builder]") {
-    FoundMachine found = big_computer();
-    found.nodes[1].memory = 100_GiB;
-
-    CHECK(refused({.hosts = {.total = 400_GiB}}, found) == "hosts.total");
-    CHECK(refused({.hosts = {.total = 200_GiB}}, found).empty());
+    CHECK(ids_of(must_build(found)) == "gpu:0 host:0");
 }
 
 TEST_CASE("A computer that contradicts itself is refused", "[tiers][machine][builder]") {
     const auto contradicts = [](auto change) {
         FoundMachine found = big_computer();
         change(found);
-        const Result<MachineSpec> machine = build_machine({}, found);
+        const Result<MachineSpec> machine = build_machine(found);
         return !machine && machine.error().code == ErrorCode::bad_input;
     };
 
