@@ -1,7 +1,6 @@
 // TieredStore: reservations that wait, who gets them, and what leaves for them.
 #include <catch2/catch.hpp>
 
-#include "core/tiers/machine/candidates.h"
 #include "tests/support/tiered_fixture.h"
 
 namespace tidemark {
@@ -61,7 +60,7 @@ TEST_CASE("without patience, and beyond the limit, a reservation is refused at o
 TEST_CASE("any of several spaces will do, wherever something is freed (defect 10)",
           "[tiers][reserve]") {
     TieredFixture f({.gpu = 1000, .host = 2000, .disk = 0, .gpu1 = 500});
-    const auto spaces = *candidates(any_in(Tier::gpu), f.machine);
+    const std::vector<SpaceId> spaces{kGpu, kGpu1};
     auto first = *f.settle(f.store->reserve(spec_of({kGpu}, 900)));
     auto second = *f.settle(f.store->reserve(spec_of(spaces, 400)));
     CHECK(second.space().id() == kGpu1);
