@@ -1,7 +1,7 @@
 // Memory by reservation: tasks that share a GPU set memory aside before they begin, and whatever
 // they allocate on their stream is charged to that, by any allocator. On a simulated GPU.
 //
-// Shown: reservations of a space; streams lent out; an allocator that charges what is bound to a
+// Shown: reservations of a space; an allocator that charges what is bound to a
 // stream; a task that needs more than it reserved; and a program's own answer to out of memory.
 #include <cstdio>
 
@@ -9,7 +9,6 @@
 #include <tidemark/core/allocator/spec.h>
 #include <tidemark/core/base/text.h>
 #include <tidemark/core/tiers/spaces/reserved_allocator.h>
-#include <tidemark/core/tiers/host/stream_pool.h>
 
 using namespace tidemark;
 
@@ -52,21 +51,20 @@ Result<bool> example() {
     }));
     ReservationBindings bindings(space);
     ReservedAllocator allocator(*memory, bindings);
-    TM_ASSIGN(const std::unique_ptr<StreamPool> streams, StreamPool::make(StreamId{1}, 2));
+    constexpr StreamId kStream{1};
     show("nothing is reserved", space);
 
-    const auto stream = streams->acquire(StreamPool::WhenBusy::block);
     auto reservation = space.try_reserve(200_MiB);
-    if (!stream || !reservation)
+    if (!reservation)
         return fail(ErrorCode::no_space, "there should have been room");
     const bool bound =
-        bindings.bind(stream_key(stream->stream()), std::move(*reservation)).has_value();
+        bindings.bind(stream_key(kStream), std::move(*reservation)).has_value();
     show("a task has 200 MiB", space);
-    const int inside = task(allocator, stream->stream(), 4, 50_MiB);
-    const int beyond = task(allocator, stream->stream(), 6, 50_MiB);
+    const int inside = task(allocator, kStream, 4, 50_MiB);
+    const int beyond = task(allocator, kStream, 6, 50_MiB);
     show("it took 300 MiB, and it grew", space);
-    const int refused = 20 - task(allocator, stream->stream(), 20, 50_MiB);
-    bindings.unbind(stream_key(stream->stream()));
+    const int refused = 20 - task(allocator, kStream, 20, 50_MiB);
+    bindings.unbind(stream_key(kStream));
     show("it has ended", space);
 
     const bool right = bound && inside == 4 && beyond == 6 && refused > 0 && told == refused &&

@@ -30,7 +30,7 @@ struct Pinnable {
     }
 };
 
-constexpr StreamId kStream{3};
+constexpr StreamId kPinStream{3};
 constexpr StreamId kOtherStream{4};
 
 struct PinFixture : TieredFixture {
@@ -120,7 +120,7 @@ TEST_CASE("what is queued on a stream is done before the bytes leave", "[tiers][
     BufferPin first = f.pin(one);
     BufferPin second = f.pin(one);
     BufferPin third = f.pin(one);
-    first.release(kStream);
+    first.release(kPinStream);
     second.release(kOtherStream);
     third.release(StreamId{5});
     CHECK(f.transfers.points() == 0);  // no event for letting go
@@ -135,8 +135,8 @@ TEST_CASE("what is queued on a stream is done before the bytes leave", "[tiers][
 TEST_CASE("a stream that ends leaves no note behind", "[tiers][pins]") {
     PinFixture f;
     const Pinnable one = f.pinnable(300);
-    f.pin(one).release(kStream);
-    PinDesk(*f.store).stream_ended(kStream);
+    f.pin(one).release(kPinStream);
+    PinDesk(*f.store).stream_ended(kPinStream);
     CHECK(f.transfers.points() == 1);
     f.transfers.pass_all();
     // Another stream of the same name has nothing to do with it.
@@ -169,7 +169,7 @@ TEST_CASE("addresses are given memory again when the last there is gone", "[tier
     const Pinnable one = f.pinnable(300);
     f.pin(one).release();
     f.send_away(one);
-    f.pin(one, false).release(kStream);
+    f.pin(one, false).release(kPinStream);
     auto deferred = PinDesk(*f.store).defer(one.buffer, kGpu);  // no copy: the host has the bytes
     f.store->pump();
     PendingPins pending = f.ask(one);
@@ -267,7 +267,7 @@ TEST_CASE("a request for pins waits for room, and can be withdrawn", "[tiers][pi
     CHECK(!patient.pins.ready());
     CHECK(PinDesk(*f.store).withdraw(*withdrawn.request));
     CHECK(f.settle(withdrawn.pins).error().code == ErrorCode::cancelled);
-    held.release(kStream);
+    held.release(kPinStream);
     CHECK(f.settle(patient.pins));
     CHECK(!PinDesk(*f.store).withdraw(*patient.request));
     f.store->check();
