@@ -1,22 +1,41 @@
-// Files without names, and their space.
+// Files without names and their space, and the threads behind pread and pwrite.
 #include "backends/disk/posix_files.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include "backends/disk/posix_queue.h"
-#include "backends/disk/system_call.h"
+#include "core/base/check.h"
 #include "core/base/result.h"
+#include "core/base/threads.h"
+#include "core/base/work_queue.h"
 
 namespace tidemark {
 namespace {
+
+// A system call's result as a value: tried again when a signal interrupts it, errno when it fails.
+// `call` gives -1 and errno, or a number that is not negative.
+template <class Call>
+FileResult<decltype(std::declval<Call>()())> system_call(Call&& call) {
+    while (true) {
+        const auto result = call();
+        if (result >= 0)
+            return result;
+        if (errno != EINTR)
+            return tl::make_unexpected(FileError{errno});
+    }
+}
 
 int descriptor(FileId file) {
     return static_cast<int>(file);
@@ -67,6 +86,83 @@ FileResult<Bytes> cached_bytes(int file, Bytes size) {
     const auto present = std::count_if(pages.begin(), pages.end(),
                                        [](unsigned char bits) { return (bits & 1U) != 0; });
     return static_cast<Bytes>(present) * page;
+}
+
+constexpr unsigned kMostThreads = 32;
+
+BlockCompletion transfer_now(const BlockTransfer& transfer) {
+    std::array<iovec, kMaxPieces> pieces;
+    TM_CHECK(transfer.pieces.size() <= pieces.size());
+    for (std::size_t i = 0; i < transfer.pieces.size(); ++i)
+        pieces[i] = {transfer.pieces[i].data, transfer.pieces[i].size};
+    const int file = static_cast<int>(transfer.file);
+    const int count = static_cast<int>(transfer.pieces.size());
+    const auto offset = static_cast<off_t>(transfer.offset);
+    const ssize_t moved = transfer.kind == BlockTransfer::Kind::read
+                              ? preadv(file, pieces.data(), count, offset)
+                              : pwritev(file, pieces.data(), count, offset);
+    if (moved < 0)
+        return {transfer.tag, 0, errno};
+    return {transfer.tag, static_cast<Bytes>(moved), 0};
+}
+
+// Transfers by preadv and pwritev, on as many threads as are to be in flight, or as many of them as
+// the system grants; on the caller's when that is none.
+class PosixQueue : public BlockQueue {
+  public:
+    explicit PosixQueue(unsigned depth);
+    ~PosixQueue() override;
+
+    unsigned depth() const override { return depth_; }
+
+    void submit(std::span<const BlockTransfer> transfers) override;
+    std::size_t wait(std::span<BlockCompletion> done) override;
+
+  private:
+    const unsigned depth_;
+    unsigned in_flight_ = 0;
+    WorkQueue<BlockTransfer> waiting_;
+    WorkQueue<BlockCompletion> done_;
+    std::vector<Thread> threads_;  // last: they use the queues until they are joined (defect 17)
+};
+
+PosixQueue::PosixQueue(unsigned depth) : depth_(depth) {
+    TM_CHECK(depth > 0);
+    // So that nothing throws while transfers are in flight.
+    waiting_.reserve(depth);
+    done_.reserve(depth);
+    threads_ = start_threads("tm-disk-io", std::min(depth, kMostThreads), [this] {
+        while (const std::optional<BlockTransfer> transfer = waiting_.pop())
+            done_.push(transfer_now(*transfer));
+    });
+}
+
+PosixQueue::~PosixQueue() {
+    TM_CHECK(in_flight_ == 0);
+    waiting_.close();
+}
+
+void PosixQueue::submit(std::span<const BlockTransfer> transfers) {
+    in_flight_ += static_cast<unsigned>(transfers.size());
+    TM_CHECK(in_flight_ <= depth_);
+    for (const BlockTransfer& transfer : transfers) {
+        if (threads_.empty())
+            done_.push(transfer_now(transfer));
+        else
+            waiting_.push(transfer);
+    }
+}
+
+std::size_t PosixQueue::wait(std::span<BlockCompletion> done) {
+    TM_CHECK(in_flight_ > 0 && !done.empty());
+    std::optional<BlockCompletion> next = done_.pop();
+    std::size_t count = 0;
+    while (next) {
+        done[count++] = *next;
+        next = count < done.size() ? done_.try_pop() : std::nullopt;
+    }
+    in_flight_ -= static_cast<unsigned>(count);
+    return count;
 }
 
 }  // namespace
