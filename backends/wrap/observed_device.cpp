@@ -32,7 +32,7 @@ void ObservedDevice::mapped(const CallArguments& call) {
     report(SegmentChange::map, call.range(), call.stream, home);
 }
 
-// One call may end many mappings: what is side by side is reported as one.
+// One call may end many mappings: what is side by side ends as one.
 void ObservedDevice::unmapped(const CallArguments& call) {
     const auto add = [](std::vector<Run>& runs, Address begin, const Mapping& mapping) {
         if (!runs.empty() && runs.back().range.begin + runs.back().range.size == begin &&
@@ -67,7 +67,7 @@ void ObservedDevice::unmapped(const CallArguments& call) {
             add(ended, address, mapping);
             mapping.home =
                 address == mappings->second.front() ? Address::null : mappings->second.front();
-            add(begun, address, mapping);
+            begun.push_back({{address, mapping.size}, mapping.home});  // each is a page
         }
     }
     if (ended.empty())  // mapped before anybody looked

@@ -130,6 +130,7 @@ struct Region {
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
     bool shared = false;  // free, but other parts of its memory are in use in another segment
+    Bytes page = 0;       // in which the segment grows and goes back; 0: as a whole, or in several
 };
 
 enum class TrimLevel : std::uint8_t {

@@ -363,32 +363,32 @@ void KvPages::for_each_region(const std::function<void(const Region&)>& visit) c
     const auto mapped = [this](BlockId slot) {
         return Range{slots_[slot].address, slots_[slot].size};
     };
+    const auto show = [&](Range range, Range segment, Region::State state) {
+        visit({.range = range, .segment = segment, .state = state, .page = pages_.page()});
+    };
     const auto beyond = [&](BlockId slot) {
         const Range whole = mapped(slot);
         if (whole.size > slots_[slot].stamp)
-            visit({{whole.begin + slots_[slot].stamp, whole.size - slots_[slot].stamp},
-                   whole,
-                   Region::State::hole});
+            show({whole.begin + slots_[slot].stamp, whole.size - slots_[slot].stamp}, whole,
+                 Region::State::hole);
     };
     for (const BlockId slot : slots_.segments()) {
         if (is_idle(slot)) {
-            visit({mapped(slot), mapped(slot), Region::State::free});
+            show(mapped(slot), mapped(slot), Region::State::free);
         } else if (slots_[slot].waits == 0) {
-            visit({{slots_[slot].address, slots_[slot].stamp},
-                   mapped(slot),
-                   Region::State::allocated});
+            show({slots_[slot].address, slots_[slot].stamp}, mapped(slot),
+                 Region::State::allocated);
             beyond(slot);
         }
     }
     blocks_.for_each([&](const Block& block, Range) {
         const bool free = block.state == Block::State::free;
-        visit({{block.address, block.size},
-               mapped(block.list),
-               free ? Region::State::free : Region::State::allocated});
+        show({block.address, block.size}, mapped(block.list),
+             free ? Region::State::free : Region::State::allocated);
         if (block.next == kNoBlock)
             beyond(block.list);
     });
-    leftovers_.for_each(pages_, [&](Range page) { visit({page, page, Region::State::hole}); });
+    leftovers_.for_each(pages_, [&](Range page) { show(page, page, Region::State::hole); });
 }
 
 constexpr std::array<OptionInfo, 3> kKvPagesOptions{{

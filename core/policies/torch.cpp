@@ -210,7 +210,9 @@ void Torch::for_each_region(const std::function<void(const Region&)>& visit) con
                                     run,
                                     state,
                                     pools_.list(block.list).stream,
-                                    pools_.family_of(block.list).id});
+                                    pools_.family_of(block.list).id,
+                                    false,
+                                    page_of(block)});
                          });
     // Memory that the device refused to take back is at no address; it is shown at the end of its
     // reservation, where nothing is ever mapped.

@@ -94,6 +94,7 @@ class Torch final : public Allocator {
     template <class Change>
     DeviceResult<void> change(Expandable& expandable, Change change);
     Bytes reservation_size(Bytes page) const;
+    Bytes page_of(const Block& block) const;
 
     // A given state (torch_restore.cpp).
     Result<void> restore_segment(const SeedSegment& segment, std::vector<Allocation>& live);

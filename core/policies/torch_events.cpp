@@ -66,6 +66,7 @@ void TorchEvents::poll(Blocks& blocks, Device& device) {
 
 void TorchEvents::await(const std::function<bool(BlockId)>& concerns, Blocks& blocks,
                         Device& device, AllocatorStats& stats) {
+    ++stats.synchronizations;  // PyTorch counts such waits, whether there is something to wait for
     for (auto queue = pending_.begin(); queue != pending_.end();) {
         std::deque<Pending>& waiting = queue->second;
         const auto first = std::stable_partition(
@@ -75,7 +76,6 @@ void TorchEvents::await(const std::function<bool(BlockId)>& concerns, Blocks& bl
             ++queue;
             continue;
         }
-        ++stats.synchronizations;
         for (auto one = first; one != waiting.end(); ++one)
             passed(one->block, blocks);
         waiting.erase(first, waiting.end());

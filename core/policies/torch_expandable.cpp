@@ -10,6 +10,14 @@
 namespace tidemark::policies {
 
 // An eighth more than the device has, so that fragmentation of addresses is never the reason.
+// In which its segment grows; 0 outside of reservations.
+Bytes Torch::page_of(const Block& block) const {
+    if (block.reservation == 0)
+        return 0;
+    const bool is_small = pools_.kind_of(block.list) == TorchPools::small;
+    return settings_.page_size(is_small);
+}
+
 Bytes Torch::reservation_size(Bytes page) const {
     const Bytes total = device_->memory().total;
     return (total + total / 8 + page - 1) / page * page;

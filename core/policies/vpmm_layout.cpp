@@ -56,7 +56,11 @@ void Vpmm::for_each_region(const std::function<void(const Region&)>& visit) cons
                            : block.state == Block::State::free          ? Region::State::free
                            : block.waits == VpmmRegions::Wait::deferred ? Region::State::waiting
                                                                         : Region::State::hole;
-        visit({{block.address, block.size}, run, state, regions_.stream_of(block.list)});
+        visit({.range = {block.address, block.size},
+               .segment = run,
+               .state = state,
+               .stream = regions_.stream_of(block.list),
+               .page = page()});
     });
     small_.for_each_region(visit);
 }

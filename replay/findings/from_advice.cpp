@@ -214,15 +214,15 @@ class AdviceRules {
     void add_streams() {
         const Gaps& gaps = advice_.gaps;
         const Bytes other = gaps.other_streams + gaps.other_pools;
-        if (other == 0 || other < advice_.use.reserved / kFromAdviceWorthTelling)
+        if (other == 0 || other < advice_.parts.reserved / kFromAdviceWorthTelling)
             return;
         Finding& finding =
             add(Kind::other_streams,
-                std::min(severity_of_waste(other, advice_.use.reserved), Severity::warning),
+                std::min(severity_of_waste(other, advice_.parts.reserved), Severity::warning),
                 {{"other_streams_bytes", gaps.other_streams},
                  {"other_pools_bytes", gaps.other_pools},
                  {"requested_bytes", gaps.requested},
-                 {"reserved_bytes", advice_.use.reserved}});
+                 {"reserved_bytes", advice_.parts.reserved}});
         put_at(finding, advice_.snapshot.growth);
         finding.parts = by_stream(advice_.other_streams, false);
         for (Part& part : by_stream(advice_.other_pools, false))
@@ -240,37 +240,37 @@ class AdviceRules {
             finding.parts.push_back({"pool", pool_text(info_, pool.pool), pool.reserved,
                                      pool.blocks, format_bytes(pool.in_use) + " in use"});
         }
-        finding.figures = {{"private_bytes", held}, {"reserved_bytes", advice_.use.reserved}};
+        finding.figures = {{"private_bytes", held}, {"reserved_bytes", advice_.parts.reserved}};
     }
 
     // What is free where most of the peak is in use.
     void add_free() {
-        const MemoryUse& use = advice_.use;
+        const facts::MemoryParts& parts = advice_.parts;
         const auto add_waste = [&](Kind kind, Severity severity, std::string_view name,
                                    Bytes bytes) {
-            if (bytes > 0 && bytes >= use.reserved / kFromAdviceWorthTelling)
-                put_at(add(kind, severity, {{name, bytes}, {"reserved_bytes", use.reserved}}),
+            if (bytes > 0 && bytes >= parts.reserved / kFromAdviceWorthTelling)
+                put_at(add(kind, severity, {{name, bytes}, {"reserved_bytes", parts.reserved}}),
                        advice_.snapshot.fullest);
         };
-        add_waste(Kind::fragmentation, severity_of_waste(use.fragmentation, use.reserved),
-                  "fragmentation_bytes", use.fragmentation);
+        add_waste(Kind::fragmentation, severity_of_waste(parts.fragmentation, parts.reserved),
+                  "fragmentation_bytes", parts.fragmentation);
         add_waste(Kind::cached,
-                  std::min(severity_of_waste(use.unused, use.reserved), Severity::warning),
-                  "cached_bytes", use.unused);
+                  std::min(severity_of_waste(parts.cached, parts.reserved), Severity::warning),
+                  "cached_bytes", parts.cached);
         add_waste(Kind::waiting,
-                  std::min(severity_of_waste(use.waiting, use.reserved), Severity::warning),
-                  "waiting_bytes", use.waiting);
+                  std::min(severity_of_waste(parts.waiting, parts.reserved), Severity::warning),
+                  "waiting_bytes", parts.waiting);
         if (!found_.empty() && found_.back().kind == Kind::waiting)
             found_.back().parts = by_stream(advice_.waiting, true);
         add_waste(Kind::rounding,
-                  std::min(severity_of_waste(use.rounding, use.reserved), Severity::warning),
-                  "rounding_bytes", use.rounding);
+                  std::min(severity_of_waste(parts.rounding, parts.reserved), Severity::warning),
+                  "rounding_bytes", parts.rounding);
     }
 
     void add_growth() {
         const Gaps& gaps = advice_.gaps;
         if (gaps.requested == 0 || gaps.free == 0 || gaps.free < gaps.requested ||
-            gaps.free < advice_.use.reserved / kFromAdviceWorthTelling)
+            gaps.free < advice_.parts.reserved / kFromAdviceWorthTelling)
             return;
         put_at(add(Kind::growth_while_free, Severity::warning,
                    {{"requested_bytes", gaps.requested},
@@ -287,11 +287,11 @@ class AdviceRules {
     void add_pins() {
         for (std::size_t i = 0; i < std::min(kShownPins, advice_.pins.size()); ++i) {
             const PinningSite& pin = advice_.pins[i];
-            if (pin.free < advice_.use.reserved / kFromAdviceWorthTelling)
+            if (pin.free < advice_.parts.reserved / kFromAdviceWorthTelling)
                 continue;
             Finding& finding =
                 add(Kind::pinned,
-                    std::min(severity_of_waste(pin.free, advice_.use.reserved), Severity::warning),
+                    std::min(severity_of_waste(pin.free, advice_.parts.reserved), Severity::warning),
                     {{"free_bytes", pin.free},
                      {advice_.paged ? "pages" : "segments", pin.segments},
                      {"blocks", pin.blocks},
@@ -312,16 +312,16 @@ class AdviceRules {
     }
 
     void add_use() {
-        const MemoryUse& use = advice_.use;
-        if (use.reserved == 0)
+        const facts::MemoryParts& parts = advice_.parts;
+        if (parts.reserved == 0)
             return;
         put_at(add(Kind::in_use, Severity::note,
-                   {{"reserved_bytes", use.reserved},
-                    {"requested_bytes", use.requested},
-                    {"rounding_bytes", use.rounding},
-                    {"waiting_bytes", use.waiting},
-                    {"fragmentation_bytes", use.fragmentation},
-                    {"cached_bytes", use.unused}}),
+                   {{"reserved_bytes", parts.reserved},
+                    {"in_use_bytes", parts.in_use},
+                    {"rounding_bytes", parts.rounding},
+                    {"waiting_bytes", parts.waiting},
+                    {"fragmentation_bytes", parts.fragmentation},
+                    {"cached_bytes", parts.cached}}),
                advice_.snapshot.fullest);
     }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "replay/analysis/trace/sites.h"
+#include "replay/facts/unfit_request.h"
 #include "replay/findings/find.h"
 #include "replay/timeline/memory_spans.h"
 
@@ -31,6 +32,7 @@ class HistoryRules {
     std::vector<Finding> all() {
         if (events_ == 0)
             return {};
+        look_at_refusals();
         look_at_marks();
         look_at_capacity();
         look_at_growth();
@@ -58,12 +60,8 @@ class HistoryRules {
 
     Bytes at(EventIndex event, Series series) const { return history_.values(event)[series]; }
 
-    FreeSpace space_before(EventIndex event) const {
-        return free_space(memory_spans(history_, event == 0 ? 0 : event - 1, cancelled_));
-    }
-
     void look_at_marks();
-    void add_refusal(const Mark& mark, std::uint64_t number);
+    void look_at_refusals();
     void look_at_capacity();
     void look_at_growth();
     void look_at_pins();
@@ -79,20 +77,14 @@ class HistoryRules {
 };
 
 void HistoryRules::look_at_marks() {
-    std::uint64_t refusals = 0;
     std::uint64_t retries = 0;
     std::uint64_t lost = 0;
     EventIndex first_retry = kNever;
     EventIndex first_lost = kNever;
-    EventIndex last_refusal = kNever;
     const std::size_t count = history_.counts().marks;
     for (std::size_t i = 0; i < count && !cancelled_; ++i) {
         const Mark mark = history_.mark(i);
-        if (mark.kind == MarkKind::out_of_memory) {
-            if (++refusals <= kFromHistoryShownRefusals)
-                add_refusal(mark, refusals);
-            last_refusal = mark.event;
-        } else if (mark.kind == MarkKind::retry && retries++ == 0) {
+        if (mark.kind == MarkKind::retry && retries++ == 0) {
             first_retry = mark.event;
         } else if (mark.kind == MarkKind::lost) {
             if (lost == 0)
@@ -100,24 +92,27 @@ void HistoryRules::look_at_marks() {
             lost += mark.size;
         }
     }
-    if (refusals > kFromHistoryShownRefusals)
-        add(Kind::out_of_memory, Severity::problem, last_refusal,
-            {{"further", refusals - kFromHistoryShownRefusals}});
     if (retries > 0)
         add(Kind::retries, Severity::warning, first_retry, {{"count", retries}});
     if (lost > 0)
         add(Kind::lost_events, Severity::warning, first_lost, {{"count", lost}});
 }
 
-void HistoryRules::add_refusal(const Mark& mark, std::uint64_t number) {
-    const FreeSpace space = space_before(mark.event);
-    add(Kind::out_of_memory, Severity::problem, mark.event,
-        {{"number", number},
-         {"requested_bytes", mark.size},
-         {"reserved_bytes", space.held},
-         {"free_bytes", space.free},
-         {"gaps", space.gaps},
-         {"largest_free_bytes", space.largest}});
+void HistoryRules::look_at_refusals() {
+    const facts::RefusedRequests refused = facts::refused_requests(
+        history_, MarkKind::out_of_memory, kFromHistoryShownRefusals, cancelled_);
+    std::uint64_t number = 0;
+    for (const facts::UnfitRequest& request : refused.first)
+        add(Kind::out_of_memory, Severity::problem, request.event,
+            {{"number", ++number},
+             {"requested_bytes", request.requested},
+             {"reserved_bytes", request.space.held},
+             {"free_bytes", request.space.free},
+             {"gaps", request.space.gaps},
+             {"largest_free_bytes", request.space.largest}});
+    if (refused.count > number)
+        add(Kind::out_of_memory, Severity::problem, refused.last,
+            {{"further", refused.count - number}});
 }
 
 void HistoryRules::look_at_capacity() {
@@ -139,21 +134,16 @@ void HistoryRules::look_at_capacity() {
 // The allocator took more from the device, although what it had would have been enough in one
 // piece.
 void HistoryRules::look_at_growth() {
-    const EventIndex event = history_.peak_event(Series::reserved);
-    const BlockIndex index = history_.block_at(event);
-    if (event == 0 || index == kNoBlock || history_.block(index).born != event)
+    const std::optional<facts::UnfitRequest> request = facts::grown_for(history_, cancelled_);
+    if (!request)
         return;
-    const Bytes requested = history_.block(index).size;
-    const FreeSpace space = space_before(event);
-    if (space.free < requested || space.largest >= requested)
-        return;
-    add(Kind::growth_while_free, Severity::warning, event,
-        {{"requested_bytes", requested},
-         {"free_bytes", space.free},
-         {"gaps", space.gaps},
-         {"largest_free_bytes", space.largest},
-         {"reserved_bytes", at(event, Series::reserved)}})
-        .block = index;
+    add(Kind::growth_while_free, Severity::warning, request->event,
+        {{"requested_bytes", request->requested},
+         {"free_bytes", request->space.free},
+         {"gaps", request->space.gaps},
+         {"largest_free_bytes", request->space.largest},
+         {"reserved_bytes", at(request->event, Series::reserved)}})
+        .block = history_.block_at(request->event);
 }
 
 // Pieces of memory of which a small block is all that is used.

@@ -16,7 +16,7 @@
 namespace tidemark {
 
 // To be raised when a column or the head changes its meaning, or a replay comes to other results.
-constexpr std::uint32_t kHistoryFormat = 5;
+constexpr std::uint32_t kHistoryFormat = 6;
 
 // Of complete columns. O(bytes) of theirs.
 std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run);

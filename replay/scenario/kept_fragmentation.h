@@ -22,7 +22,7 @@
 namespace tidemark {
 
 // To be raised when a column or the head changes its meaning, or a sweep comes to other results.
-constexpr std::uint32_t kFragmentationFormat = 2;
+constexpr std::uint32_t kFragmentationFormat = 3;
 
 struct FragmentationHead {
     std::string history;  // the name of its folder

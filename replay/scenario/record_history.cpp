@@ -123,7 +123,7 @@ class Recorder final : public Observer {
         std::uint64_t retries = 0;
         for (const DeviceContext& context : contexts_)
             retries += context.allocator->stats().retries;
-        if (retries != std::exchange(retries_, retries))
+        for (; retries_ < retries; ++retries_)
             relay_.on_retry(changed_);
     }
 

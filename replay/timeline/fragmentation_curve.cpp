@@ -38,7 +38,7 @@ using DueList = std::priority_queue<Due<Index>, std::vector<Due<Index>>, std::gr
 struct FragmentationCurve::Sweep {
     explicit Sweep(const History& swept) : history(swept) {}
 
-    bool begin();
+    void begin();
     void run(std::size_t event, std::size_t end);
     void changes(EventIndex event);
     void segments_at(EventIndex event);
@@ -59,7 +59,6 @@ struct FragmentationCurve::Sweep {
     ReleaseUnits units;
     Bytes taken = 0;         // by all blocks
     std::uint64_t live = 0;  // blocks
-    std::size_t learnt = 0;  // segments
     std::size_t begun = 0;
     std::size_t segments = 0;           // that there are
     EventIndex next_change = 0;         // that no event says by itself
@@ -72,16 +71,9 @@ struct FragmentationCurve::Sweep {
     bool was_growing = false;
 };
 
-// Takes in what has become known since the last time. False if that contradicts it.
-bool FragmentationCurve::Sweep::begin() {
+// Takes in what has become known since the last time.
+void FragmentationCurve::Sweep::begin() {
     segments = history.counts().segments;
-    for (const bool reservations : {true, false})
-        for (std::size_t i = learnt; i < segments; ++i) {
-            const Segment segment = history.segment(static_cast<SegmentIndex>(i));
-            if ((segment.kind == SegmentKind::reservation) == reservations && !units.learn(segment))
-                return false;
-        }
-    learnt = segments;
     std::erase_if(waiting, [&](BlockIndex index) {
         const EventIndex reused = history.block(index).reused;
         if (reused != kNever)
@@ -96,7 +88,6 @@ bool FragmentationCurve::Sweep::begin() {
     });
     was_growing = was_growing || !history.complete();
     wait_for_change();
-    return true;
 }
 
 void FragmentationCurve::Sweep::wait_for_change() {
@@ -129,8 +120,8 @@ void FragmentationCurve::Sweep::segments_at(EventIndex event) {
         const auto index = static_cast<SegmentIndex>(begun);
         const Segment segment = history.segment(index);
         if (segment.born > event)
-            return;
-        if (segment.died <= event || segment.kind == SegmentKind::reservation)
+            break;
+        if (segment.died <= event)
             continue;
         units.begin(segment);
         if (segment.died == kNever)
@@ -138,6 +129,7 @@ void FragmentationCurve::Sweep::segments_at(EventIndex event) {
         else
             deaths.push({segment.died, index});
     }
+    units.settle();
 }
 
 // An end that no event is about: the program took the block's slot for another one.
@@ -244,8 +236,7 @@ Result<bool> FragmentationCurve::extend(const std::atomic<bool>& cancelled) {
     const std::size_t to = history_->counts().events;
     if (complete && events() == to && !sweep_->was_growing)
         return true;
-    if (!sweep_->begin())
-        return false;
+    sweep_->begin();
     for (std::size_t event = events(); event < to;) {
         const std::size_t stop = std::min(to, (event / kPublished + 1) * kPublished);
         TM_TRY(columns_.held.make_room(kPublished));

@@ -109,6 +109,7 @@ struct Segment {
     SegmentKind kind = SegmentKind::segment;
     std::uint8_t reserved = 0;  // zero
     std::uint32_t stream = 0;   // that it was taken for, as far as the device knows
+    Bytes page = 0;             // of mappings: in what pieces their memory can go back to the device
 };
 
 // A stretch of the program that has a name: step, module, operator, the user's annotation.
@@ -164,7 +165,8 @@ enum class MarkKind : std::uint8_t {
 struct Mark {
     EventIndex event = 0;
     MarkKind kind = MarkKind::point;
-    std::uint8_t reserved[3] = {};  // zero
+    std::uint8_t reserved = 0;  // zero
+    std::uint16_t device = 0;   // of an out of memory
     std::uint32_t name = 0;
     std::uint32_t reserved_too = 0;  // zero
     Bytes size = 0;

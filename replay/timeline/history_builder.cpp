@@ -422,6 +422,8 @@ void HistoryBuilder::change_segment(std::uint16_t device, SegmentChange change, 
     else if (change == SegmentChange::map || change == SegmentChange::unmap)
         segment.kind = home == Address::null ? SegmentKind::mapping : SegmentKind::view;
     segment.home = home;
+    if (change == SegmentChange::map)
+        segment.page = range.size;
     note(segments_.change(columns_.segments, segment, begins));
 }
 

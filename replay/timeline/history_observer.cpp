@@ -34,6 +34,7 @@ HistoryObserver::HistoryObserver(HistoryBuilder& builder, const TraceInfo& info)
 void HistoryObserver::on_refusal(const Refusal& refusal) {
     marks_.push_back({.event = static_cast<EventIndex>(refusal.event),
                       .kind = MarkKind::out_of_memory,
+                      .device = refusal.what.device,
                       .size = refusal.what.size});
 }
 
@@ -159,6 +160,7 @@ void HistoryObserver::record(const EventBatch& events, std::size_t i, const Seri
     if (kind == EventKind::out_of_memory)
         builder_.add_mark({.event = builder_.next_event() - 1,
                            .kind = MarkKind::recorded_out_of_memory,
+                           .device = events.device[i],
                            .size = events.size[i]});
     if (!deferred_.empty()) [[unlikely]]
         come_back(waiting(before_) - waiting(values));

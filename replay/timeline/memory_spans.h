@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "replay/timeline/history.h"
@@ -17,14 +18,16 @@ namespace tidemark {
 struct MemorySpan {
     Address begin = Address::null;
     Bytes size = 0;
-    Bytes taken = 0;        // by live blocks
-    Bytes largest_gap = 0;  // of what is not
+    Bytes taken = 0;          // by live blocks
+    Bytes cached = 0;         // free, in whole segments or pages: it can go back to the device
+    Bytes fragmentation = 0;  // free beside a block, in the same segment or page
+    Bytes largest_gap = 0;    // of what is free
     std::uint32_t gaps = 0;
     std::uint32_t blocks = 0;     // one with parts in several pieces counts in one
     BlockIndex stays = kNoBlock;  // of its blocks, the one whose bytes are free last
     std::uint16_t device = 0;
 
-    Bytes free() const { return size - taken; }
+    Bytes free() const { return cached + fragmentation; }
 };
 
 // After `event`, by device and address; empty when cancelled.
@@ -33,8 +36,9 @@ std::vector<MemorySpan> memory_spans(const History& history, EventIndex event,
 
 struct FreeSpace {
     Bytes held = 0;     // by all spans
-    Bytes free = 0;     // of it
-    Bytes whole = 0;    // of the free, in spans that hold nothing
+    Bytes free = 0;     // of it: cached and fragmentation
+    Bytes cached = 0;
+    Bytes fragmentation = 0;
     Bytes largest = 0;  // the largest gap: no larger request can be granted without growing
     std::uint64_t gaps = 0;
     std::uint64_t spans = 0;
@@ -46,6 +50,8 @@ struct FreeSpace {
     }
 };
 
-FreeSpace free_space(const std::vector<MemorySpan>& spans);
+// Of one device, or of all. O(spans).
+FreeSpace free_space(const std::vector<MemorySpan>& spans,
+                     std::optional<std::uint16_t> device = std::nullopt);
 
 }  // namespace tidemark

@@ -91,6 +91,7 @@ TEST_CASE("torch decides as PyTorch did, on every recorded workload", "[truth][t
     CHECK(report.not_inferable == 0);
     CHECK(report.decisions > 200);
     CHECK(report.stats.retries == recording.stat("num_alloc_retries"));
+    CHECK(report.stats.synchronizations == recording.stat("num_sync_all_streams"));
     check_counters(report, recording);
 }
 

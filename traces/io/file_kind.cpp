@@ -148,6 +148,10 @@ bool is_notes(std::string_view head) {
     return has_format(head, R"("tidemark-notes")");
 }
 
+bool is_figures(std::string_view head) {
+    return has_format(head, R"("tidemark-figures")");
+}
+
 bool is_settings(std::string_view head) {
     return head.starts_with("# How tidemark-view last looked");
 }
@@ -180,6 +184,7 @@ constexpr std::array kRecognisers{
     Recogniser{FileKind::machine, is_machine, "a machine's description"},
     Recogniser{FileKind::notes, is_notes, "bookmarks"},
     Recogniser{FileKind::settings, is_settings, "the viewer's settings"},
+    Recogniser{FileKind::figures, is_figures, "figures of runs"},
     Recogniser{FileKind::state_log, is_state_log, "a log of the viewer's state"},
 };
 

@@ -36,6 +36,7 @@ enum class FileKind : std::uint8_t {
     notes,
     settings,
     state_log,
+    figures,
 };
 
 // The first so many bytes of a file are enough.

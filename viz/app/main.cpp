@@ -14,6 +14,7 @@
 #include "replay/cli_support/terminal.h"
 #include "viz/app/bench.h"
 #include "viz/app/csv_file.h"
+#include "viz/app/figures_file.h"
 #include "viz/app/image_file.h"
 #include "viz/app/serve_command.h"
 #include "viz/app/view_command.h"
@@ -43,6 +44,8 @@ Result<ExitCode> run(std::span<char* const> arguments) {
         return run_bench(command);
     if (command.csv.wanted())
         return write_csv_file(command);
+    if (command.figures.wanted())
+        return write_figures_file(command);
     if (command.png.wanted() || command.animate.wanted())
         return write_image_file(command);
     if (command.serve.port)

@@ -82,6 +82,8 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
                    FileKind::unknown, command.animate);
     arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"},
                    FileKind::table, command.csv);
+    arguments.file({"--figures", "FILE", "write the figures of the overview as JSON, and end"},
+                   FileKind::figures, command.figures);
     arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
     arguments.real(
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
@@ -126,6 +128,7 @@ Examples:
   tidemark-view snapshot.pickle --view side-by-side --animate gap.webp
                                                      beside the setting that a finding suggests
   tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
+  tidemark-view run.tmk --figures -                  what the overview says, as JSON
   tidemark-view --attach trainer                     follow a living program
   tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
   tidemark-view --serve 8080 --attach trainer        the same of a living program, at that port
@@ -194,7 +197,8 @@ Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Argu
     command.serve.port = static_cast<std::uint16_t>(*port);
     for (const auto& [option, path] : {std::pair("--png", &command.png),
                                        {"--animate", &command.animate},
-                                       {"--csv", &command.csv}})
+                                       {"--csv", &command.csv},
+                                       {"--figures", &command.figures}})
         if (path->wanted())
             return fail(ErrorCode::bad_option, "is a file, not a page", option,
                         fmt::format("leave out --serve or {}", option));
@@ -243,13 +247,19 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
     if (command.animate.wanted())
         TM_TRY(check_animation_path(command.animate.path));
     TM_TRY(check_csv(command));
-    const bool writes = command.png.wanted() || command.animate.wanted() || command.csv.wanted();
-    if (writes && command.load.files.empty() && command.attach.empty())
-        return fail(ErrorCode::bad_option, "a picture of nothing",
-                    command.png.wanted()    ? "--png"
-                    : !command.csv.wanted() ? "--animate"
-                                            : "--csv",
-                    "say which trace: tidemark-view FILE --png OUT.png");
+    std::string_view writes;
+    for (const auto& [option, target] :
+         {std::pair("--png", &command.png), std::pair("--animate", &command.animate),
+          std::pair("--csv", &command.csv), std::pair("--figures", &command.figures)})
+        if (target->wanted()) {
+            if (option == std::string_view("--figures") && !writes.empty())
+                return fail(ErrorCode::bad_option, "is a file of its own", option,
+                            fmt::format("leave out {}", writes));
+            writes = option;
+        }
+    if (!writes.empty() && command.load.files.empty() && command.attach.empty())
+        return fail(ErrorCode::bad_option, "a file about nothing", std::string(writes),
+                    fmt::format("say which trace: tidemark-view FILE {} OUT", writes));
     if (!command.attach.empty() && (!command.load.policies.empty() || command.load.tiers.wanted()))
         return fail(ErrorCode::bad_option, "a living program cannot be replayed", "--attach",
                     "its recording can: tidemark-view RECORDING --policy ...");

@@ -38,6 +38,7 @@ struct ViewCommand {
     OutputTarget png;      // a picture instead of a window; empty: a window
     OutputTarget animate;  // an animation instead of one
     OutputTarget csv;      // the rows of the first view's table instead of one
+    OutputTarget figures;  // of all runs, as JSON, instead of one
     ServeRequest serve;
 
     // For our own tests and measurements; not in --help.

@@ -223,6 +223,7 @@ void LiveFeed::apply_notice(const Record& record) {
             if (put_event(record.time, EventKind::out_of_memory))
                 builder_->add_mark({.event = builder_->next_event() - 1,
                                     .kind = MarkKind::out_of_memory,
+                                    .device = record.device,
                                     .size = record.size});
             return;
         case RecordKind::trim:

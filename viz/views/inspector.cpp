@@ -9,7 +9,6 @@
 
 #include "core/base/text.h"
 #include "replay/timeline/memory_spans.h"
-#include "replay/timeline/release_units.h"
 #include "viz/draw/column_writer.h"
 #include "viz/draw/table.h"
 #include "viz/model/blocks/block_details.h"
@@ -34,14 +33,8 @@ BlockDetails details_of(const History& history, const DetailsQuestion& question,
     return block_details(history, question.block, question.at, cancelled);
 }
 
-struct SpaceThen {
-    FreeSpace free;
-    Bytes fragmentation = 0;  // of it: what can't be given back
-};
-
-SpaceThen find_space(const History& history, const EventIndex& event, const Cancelled& cancelled) {
-    return {free_space(memory_spans(history, event, cancelled)),
-            fragmentation_at(history, event, cancelled)};
+FreeSpace find_space(const History& history, const EventIndex& event, const Cancelled& cancelled) {
+    return free_space(memory_spans(history, event, cancelled));
 }
 
 Leaks find_all_leaks(const History& history, const EventSpan& span, const Cancelled& cancelled) {
@@ -142,7 +135,7 @@ class InspectorView final : public View {
         };
         column.gap();
         part("free (reserved - active)", Series::reserved, Series::active, theme.cached);
-        if (const SpaceThen* const then = space_.answer(); then && then->fragmentation > 0)
+        if (const FreeSpace* const then = space_.answer(); then && then->fragmentation > 0)
             column.figure("of that, fragmentation", format_bytes(then->fragmentation),
                           theme.fragmentation);
         part("waiting for a device", Series::active, Series::allocated, std::nullopt);
@@ -152,10 +145,9 @@ class InspectorView final : public View {
     }
 
     void write_space(ColumnWriter& column) const {
-        const SpaceThen* const then = space_.answer();
-        if (then == nullptr)
+        const FreeSpace* const space = space_.answer();
+        if (space == nullptr)
             return;
-        const FreeSpace* const space = &then->free;
         column.figure("live blocks", format_count(space->blocks));
         if (space->held == 0)
             return;
@@ -262,7 +254,7 @@ class InspectorView final : public View {
     std::shared_ptr<const History> history_;
     std::optional<Instant> instant_;
     std::optional<EventSpan> span_;
-    AsyncQuery<EventIndex, SpaceThen> space_;
+    AsyncQuery<EventIndex, FreeSpace> space_;
     AsyncQuery<DetailsQuestion, BlockDetails> details_;
     AsyncQuery<EventSpan, Leaks> leaks_;
     float scroll_ = 0;

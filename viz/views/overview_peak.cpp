@@ -23,10 +23,6 @@ constexpr float kPeakFigure = 215;   // points for the figure behind a bar
 constexpr float kTicksAside = 70;    // points from one tick to the next
 constexpr float kLegendRoom = 2.5F;  // lines
 
-Bytes less(Bytes whole, Bytes part) {
-    return whole - std::min(whole, part);
-}
-
 // What a bar is made of, from the left.
 struct BarPiece {
     const char* name;
@@ -35,23 +31,16 @@ struct BarPiece {
 };
 
 std::array<BarPiece, 5> pieces_of(const PeakSummary& summary) {
-    const SeriesValues& at = summary.at_peak;
-    const Bytes active = std::min(at[Series::active], at[Series::reserved]);
-    const Bytes allocated = std::min(at[Series::allocated], active);
-    // "requested" is of all that is active: where some of it waits, no part of the bar is that.
-    const bool some_waits = active > allocated;
-    const Bytes used = some_waits ? allocated : std::min(at[Series::requested], allocated);
-    const Bytes free = less(at[Series::reserved], active);
-    const Bytes fragmented = std::min(summary.fragmentation, free);
-    return {{{some_waits ? "allocated" : "requested", &Theme::used, used},
-             {"rounding", &Theme::rounding, allocated - used},
-             {"waiting", &Theme::active, active - allocated},
-             {"fragmentation", &Theme::fragmentation, fragmented},
-             {"cached", &Theme::cached, free - fragmented}}};
+    const facts::MemoryParts& parts = summary.parts;
+    return {{{"in use", &Theme::used, parts.in_use},
+             {"rounding", &Theme::rounding, parts.rounding},
+             {"waiting", &Theme::active, parts.waiting},
+             {"fragmentation", &Theme::fragmentation, parts.fragmentation},
+             {"cached", &Theme::cached, parts.cached}}};
 }
 
 std::string figure_of(const PeakBar& bar) {
-    const Bytes reserved = bar.summary->at_peak[Series::reserved];
+    const Bytes reserved = bar.summary->parts.reserved;
     return bar.capacity == 0 ? format_bytes(reserved)
                              : fmt::format("{}, {} of {}", format_bytes(reserved),
                                            format_brief_share(reserved, bar.capacity),
@@ -167,7 +156,7 @@ Bytes scale_of(std::span<const PeakBar> bars) {
         if (bar.summary == nullptr)
             continue;
         capacity = std::max(capacity, bar.capacity);
-        most = std::max(most, bar.summary->most_reserved);
+        most = std::max(most, bar.summary->parts.reserved);
     }
     return share_of(most, capacity) >= kLeastOfCapacity ? std::max(capacity, most) : most;
 }

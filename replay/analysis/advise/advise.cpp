@@ -174,14 +174,13 @@ Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned thr
 
 void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
     Sites sites(info);
-    const bool paged = advice.paged;
-    advice.use = memory_use(advice.snapshot, paged);
-    advice.gaps = gaps(advice.snapshot, paged);
-    advice.pins = pins(advice.snapshot, paged, sites, top);
+    advice.parts = memory_parts(advice.snapshot);
+    advice.gaps = gaps(advice.snapshot);
+    advice.pins = pins(advice.snapshot, sites, top);
     advice.holders = holders(advice.snapshot, info, sites, top);
     advice.waiting = waiting_blocks(advice.snapshot, info, sites, top);
-    advice.other_streams = kept_free(advice.snapshot, false, paged, sites, top);
-    advice.other_pools = kept_free(advice.snapshot, true, paged, sites, top);
+    advice.other_streams = kept_free(advice.snapshot, false, sites, top);
+    advice.other_pools = kept_free(advice.snapshot, true, sites, top);
     advice.pools = pool_shares(advice.snapshot);
 }
 
@@ -278,7 +277,7 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base,
                                 const CostProfile& profile, Advice& advice) {
     if (advice.search.before.result.refusals() == 0)
         return {};
-    OutOfMemoryQuestion question{.base = base, .card = advice.limit == 0, .paged = advice.paged};
+    OutOfMemoryQuestion question{.base = base, .card = advice.limit == 0};
     if (advice.search.improves)
         question.best_setting = advice.search.best.policy.text();
     if (trace.info().event_count <= kEventsToSearchMemory) {

@@ -74,7 +74,7 @@ struct Advice {
     SearchResult search;
     std::string spread_verdict;  // what differs from run to run, "" where nothing does
     PeakSnapshot snapshot;       // under the settings compared with
-    MemoryUse use;
+    facts::MemoryParts parts;
     Gaps gaps;
     std::vector<PinningSite> pins;
     std::vector<Holder> holders;

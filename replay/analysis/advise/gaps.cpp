@@ -48,7 +48,7 @@ const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
 
 }  // namespace
 
-Gaps gaps(const PeakSnapshot& snapshot, bool paged) {
+Gaps gaps(const PeakSnapshot& snapshot) {
     Gaps found;
     const TraceEvent& what = snapshot.growth.what;
     if (snapshot.growth.event == kNotInTrace ||
@@ -57,7 +57,7 @@ Gaps gaps(const PeakSnapshot& snapshot, bool paged) {
         return found;
     found.requested = what.size;
     const bool small = what.size <= policies::kTorchSmallMax;
-    for_each_segment(snapshot.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
+    for_each_segment(snapshot.at_growth[what.device], [&](const SegmentRegions& segment) {
         for (const Region& region : segment.regions) {
             if (!is_free(region))
                 continue;
@@ -80,12 +80,12 @@ Gaps gaps(const PeakSnapshot& snapshot, bool paged) {
     return found;
 }
 
-std::vector<PinningSite> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites,
+std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites,
                               std::size_t top) {
     std::map<std::string, PinningSite> by_site;
     for (std::size_t device = 0; device < snapshot.at_growth.size(); ++device) {
         const LiveByAddress live(snapshot.growth.live, device);
-        for_each_segment(snapshot.at_growth[device], paged, [&](const SegmentRegions& segment) {
+        for_each_segment(snapshot.at_growth[device], [&](const SegmentRegions& segment) {
             for (const ReleaseUnit& unit : units_of(segment)) {
                 const LiveBlock* keeper = keeper_of(unit, live);
                 if (keeper == nullptr)

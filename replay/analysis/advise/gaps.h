@@ -45,12 +45,12 @@ struct PinningSite {
     std::vector<std::uint64_t> events = {};  // that allocated them, in no order
 };
 
-// `paged`: segments come and go in pages (expandable segments). requested == 0: it never grew.
+// requested == 0: it never grew.
 // O(regions).
-Gaps gaps(const PeakSnapshot& snapshot, bool paged);
+Gaps gaps(const PeakSnapshot& snapshot);
 
 // The most pinned bytes first, at most `top`. O(regions + live log live).
-std::vector<PinningSite> pins(const PeakSnapshot& snapshot, bool paged, Sites& sites,
+std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites,
                               std::size_t top);
 
 }  // namespace tidemark

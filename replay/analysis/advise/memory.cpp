@@ -16,14 +16,14 @@ namespace tidemark {
 namespace {
 
 // Adds a region that is in use.
-void add_used(MemoryUse& use, const Region& region, const LiveBlock* block) {
+void add_used(facts::MemoryParts& parts, const Region& region, const LiveBlock* block) {
     if (block == nullptr || block->retired || region.state == Region::State::waiting) {
-        use.waiting += region.range.size;
+        parts.waiting += region.range.size;
         return;
     }
     const Bytes requested = std::min(block->requested, region.range.size);
-    use.requested += requested;
-    use.rounding += region.range.size - requested;
+    parts.in_use += requested;
+    parts.rounding += region.range.size - requested;
 }
 
 // Gathers holders of one kind under their names.
@@ -83,21 +83,21 @@ std::string_view to_text(HolderKind kind) {
     return "unknown";
 }
 
-MemoryUse memory_use(const PeakSnapshot& snapshot, bool paged) {
-    MemoryUse use;
-    use.reserved = snapshot.fullest.usage.reserved;
+facts::MemoryParts memory_parts(const PeakSnapshot& snapshot) {
+    facts::MemoryParts parts;
+    parts.reserved = snapshot.fullest.usage.reserved;
     for (std::size_t device = 0; device < snapshot.at_peak.size(); ++device) {
         const std::vector<Region>& regions = snapshot.at_peak[device];
         const LiveByAddress live(snapshot.fullest.live, device);
         for (const Region& region : regions)
             if (!is_free(region))
-                add_used(use, region, live.find(region.range.begin));
-        for_each_segment(regions, paged, [&use](const SegmentRegions& segment) {
+                add_used(parts, region, live.find(region.range.begin));
+        for_each_segment(regions, [&parts](const SegmentRegions& segment) {
             for (const ReleaseUnit& unit : units_of(segment))
-                (unit.in_use.empty() ? use.unused : use.fragmentation) += unit.free;
+                (unit.in_use.empty() ? parts.cached : parts.fragmentation) += unit.free;
         });
     }
-    return use;
+    return parts;
 }
 
 std::vector<Holder> holders(const PeakSnapshot& snapshot, const TraceInfo& info, Sites& sites,
@@ -199,7 +199,7 @@ std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const Trac
     return table.give(top);
 }
 
-std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, bool paged,
+std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools,
                                    Sites& sites, std::size_t top) {
     const TraceEvent& what = snapshot.growth.what;
     if (snapshot.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
@@ -207,7 +207,7 @@ std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pool
         return {};
     const LiveByAddress live(snapshot.growth.live, what.device);
     ShareTable table;
-    for_each_segment(snapshot.at_growth[what.device], paged, [&](const SegmentRegions& segment) {
+    for_each_segment(snapshot.at_growth[what.device], [&](const SegmentRegions& segment) {
         const LiveBlock* largest = nullptr;
         for (const Region& region : segment.regions)
             if (const LiveBlock* block = is_free(region) ? nullptr : live.find(region.range.begin);

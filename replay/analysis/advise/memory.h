@@ -13,18 +13,9 @@
 
 #include "replay/analysis/advise/peak.h"
 #include "replay/analysis/trace/sites.h"
+#include "replay/facts/memory_parts.h"
 
 namespace tidemark {
-
-// Reserved memory at a moment. All but `reserved` add up to `reserved`.
-struct MemoryUse {
-    Bytes reserved = 0;
-    Bytes requested = 0;      // what the program requested and holds
-    Bytes rounding = 0;       // what its blocks have beyond that
-    Bytes waiting = 0;        // let go, but the device isn't done
-    Bytes fragmentation = 0;  // free, in segments (or pages) of which a part is in use
-    Bytes unused = 0;         // free, in whole segments (or pages): cached
-};
 
 enum class HolderKind : std::uint8_t { site, operation, annotation, size };
 
@@ -75,16 +66,15 @@ std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const Trac
 // What lay free at PeakSnapshot::growth for other streams of the request's pool (`other_pools`
 // false) or for other pools, by the site of the largest block in the same segment. O(regions +
 // live log live).
-std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, bool paged,
+std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools,
                                    Sites& sites, std::size_t top);
 
 // All pools at PeakSnapshot::fullest, most bytes first; empty if there is but the default one.
 // O(regions).
 std::vector<PoolShare> pool_shares(const PeakSnapshot& snapshot);
 
-// At the peak of reserved memory, where most of it is in use (PeakSnapshot::fullest). `paged`:
-// segments come and go in pages (expandable segments). O(regions + live log live).
-MemoryUse memory_use(const PeakSnapshot& snapshot, bool paged);
+// At the peak of reserved memory, where most of it is in use (PeakSnapshot::fullest). O(regions + live log live).
+facts::MemoryParts memory_parts(const PeakSnapshot& snapshot);
 
 // Sites, operators and annotations as far as the trace has them, size classes where it has no
 // sites; of each kind the largest `top`. O(live log live).

@@ -128,9 +128,9 @@ Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const
         OutOfMemoryCase& found = cases.emplace_back();
         found.refusal = refusals[i];
         found.position = std::move(positions.positions[i]);
-        TM_ASSIGN(const PeakSnapshot snapshot, find_moment(trace, question.base, events[i]));
-        found.gaps = gaps(snapshot, question.paged);
-        found.pins = pins(snapshot, question.paged, sites, question.top);
+        TM_ASSIGN(const PeakSnapshot snapshot, find_refusal(trace, question.base, events[i]));
+        found.gaps = gaps(snapshot);
+        found.pins = pins(snapshot, sites, question.top);
     }
     return cases;
 }
@@ -157,11 +157,6 @@ Result<OutOfMemoryReport> explain_first(const Trace& trace, const Run& run) {
         question.base.memory = run.scenario.memory;
         question.base.overhead = run.scenario.overhead;
         question.base.limit = run.scenario.limit;
-    }
-    if (question.base.policy.policy->name == "torch") {
-        TM_ASSIGN(const policies::TorchSettings settings,
-                  policies::TorchSettings::from(question.base.policy.options));
-        question.paged = settings.expandable;
     }
     report.count = run.summary.refused + run.summary.refused_again;
     TM_ASSIGN(report.cases, look_at(trace, std::span(run.refusals).first(1), question));

@@ -55,7 +55,6 @@ struct OutOfMemoryQuestion {
     std::string best_setting = {};  // a policy to try as a remedy; "" = none is known
     Bytes enough_memory = 0;  // a limit (or card, with `card`) that grants everything; 0 = none
     bool card = false;
-    bool paged = false;    // segments come and go in pages
     std::size_t most = 3;  // cases
     std::size_t top = 3;   // pins of each
 };

@@ -19,6 +19,7 @@ struct Positions {
     std::uint64_t fullest = kNotInTrace;
     std::uint64_t allocated = kNotInTrace;
     std::uint64_t growth = kNotInTrace;
+    bool refuses = false;  // the growth is a refusal: what lay free then, its caches emptied
 };
 
 class PeakFinder final : public Observer {
@@ -245,7 +246,8 @@ Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Pos
     std::vector<std::vector<Region>> at_growth;
     ReplayLimits limits;
     limits.before_event = [&](std::uint64_t event) {
-        if (event == positions.growth)
+        if (positions.growth != kNotInTrace &&
+            event == positions.growth + (positions.refuses ? 1 : 0))
             at_growth = machine.regions();
         if (positions.fullest != kNotInTrace && event == positions.fullest + 1)
             at_peak = machine.regions();
@@ -255,6 +257,8 @@ Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Pos
               machine.run(info, *trace.cursor(), observers, std::move(limits)));
     if (positions.fullest != kNotInTrace && positions.fullest + 1 == summary.events)
         at_peak = machine.regions();  // the peak is the trace's last event
+    if (positions.refuses && positions.growth + 1 == summary.events)
+        at_growth = machine.regions();
     for (auto* regions : {&at_peak, &at_growth})
         regions->resize(std::min(regions->size(), std::max<std::size_t>(info.gpus(), 1)));
     PeakSnapshot snapshot = watcher.take();
@@ -275,8 +279,9 @@ Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup, Obse
     return look(trace, setup, finder.positions());
 }
 
-Result<PeakSnapshot> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event) {
-    return look(trace, setup, {.growth = event});
+Result<PeakSnapshot> find_refusal(const Trace& trace, const TrialSetup& setup,
+                                  std::uint64_t event) {
+    return look(trace, setup, {.growth = event, .refuses = true});
 }
 
 }  // namespace tidemark

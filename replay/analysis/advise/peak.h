@@ -74,8 +74,9 @@ struct PeakSnapshot {
 Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup,
                                Observer* also = nullptr);
 
-// Of the same, only what lay in memory just before `event`: PeakSnapshot's `growth` and
-// `at_growth`. One replay.
-Result<PeakSnapshot> find_moment(const Trace& trace, const TrialSetup& setup, std::uint64_t event);
+// Of the same, only what lay in memory when the request of `event` was refused, the caches emptied:
+// PeakSnapshot's `growth` and `at_growth`. One replay.
+Result<PeakSnapshot> find_refusal(const Trace& trace, const TrialSetup& setup,
+                                  std::uint64_t event);
 
 }  // namespace tidemark

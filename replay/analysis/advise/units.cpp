@@ -68,21 +68,10 @@ class UnitWalk {
 
 }  // namespace
 
-// Small pages are where every block is small: PyTorch never cuts large blocks down to that size.
-SegmentRegions describe_segment(std::span<const Region> regions, bool paged) {
-    SegmentRegions segment{regions, regions.front().segment};
-    if (!paged) {
-        segment.small = segment.range.size == policies::kTorchSmallSegment;
-        return segment;
-    }
-    const auto in_use = [](const Region& region) { return !is_free(region); };
-    const auto large = [](const Region& region) {
-        return !is_free(region) && region.range.size > policies::kTorchSmallMax;
-    };
-    segment.small = std::ranges::any_of(regions, in_use)
-                        ? std::ranges::none_of(regions, large)
-                        : segment.range.size % policies::kTorchLargePage != 0;
-    segment.page = segment.small ? policies::kTorchSmallSegment : policies::kTorchLargePage;
+SegmentRegions describe_segment(std::span<const Region> regions) {
+    SegmentRegions segment{regions, regions.front().segment, regions.front().page};
+    const Bytes unit = segment.page == 0 ? segment.range.size : segment.page;
+    segment.small = unit == policies::kTorchSmallSegment;
     return segment;
 }
 

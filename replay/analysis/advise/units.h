@@ -28,17 +28,17 @@ struct SegmentRegions {
     bool small = false;  // for small requests
 };
 
-// `paged`: segments grow page by page. O(regions).
-SegmentRegions describe_segment(std::span<const Region> regions, bool paged);
+// O(regions).
+SegmentRegions describe_segment(std::span<const Region> regions);
 
 // Calls visit(segment) for each. O(regions).
 template <class Visit>
-void for_each_segment(std::span<const Region> regions, bool paged, Visit visit) {
+void for_each_segment(std::span<const Region> regions, Visit visit) {
     std::size_t begin = 0;
     for (std::size_t i = 1; i <= regions.size(); ++i) {
         if (i < regions.size() && regions[i].segment == regions[begin].segment)
             continue;
-        visit(describe_segment(regions.subspan(begin, i - begin), paged));
+        visit(describe_segment(regions.subspan(begin, i - begin)));
         begin = i;
     }
 }

@@ -37,6 +37,14 @@ struct Level {
             peak = {now, event, time};
     }
 
+    // The device's memory is recorded before the request that it was taken for.
+    void place_peak(std::uint64_t taken_from, std::uint64_t event, Nanoseconds time) {
+        if (peak.value > 0 && peak.event >= taken_from) {
+            peak.event = event;
+            peak.time = time;
+        }
+    }
+
     // A file may say that more was given back than it recorded taking.
     void lower(std::uint64_t by) { now -= std::min(by, now); }
 };
@@ -63,6 +71,8 @@ class Summary {
                 add_truth(event);
             } else {
                 ++program_events_;
+                if (taken_from_)
+                    place_peaks(event);
                 if (to_integer(event.stream) < streams_.size())
                     ++streams_[to_integer(event.stream)].events;
                 add_program(event);
@@ -79,6 +89,7 @@ class Summary {
     void let_go(const TraceEvent& event);
     void use(const TraceEvent& event);
     void finish(const TraceEvent& event);
+    void place_peaks(const TraceEvent& event);
     void add_truth(const TraceEvent& event);
     void take_ranges();
 
@@ -111,6 +122,7 @@ class Summary {
     Level requested_;
     Level count_;
     Level reserved_;
+    std::optional<std::uint64_t> taken_from_;  // the first of the recorded segments that wait for their request
     HistogramBins sizes_;
     HistogramBins lifetime_events_;
     HistogramBins lifetime_times_;
@@ -222,6 +234,14 @@ void Summary::finish(const TraceEvent& event) {
     pool_requested_[live.pool].lower(live.size);
 }
 
+// Where recorded memory peaked is the request that it was taken for, as in a replay.
+void Summary::place_peaks(const TraceEvent& event) {
+    reserved_.place_peak(*taken_from_, result_.events, event.time);
+    for (Level& level : device_reserved_)
+        level.place_peak(*taken_from_, result_.events, event.time);
+    taken_from_.reset();
+}
+
 void Summary::add_truth(const TraceEvent& event) {
     Level& level = device_reserved_[device(event.device)];
     switch (event.kind) {
@@ -230,6 +250,7 @@ void Summary::add_truth(const TraceEvent& event) {
             reserved_.raise(event.size, result_.events, event.time);
             level.raise(event.size, result_.events, event.time);
             result_.has_recorded_reserved = true;
+            taken_from_ = taken_from_.value_or(result_.events);
             break;
         case EventKind::segment_free:
         case EventKind::segment_unmap:

@@ -44,10 +44,14 @@ Json runner_ups(const SearchResult& search) {
     return list;
 }
 
-Json memory_of(const MemoryUse& use) {
-    return {{"reserved_bytes", use.reserved},           {"requested_bytes", use.requested},
-            {"rounding_bytes", use.rounding},           {"waiting_bytes", use.waiting},
-            {"fragmentation_bytes", use.fragmentation}, {"unused_bytes", use.unused}};
+Json memory_of(const facts::MemoryParts& parts) {
+    return {{"reserved_bytes", parts.reserved},
+            {"in_use_bytes", parts.in_use},
+            {"rounding_bytes", parts.rounding},
+            {"waiting_bytes", parts.waiting},
+            {"fragmentation_bytes", parts.fragmentation},
+            {"cached_bytes", parts.cached},
+            {"unused_bytes", parts.cached}};  // its former name
 }
 
 Json holders_of(const TraceInfo& info, const Advice& advice) {
@@ -173,7 +177,7 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                 {"recorded_out_of_memory", advice.recorded_refusals},
                 {"from_torch", advice.from_torch},
                 {"has_stacks", advice.has_stacks},
-                {"memory", memory_of(advice.use)},
+                {"memory", memory_of(advice.parts)},
                 {"holders", holders_of(info, advice)},
                 {"gaps", gaps_of(advice)},
                 {"pins", pins_of(info, advice)}};

@@ -71,24 +71,24 @@ std::string exceeds(const TraceInfo& info, const Advice& advice) {
 }
 
 std::string memory_text(const TraceInfo& info, const Advice& advice) {
-    const MemoryUse& use = advice.use;
+    const facts::MemoryParts& parts = advice.parts;
     const PeakSnapshot& snapshot = advice.snapshot;
-    if (use.reserved == 0)
+    if (parts.reserved == 0)
         return "\nNothing was allocated.\n";
     std::string text =
         fmt::format("\nWhere it went: {} reserved at the peak\n  first at {}\n",
-                    format_bytes(use.reserved), moment_text(info, snapshot, snapshot.reserved));
+                    format_bytes(parts.reserved), moment_text(info, snapshot, snapshot.reserved));
     if (snapshot.fullest.event != snapshot.reserved.event)
         text += fmt::format("  fullest at {}:\n", moment_text(info, snapshot, snapshot.fullest));
     Table table = Table::untitled("lrrl");
     const auto add = [&](std::string_view label, Bytes bytes, std::string_view meaning) {
-        table.row(label, format_bytes(bytes), format_share(bytes, use.reserved), meaning);
+        table.row(label, format_bytes(bytes), format_share(bytes, parts.reserved), meaning);
     };
-    add("in use", use.requested, "requested by the program, and live");
-    add("rounding", use.rounding, "what its blocks have beyond that");
-    add("waiting", use.waiting, "freed, but other streams aren't done");
-    add("fragmentation", use.fragmentation, "free, in segments of which a part is in use");
-    add("cached", use.unused, "free, in whole segments");
+    add("in use", parts.in_use, "requested by the program, and live");
+    add("rounding", parts.rounding, "what its blocks have beyond that");
+    add("waiting", parts.waiting, "freed, but other streams aren't done");
+    add("fragmentation", parts.fragmentation, "free, in segments of which a part is in use");
+    add("cached", parts.cached, "free, in whole segments");
     text += table.bare("  ");
     if (snapshot.allocated.event != snapshot.fullest.event)
         text += fmt::format("  allocated memory peaked at {} ({})\n",

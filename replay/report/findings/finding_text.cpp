@@ -294,10 +294,10 @@ FindingText idle(const findings::Finding& finding) {
 FindingText in_use(const findings::Finding& finding) {
     FindingText text{fmt::format("{} reserved at the peak, {} of it in use",
                                  bytes(finding, "reserved_bytes"),
-                                 share(finding, "requested_bytes", "reserved_bytes"))};
+                                 share(finding, "in_use_bytes", "reserved_bytes"))};
     text.detail = fmt::format("At {}:", finding_position(finding));
     for (const auto& [name, what] :
-         {std::pair("requested_bytes", "in use"), std::pair("rounding_bytes", "rounding"),
+         {std::pair("in_use_bytes", "in use"), std::pair("rounding_bytes", "rounding"),
           std::pair("waiting_bytes", "waiting for other streams"),
           std::pair("fragmentation_bytes", "free between blocks (fragmentation)"),
           std::pair("cached_bytes", "free in whole segments (cached)")})

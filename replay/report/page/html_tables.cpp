@@ -100,7 +100,7 @@ std::string cards_markup(const ReportInput& input) {
         if (input.runs.size() > 1)
             out += fmt::format("<h3 class=\"untrusted\">{}</h3>\n", escaped(run->label));
         out += "<dl class=\"cards\">\n";
-        for (const Fact& fact : facts(input, *run))
+        for (const Fact& fact : run_facts(input, *run))
             out +=
                 fmt::format("<div><dt>{}</dt><dd><strong>{}</strong><span>{}</span></dd></div>\n",
                             escaped(fact.name), escaped(fact.value), escaped(fact.meaning));

@@ -135,7 +135,7 @@ std::string answer(const ReportInput& input) {
     return text;
 }
 
-std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run) {
+std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run) {
     const TraceInfo& info = input.traces[run.trace].trace->info();
     const Bytes peak = peak_reserved(run);
     const Bytes requested = bytes_of(run, "peak_requested_bytes");

@@ -46,7 +46,7 @@ struct PeakContent {
 std::string answer(const ReportInput& input);
 
 // Peak, waste and the like of a run.
-std::vector<Fact> facts(const ReportInput& input, const ReportedRun& run);
+std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run);
 
 // Of one trace: what its runs show and what advise found, the most urgent first.
 std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t trace);

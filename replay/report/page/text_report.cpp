@@ -19,7 +19,7 @@ constexpr std::size_t kTextReportPeakEntries = 5;
 
 std::string facts_text(const ReportInput& input, const ReportedRun& run) {
     Table table = Table::untitled("lrl");
-    for (const Fact& fact : facts(input, run))
+    for (const Fact& fact : run_facts(input, run))
         table.row(fact.name, fact.value, fact.meaning);
     return table.bare("  ");
 }

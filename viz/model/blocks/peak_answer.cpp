@@ -18,64 +18,78 @@ Bytes less(Bytes whole, Bytes part) {
 }
 
 std::string peak_text(const PeakSummary& summary) {
-    return fmt::format("{} reserved at the peak", format_bytes(summary.at_peak[Series::reserved]));
+    return fmt::format("{} reserved at the peak", format_bytes(summary.parts.reserved));
 }
 
-// Where the free memory lay that a request didn't fit into.
-void locate(PeakAnswer& answer, const UnfitRequest& request) {
+// Where the free memory lay that a request didn't fit into: below all that was reserved.
+void locate(PeakAnswer& answer, const History& history, const facts::UnfitRequest& request,
+            EventIndex moment) {
     answer.event = request.event;
-    answer.to = request.held;
-    answer.from = less(request.held, request.free);
+    answer.to = history.values(moment)[Series::reserved];
+    answer.from = less(answer.to, request.space.free);
 }
 
-PeakAnswer refusal(const UnfitRequest& request) {
+// " on GPU 1", if there are others.
+std::string device_text(const History& history, const facts::UnfitRequest& request) {
+    return history.devices().size() > 1 ? fmt::format(" on GPU {}", request.device)
+                                               : std::string();
+}
+
+PeakAnswer refusal(const History& history, const PeakSummary& summary) {
+    const facts::UnfitRequest& request = summary.refused.first.front();
     PeakAnswer answer;
-    locate(answer, request);
+    locate(answer, history, request, request.event);
     answer.is_refusal = true;
-    answer.is_waste = request.free >= request.requested;
-    const std::string free = format_bytes(request.free);
+    answer.is_waste = request.space.free >= request.requested;
+    const std::string free = format_bytes(request.space.free);
     const std::string wanted = format_bytes(request.requested);
     answer.label = answer.is_waste ? fmt::format("{} lay free, {} did not fit", free, wanted)
                                    : fmt::format("{} did not fit, {} lay free", wanted, free);
-    answer.detail = fmt::format("of {} reserved; the largest piece: {}", format_bytes(request.held),
-                                format_bytes(request.largest_free));
+    answer.label += device_text(history, request);
+    answer.detail =
+        fmt::format("of {} reserved; the largest piece: {}", format_bytes(request.space.held),
+                    format_bytes(request.space.largest));
     answer.headline = fmt::format(
-        "Out of memory{}: {}", request.was_recorded ? " when this was recorded" : "", answer.label);
-    if (request.count > 1)
-        answer.headline += fmt::format(", the first of {} times", format_count(request.count));
+        "Out of memory{}: {}", summary.was_recorded ? " when this was recorded" : "", answer.label);
+    if (summary.refused.count > 1)
+        answer.headline +=
+            fmt::format(", the first of {} times", format_count(summary.refused.count));
     return answer;
 }
 
-PeakAnswer growth(const PeakSummary& summary) {
-    const UnfitRequest& request = *summary.grown_for;
+// The free memory is that of the moment before the growth, not what lies free at the peak.
+PeakAnswer growth(const History& history, const PeakSummary& summary) {
+    const facts::UnfitRequest& request = *summary.grown_for;
+    const std::string free = format_bytes(request.space.free);
+    const std::string wanted = format_bytes(request.requested);
+    const std::string where = device_text(history, request);
     PeakAnswer answer;
-    locate(answer, request);
+    locate(answer, history, request, request.event - 1);
     answer.is_waste = true;
-    answer.label = fmt::format("{} lay free, {} did not fit", format_bytes(request.free),
-                               format_bytes(request.requested));
-    answer.detail = fmt::format("the largest piece: {}", format_bytes(request.largest_free));
-    answer.headline = peak_text(summary) + ": " + answer.label;
+    answer.label = fmt::format("{} lay free{}, {} did not fit", free, where, wanted);
+    answer.detail = fmt::format("the largest piece: {}", format_bytes(request.space.largest));
+    answer.headline = fmt::format("{}: it grew for {}, though {} lay free{}", peak_text(summary),
+                                  wanted, free, where);
     return answer;
 }
 
 PeakAnswer composition(const PeakSummary& summary) {
-    const Bytes reserved = summary.at_peak[Series::reserved];
-    const Bytes free = less(reserved, summary.at_peak[Series::active]);
+    const facts::MemoryParts& parts = summary.parts;
     PeakAnswer answer;
     answer.event = summary.peak;
-    answer.to = reserved;
-    answer.from = reserved - free;
-    answer.is_waste = share_of(free, reserved) >= kLittle;
+    answer.to = parts.reserved;
+    answer.from = parts.reserved - parts.free();
+    answer.is_waste = share_of(parts.free(), parts.reserved) >= kLittle;
     if (answer.is_waste) {
-        answer.label = fmt::format("{} of it lay free ({})", format_bytes(free),
-                                   format_brief_share(free, reserved));
-        const Bytes fragmented = std::min(summary.fragmentation, free);
-        answer.detail = fmt::format("{} cached, {} fragmentation", format_bytes(free - fragmented),
-                                    format_bytes(fragmented));
+        answer.label = fmt::format("{} of it lay free ({})", format_bytes(parts.free()),
+                                   format_brief_share(parts.free(), parts.reserved));
+        answer.detail = fmt::format("{} cached, {} fragmentation", format_bytes(parts.cached),
+                                    format_bytes(parts.fragmentation));
     } else {
         answer.from = 0;
-        answer.label = fmt::format(
-            "{} of it in use", format_brief_share(reserved - free, std::max<Bytes>(reserved, 1)));
+        answer.label =
+            fmt::format("{} of it in use", format_brief_share(parts.reserved - parts.free(),
+                                                              std::max<Bytes>(parts.reserved, 1)));
     }
     answer.headline = peak_text(summary) + ", " + answer.label;
     return answer;
@@ -84,9 +98,9 @@ PeakAnswer composition(const PeakSummary& summary) {
 }  // namespace
 
 PeakAnswer peak_answer(const History& history, const PeakSummary& summary) {
-    PeakAnswer answer = summary.refused     ? refusal(*summary.refused)
-                        : summary.grown_for ? growth(summary)
-                                            : composition(summary);
+    PeakAnswer answer = !summary.refused.first.empty() ? refusal(history, summary)
+                        : summary.grown_for            ? growth(history, summary)
+                                                       : composition(summary);
     answer.event = std::min<EventIndex>(
         answer.event,
         static_cast<EventIndex>(std::max<std::size_t>(history.counts().events, 1) - 1));
@@ -94,20 +108,16 @@ PeakAnswer peak_answer(const History& history, const PeakSummary& summary) {
 }
 
 std::string peak_parts_text(const PeakSummary& summary) {
-    const Bytes reserved = summary.at_peak[Series::reserved];
-    const Bytes allocated = summary.at_peak[Series::allocated];
-    const Bytes requested = summary.at_peak[Series::requested];
-    const Bytes active = summary.at_peak[Series::active];
-    const Bytes free = less(reserved, active);
-    const Bytes fragmented = std::min(summary.fragmentation, free);
+    const facts::MemoryParts& parts = summary.parts;
     std::string text =
         fmt::format("{} ({}) free: {} cached in whole segments, {} fragmentation between blocks.",
-                    format_bytes(free), format_brief_share(free, std::max<Bytes>(reserved, 1)),
-                    format_bytes(free - fragmented), format_bytes(fragmented));
-    if (active > requested)
-        text += fmt::format(" {} lost to rounding.", format_bytes(active - requested));
-    if (active > allocated)
-        text += fmt::format(" {} waits for other streams.", format_bytes(active - allocated));
+                    format_bytes(parts.free()),
+                    format_brief_share(parts.free(), std::max<Bytes>(parts.reserved, 1)),
+                    format_bytes(parts.cached), format_bytes(parts.fragmentation));
+    if (parts.rounding > 0)
+        text += fmt::format(" {} lost to rounding.", format_bytes(parts.rounding));
+    if (parts.waiting > 0)
+        text += fmt::format(" {} waits for other streams.", format_bytes(parts.waiting));
     return text;
 }
 

@@ -11,8 +11,6 @@
 
 #include "core/base/text.h"
 #include "replay/timeline/fullest_event.h"
-#include "replay/timeline/memory_spans.h"
-#include "replay/timeline/release_units.h"
 #include "viz/model/blocks/site_names.h"
 
 namespace tidemark::viz {
@@ -97,51 +95,6 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
     summary.holders.resize(std::min(summary.holders.size(), kMostHolders));
 }
 
-// A refusal in this run goes before those of the recording.
-std::optional<UnfitRequest> find_refused(const History& history) {
-    std::optional<UnfitRequest> recorded;
-    std::optional<UnfitRequest> refused;
-    const std::size_t marks = history.counts().marks;
-    for (std::size_t i = 0; i < marks; ++i) {
-        const Mark mark = history.mark(i);
-        const bool is_own = mark.kind == MarkKind::out_of_memory;
-        if (!is_own && mark.kind != MarkKind::recorded_out_of_memory)
-            continue;
-        auto& first = is_own ? refused : recorded;
-        if (!first) {
-            first.emplace();
-            first->event = mark.event;
-            first->requested = mark.size;
-            first->was_recorded = !is_own;
-        }
-        ++first->count;
-    }
-    return refused ? refused : recorded;
-}
-
-// What there was to serve the request from.
-void add_space(const History& history, UnfitRequest& request, const Cancelled& cancelled) {
-    const EventIndex before = request.event == 0 ? 0 : request.event - 1;
-    const FreeSpace space = free_space(memory_spans(history, before, cancelled));
-    request.held = space.held;
-    request.free = space.free;
-    request.largest_free = space.largest;
-}
-
-std::optional<UnfitRequest> find_grown_for(const History& history, const Cancelled& cancelled) {
-    const EventIndex event = history.peak_event(Series::reserved);
-    const BlockIndex index = history.block_at(event);
-    if (event == 0 || index == kNoBlock || history.block(index).born != event)
-        return {};
-    UnfitRequest request;
-    request.event = event;
-    request.requested = history.block(index).size;
-    add_space(history, request, cancelled);
-    const bool is_unfit =
-        request.free >= request.requested && request.largest_free < request.requested;
-    return is_unfit ? std::optional(request) : std::nullopt;
-}
-
 }  // namespace
 
 PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
@@ -151,14 +104,16 @@ PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
         return summary;
     summary.peak = fullest_event(history);
     summary.at_peak = history.values(summary.peak);
-    summary.most_reserved = summary.at_peak[Series::reserved];
-    summary.fragmentation = fragmentation_at(history, summary.peak, cancelled);
+    summary.parts = facts::memory_parts(history, summary.peak, cancelled);
     add_holders(history, summary, cancelled);
-    summary.refused = find_refused(history);
-    if (summary.refused && !cancelled.load())
-        add_space(history, *summary.refused, cancelled);
+    // A refusal in this run goes before those of the recording.
+    for (const MarkKind kind : {MarkKind::out_of_memory, MarkKind::recorded_out_of_memory})
+        if (summary.refused.count == 0 && !cancelled.load()) {
+            summary.refused = facts::refused_requests(history, kind, 1, cancelled);
+            summary.was_recorded = kind == MarkKind::recorded_out_of_memory;
+        }
     if (!cancelled.load())
-        summary.grown_for = find_grown_for(history, cancelled);
+        summary.grown_for = facts::grown_for(history, cancelled);
     return summary;
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "replay/facts/memory_parts.h"
+#include "replay/facts/unfit_request.h"
 #include "replay/timeline/history.h"
 #include "viz/model/session/job.h"
 #include "viz/model/session/session.h"
@@ -25,30 +27,18 @@ struct PeakHolder {
     Filter filter;                  // what finds them; hides nothing if no filter can
 };
 
-// A request that didn't fit into what was reserved: the first that was refused, or the one that
-// reserved memory grew to its peak for.
-struct UnfitRequest {
-    EventIndex event = 0;
-    bool was_recorded = false;  // when it was recorded, but not in this run
-    Bytes requested = 0;
-    Bytes held = 0;           // from devices at that moment
-    Bytes free = 0;           // of it
-    Bytes largest_free = 0;   // in one piece
-    std::uint64_t count = 0;  // of such requests in the whole run
-};
-
 struct PeakSummary {
     std::uint64_t events = 0;  // so many there were when this was made
     EventIndex peak = 0;       // of what is reserved, where most of it is in use
     SeriesValues at_peak;
-    Bytes fragmentation = 0;  // at the peak: free, beside what is taken
-    Bytes most_reserved = 0;
+    facts::MemoryParts parts;  // at the peak
     std::vector<PeakHolder> holders;  // the largest first, at most kMostHolders
     bool holders_are_sizes = false;   // no tag or stack was recorded: who is of one size
     PeakHolder others;                // the rest of them as one
     std::uint64_t other_names = 0;    // so many are in it
-    std::optional<UnfitRequest> refused;
-    std::optional<UnfitRequest> grown_for;  // if as much lay free, but in smaller pieces
+    facts::RefusedRequests refused;         // the first of them
+    bool was_recorded = false;              // they were when this was recorded, not in this run
+    std::optional<facts::UnfitRequest> grown_for;
 };
 
 constexpr std::size_t kMostHolders = 10;

@@ -75,11 +75,11 @@ TEST_CASE("a peak at the very last event is seen too", "[advise]") {
     TraceBuilder builder;
     builder.allocate(0, 4_MiB).allocate(1, 40_MiB);
     const VectorTrace trace = builder.build();
-    const MemoryUse use = memory_use(snapshot_of(trace), false);
+    const facts::MemoryParts parts = memory_parts(snapshot_of(trace));
 
-    CHECK(use.reserved == 60_MiB);
-    CHECK(use.requested == 44_MiB);
-    CHECK(use.fragmentation == 16_MiB);
+    CHECK(parts.reserved == 60_MiB);
+    CHECK(parts.in_use == 44_MiB);
+    CHECK(parts.fragmentation == 16_MiB);
 }
 
 TEST_CASE("an empty trace has no peak", "[advise]") {
@@ -88,9 +88,9 @@ TEST_CASE("an empty trace has no peak", "[advise]") {
     Sites sites(trace.info());
 
     CHECK(snapshot.reserved.event == kNotInTrace);
-    CHECK(memory_use(snapshot, false).reserved == 0);
-    CHECK(gaps(snapshot, false).requested == 0);
-    CHECK(pins(snapshot, false, sites, 5).empty());
+    CHECK(memory_parts(snapshot).reserved == 0);
+    CHECK(gaps(snapshot).requested == 0);
+    CHECK(pins(snapshot, sites, 5).empty());
     CHECK(holders(snapshot, trace.info(), sites, 5).empty());
 }
 
@@ -101,15 +101,15 @@ TEST_CASE("reserved memory falls into its parts", "[advise]") {
     builder.end(EventKind::retire, 1).allocate(3, 100);  // block 1 waits; a small segment
     const VectorTrace trace = builder.build();
     const PeakSnapshot snapshot = snapshot_of(trace);
-    const MemoryUse use = memory_use(snapshot, false);
+    const facts::MemoryParts parts = memory_parts(snapshot);
 
     CHECK(snapshot.fullest.event == 5);
-    CHECK(use.reserved == 52_MiB);
-    CHECK(use.requested == 4_MiB - 1000 + 100);
-    CHECK(use.rounding == 1000 % 512 + 412);
-    CHECK(use.waiting == 4_MiB);
-    CHECK(use.unused == 30_MiB);
-    CHECK(use.fragmentation == 12_MiB + 512 + 2_MiB - 512);
+    CHECK(parts.reserved == 52_MiB);
+    CHECK(parts.in_use == 4_MiB - 1000 + 100);
+    CHECK(parts.rounding == 1000 % 512 + 412);
+    CHECK(parts.waiting == 4_MiB);
+    CHECK(parts.cached == 30_MiB);
+    CHECK(parts.fragmentation == 12_MiB + 512 + 2_MiB - 512);
 }
 
 TEST_CASE("the parts add up to reserved memory, in segments and in pages", "[advise]") {
@@ -121,18 +121,18 @@ TEST_CASE("the parts add up to reserved memory, in segments and in pages", "[adv
             INFO(name << " paged " << paged);
             const PeakSnapshot snapshot =
                 snapshot_of(**trace, paged ? "torch:expandable_segments=true" : "torch");
-            const MemoryUse use = memory_use(snapshot, paged);
-            CHECK(use.reserved > 0);
-            CHECK(use.requested > 0);
-            CHECK(use.requested + use.rounding + use.waiting + use.fragmentation + use.unused ==
-                  use.reserved);
+            const facts::MemoryParts parts = memory_parts(snapshot);
+            CHECK(parts.reserved > 0);
+            CHECK(parts.in_use > 0);
+            CHECK(parts.in_use + parts.rounding + parts.waiting + parts.fragmentation + parts.cached ==
+                  parts.reserved);
         }
     }
 }
 
 TEST_CASE("the gaps say why a request made the allocator grow", "[advise]") {
     const VectorTrace trace = pinned().build();
-    const Gaps found = gaps(snapshot_of(trace), false);
+    const Gaps found = gaps(snapshot_of(trace));
 
     CHECK(found.requested == 100_MiB);
     CHECK(found.free == 32_MiB);
@@ -147,7 +147,7 @@ TEST_CASE("gaps of other streams and sizes are told apart", "[advise]") {
     builder.allocate(0, 4_MiB, 0, 1).allocate(1, 512);
     builder.allocate(2, 30_MiB).free(2).allocate(3, 40_MiB);
     PeakSnapshot snapshot = snapshot_of(builder.build());
-    const Gaps found = gaps(snapshot, false);
+    const Gaps found = gaps(snapshot);
 
     CHECK(found.requested == 40_MiB);
     CHECK(found.other_streams == 16_MiB);
@@ -158,13 +158,13 @@ TEST_CASE("gaps of other streams and sizes are told apart", "[advise]") {
     for (std::vector<Region>& regions : snapshot.at_growth)
         for (Region& region : regions)
             region.shared = true;  // parts of it are in use elsewhere: nothing is free as a whole
-    CHECK(gaps(snapshot, false).whole == 0);
+    CHECK(gaps(snapshot).whole == 0);
 }
 
 TEST_CASE("what stays longest in a segment is what pins it", "[advise]") {
     const VectorTrace trace = pinned().build();
     Sites sites(trace.info());
-    const std::vector<PinningSite> found = pins(snapshot_of(trace), false, sites, 5);
+    const std::vector<PinningSite> found = pins(snapshot_of(trace), sites, 5);
 
     REQUIRE(found.size() == 1);
     CHECK(found[0].site == "4.00 MiB to 8.00 MiB");
@@ -181,11 +181,11 @@ TEST_CASE("pages that are free as a whole pin nothing", "[advise]") {
     TraceBuilder builder;
     builder.allocate(0, 50_MiB).allocate(1, 8_MiB).free(0).allocate(2, 100_MiB);
     const PeakSnapshot snapshot = snapshot_of(builder.build(), "torch:expandable_segments=true");
-    const MemoryUse use = memory_use(snapshot, true);
+    const facts::MemoryParts parts = memory_parts(snapshot);
 
-    CHECK(use.requested == 108_MiB);
-    CHECK(use.unused == 40_MiB);  // two pages below the block
-    CHECK(use.fragmentation == use.reserved - 148_MiB);
+    CHECK(parts.in_use == 108_MiB);
+    CHECK(parts.cached == 40_MiB);  // two pages below the block
+    CHECK(parts.fragmentation == parts.reserved - 148_MiB);
 }
 
 TEST_CASE("moments know the ranges around them", "[advise]") {

@@ -68,7 +68,7 @@ TEST_CASE("the object holds the figures of the analysis", "[advise]") {
     CHECK(object["best"]["export"] == export_line(torch_conf(advice.search.best.policy)));
     CHECK(object["improves"] == true);
     CHECK(object["floor_bytes"] == 104_MiB);
-    CHECK(object["memory"]["requested_bytes"] == 104_MiB);
+    CHECK(object["memory"]["in_use_bytes"] == 104_MiB);
     CHECK(object["memory"]["fragmentation_bytes"] == 96_MiB);
     CHECK(object["holders"][0]["by"] == "place");
     CHECK(object["holders"][0]["reserved_peak_bytes"] == 104_MiB);

@@ -167,7 +167,7 @@ TEST_CASE("memory spans add up to what lives and what is free", "[viz][spans]") 
     const FreeSpace later = free_space(
         memory_spans(*history, static_cast<EventIndex>(history->counts().events - 1), kGoOn));
     CHECK(later.held == 0x1800);
-    CHECK(later.whole == 0x800);
+    CHECK(later.cached == 0x800);
     CHECK(later.blocks == 3);
     CHECK(later.free == 0x1800 - 0x400 - 0x200 - 0x400);
 }

@@ -41,7 +41,7 @@ TEST_CASE("memory that grew though as much lay free in pieces is the answer", "[
     CHECK(answer.label == "4.00 MiB lay free, 3.00 MiB did not fit");
     CHECK(answer.detail == "the largest piece: 2.00 MiB");
     CHECK(answer.headline ==
-          "9.00 MiB reserved at the peak: 4.00 MiB lay free, 3.00 MiB did not fit");
+          "9.00 MiB reserved at the peak: it grew for 3.00 MiB, though 4.00 MiB lay free");
     CHECK(answer.event == growth);
     CHECK(answer.to == 6_MiB);
     CHECK(answer.from == 2_MiB);
@@ -61,6 +61,17 @@ TEST_CASE("out of memory comes before everything else", "[viz][peak]") {
           "2 times");
     CHECK(answer.to == 6_MiB);
     CHECK(answer.from == 2_MiB);
+}
+
+TEST_CASE("what lies free on another GPU is no part of the answer", "[viz][peak]") {
+    SmallHistory made;
+    HistoryNames names;
+    names.devices = {"GPU 0", "GPU 1"};
+    made.names(std::move(names)).segment(0x10000000, 2_MiB).segment(0x20000000, 8_MiB, 1);
+    made.mark(MarkKind::out_of_memory, 3_MiB).idle();
+    const PeakAnswer answer = answer_of(*made.build());
+    CHECK(answer.label == "3.00 MiB did not fit, 2.00 MiB lay free on GPU 0");
+    CHECK(answer.detail == "of 2.00 MiB reserved; the largest piece: 2.00 MiB");
 }
 
 TEST_CASE("a request larger than what lies free is told as that", "[viz][peak]") {

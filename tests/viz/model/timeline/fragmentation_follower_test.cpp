@@ -53,27 +53,29 @@ TEST_CASE("fragmentation is there after the first sweep, and grows", "[viz][frag
 
 TEST_CASE("a picture waits for it, also where a sweep was wrong", "[viz][fragmentation]") {
     SmallHistory steps;
-    steps.reserve(0x1000'0000, 1_GiB).map(0x1000'0000, 20_MiB);
+    steps.reserve(0x1000'0000, 1_GiB).map(0x1000'0000, 20_MiB).map(0x1000'0000 + 20_MiB, 20_MiB);
     steps.allocate(1, 1_MiB, {.address = 0x1000'0000});
     const auto history = steps.look();
     FragmentationFollower follower;
     const auto first = follower.look(history, true);
     REQUIRE(first);
-    CHECK(first->fragmentation(2) == 19_MiB);
-    steps.map(0x1000'0000 + 20_MiB, 2_MiB);  // pages of 2 MiB, then
+    CHECK(first->fragmentation(3) == 19_MiB);
+    steps.idle();
+    steps.builder().reuse(steps.block(1));  // it ended, and no event said so
     steps.build();
     const auto second = follower.look(history, true);
     REQUIRE(second);
     CHECK(second != first);
-    CHECK(second->events() == 4);
-    CHECK(second->fragmentation(2) == 1_MiB);
+    CHECK(second->events() == 5);
+    CHECK(second->fragmentation(3) == 19_MiB);
+    CHECK(second->fragmentation(4) == 0);
     CHECK_FALSE(follower.busy());
 
-    const IdleMemory idle = idle_of(history->values(2), second.get(), 2);
-    CHECK(idle.cached == 18_MiB);
-    CHECK(idle.fragmentation == 1_MiB);
-    CHECK(idle_of(history->values(2), nullptr, 2).cached == 19_MiB);
-    CHECK_FALSE(idle_of(history->values(2), nullptr, 2).fragmentation);
+    const IdleMemory idle = idle_of(history->values(3), second.get(), 3);
+    CHECK(idle.cached == 20_MiB);
+    CHECK(idle.fragmentation == 19_MiB);
+    CHECK(idle_of(history->values(3), nullptr, 3).cached == 39_MiB);
+    CHECK_FALSE(idle_of(history->values(3), nullptr, 3).fragmentation);
 }
 
 TEST_CASE("fragmentation is kept with a history, and taken from there", "[viz][fragmentation]") {
