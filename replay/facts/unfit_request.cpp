@@ -41,8 +41,7 @@ std::optional<UnfitRequest> grown_for(const History& history, const std::atomic<
     const std::uint16_t device = history.site(block.site).device;
     const UnfitRequest request{event, device, block.requested,
                                space_on(history, device, event - 1, cancelled)};
-    const bool is_unfit =
-        request.space.free >= block.size && request.space.largest < block.size;
+    const bool is_unfit = request.space.free >= block.size && request.space.largest < block.size;
     return is_unfit ? std::optional(request) : std::nullopt;
 }
 

@@ -289,14 +289,14 @@ class AdviceRules {
             const PinningSite& pin = advice_.pins[i];
             if (pin.free < advice_.parts.reserved / kFromAdviceWorthTelling)
                 continue;
-            Finding& finding =
-                add(Kind::pinned,
-                    std::min(severity_of_waste(pin.free, advice_.parts.reserved), Severity::warning),
-                    {{"free_bytes", pin.free},
-                     {advice_.paged ? "pages" : "segments", pin.segments},
-                     {"blocks", pin.blocks},
-                     {"block_bytes", pin.block_bytes},
-                     {"born_event", pin.born}});
+            Finding& finding = add(
+                Kind::pinned,
+                std::min(severity_of_waste(pin.free, advice_.parts.reserved), Severity::warning),
+                {{"free_bytes", pin.free},
+                 {advice_.paged ? "pages" : "segments", pin.segments},
+                 {"blocks", pin.blocks},
+                 {"block_bytes", pin.block_bytes},
+                 {"born_event", pin.born}});
             if (pin.ends != kNotInTrace) {
                 finding.figures.push_back({"ends_event", pin.ends});
                 if (info_.duration > 0)

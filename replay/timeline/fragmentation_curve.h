@@ -5,9 +5,9 @@
 //
 // Made by one sweep over the events, some 50 ns each on one core (250 where every allocation is a
 // segment of its own), and swept on where a history grows. Its columns lie in files without names,
-// 8.3 bytes an event; beyond them it has what lives: some 150 bytes for each segment and page. That of
-// a history that is kept in the cache is kept with it (replay/scenario/kept_fragmentation.h) and not
-// swept again.
+// 8.3 bytes an event; beyond them it has what lives: some 150 bytes for each segment and page. That
+// of a history that is kept in the cache is kept with it (replay/scenario/kept_fragmentation.h) and
+// not swept again.
 //
 // One thread extends it while any number of others read what is known so far.
 #pragma once
@@ -61,7 +61,8 @@ class FragmentationCurve {
     ~FragmentationCurve();
 
     // Sweeps the events that the history has by now, unless it is cancelled before. False: what is
-    // known has turned out wrong (a block ended unsaid); only another curve would be right. Errors: io, and it cannot be extended any more.
+    // known has turned out wrong (a block ended unsaid); only another curve would be right. Errors:
+    // io, and it cannot be extended any more.
     Result<bool> extend(const std::atomic<bool>& cancelled);
 
     // So many events are known, from the first on.

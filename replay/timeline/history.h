@@ -109,7 +109,7 @@ struct Segment {
     SegmentKind kind = SegmentKind::segment;
     std::uint8_t reserved = 0;  // zero
     std::uint32_t stream = 0;   // that it was taken for, as far as the device knows
-    Bytes page = 0;             // of mappings: in what pieces their memory can go back to the device
+    Bytes page = 0;  // of mappings: in what pieces their memory can go back to the device
 };
 
 // A stretch of the program that has a name: step, module, operator, the user's annotation.

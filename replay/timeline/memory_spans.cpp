@@ -15,9 +15,9 @@ struct Piece {
     std::uint16_t device = 0;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    Bytes page = 0;                 // of memory; 0: goes back as a whole
-    BlockIndex block = kNoBlock;    // or of memory none
-    bool more = false;              // of a block that has a piece already
+    Bytes page = 0;               // of memory; 0: goes back as a whole
+    BlockIndex block = kNoBlock;  // or of memory none
+    bool more = false;            // of a block that has a piece already
 };
 
 bool operator<(const Piece& a, const Piece& b) {
@@ -133,11 +133,10 @@ class SpanWalk {
         if (memory_.page != 0) {
             const Bytes page = memory_.page;
             const std::uint64_t first = (at_ - memory_.begin + page - 1) / page;
-            const std::uint64_t last =
-                until == memory_.end ? (until - memory_.begin + page - 1) / page
-                                     : (until - memory_.begin) / page;
-            const Bytes cached =
-                last > first ? std::min((last - first) * page, size) : 0;
+            const std::uint64_t last = until == memory_.end
+                                           ? (until - memory_.begin + page - 1) / page
+                                           : (until - memory_.begin) / page;
+            const Bytes cached = last > first ? std::min((last - first) * page, size) : 0;
             spans_.back().cached += cached;
             spans_.back().fragmentation += size - cached;
         }
@@ -175,11 +174,11 @@ std::vector<MemorySpan> memory_spans(const History& history, EventIndex event,
         if (cancelled)
             return {};
         walk.enter(held);
-        while (next < blocks.size() && std::tie(blocks[next].device, blocks[next].end) <=
-                                           std::tie(held.device, held.begin))
+        while (next < blocks.size() &&
+               std::tie(blocks[next].device, blocks[next].end) <= std::tie(held.device, held.begin))
             ++next;
-        for (std::size_t i = next; i < blocks.size() && blocks[i].device == held.device &&
-                                   blocks[i].begin < held.end;
+        for (std::size_t i = next;
+             i < blocks.size() && blocks[i].device == held.device && blocks[i].begin < held.end;
              ++i)
             walk.add(blocks[i]);
         walk.leave();

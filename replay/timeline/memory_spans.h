@@ -35,8 +35,8 @@ std::vector<MemorySpan> memory_spans(const History& history, EventIndex event,
                                      const std::atomic<bool>& cancelled);
 
 struct FreeSpace {
-    Bytes held = 0;     // by all spans
-    Bytes free = 0;     // of it: cached and fragmentation
+    Bytes held = 0;  // by all spans
+    Bytes free = 0;  // of it: cached and fragmentation
     Bytes cached = 0;
     Bytes fragmentation = 0;
     Bytes largest = 0;  // the largest gap: no larger request can be granted without growing

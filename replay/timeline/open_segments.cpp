@@ -48,8 +48,7 @@ Result<void> OpenSegments::begin(MappedColumn<Segment>& segments, const Segment&
         Segment& last = segments.at(count - 1);
         if (last.kind == segment.kind && last.device == segment.device &&
             last.stream == segment.stream && last.born == segment.born && last.died == kNever &&
-            last.page == segment.page &&
-            to_integer(last.begin) + last.size == key.begin &&
+            last.page == segment.page && to_integer(last.begin) + last.size == key.begin &&
             (segment.kind != SegmentKind::view || last.home + last.size == segment.home)) {
             last.size += segment.size;
             return {};

@@ -18,8 +18,8 @@ namespace tidemark {
 class OpenSegments {
   public:
     // Writes the change down in `segments`. Equal pages that are mapped one behind the other at one
-    // event are one segment, as long as it is not published; of a mapping that is unmapped in part, the
-    // rest is a new one. Of what never came nothing goes. O(log alive). Errors: io.
+    // event are one segment, as long as it is not published; of a mapping that is unmapped in part,
+    // the rest is a new one. Of what never came nothing goes. O(log alive). Errors: io.
     Result<void> change(MappedColumn<Segment>& segments, const Segment& change, bool begins);
 
   private:

@@ -23,9 +23,9 @@ Bytes stuck(Bytes taken, Bytes size) {
     return taken == 0 ? 0 : size - std::min(taken, size);
 }
 
-template <class PlaceOf>
-bool holds(const PlaceOf& place, std::uint64_t address) {
-    return address - place.begin < place.size;
+template <class Piece>
+bool holds(const Piece& mapped, std::uint64_t address) {
+    return address - mapped.begin < mapped.size;
 }
 
 template <class Visit>
@@ -53,22 +53,22 @@ Bytes ReleaseUnits::page_of(const Segment& segment) {
 }
 
 // Null if none holds the address.
-const ReleaseUnits::Place* ReleaseUnits::place_at(Space& space, std::uint64_t address) {
-    Place& found = space.found[address / kNear % kFound];
+const ReleaseUnits::Mapped* ReleaseUnits::mapped_at(Space& space, std::uint64_t address) {
+    Mapped& found = space.found[address / kNear % kFound];
     if (holds(found, address)) [[likely]]
         return &found;
-    const auto beyond = space.places.upper_bound(address);
-    if (beyond == space.places.begin() || !holds(std::prev(beyond)->second, address))
+    const auto beyond = space.mappings.upper_bound(address);
+    if (beyond == space.mappings.begin() || !holds(std::prev(beyond)->second, address))
         return nullptr;
     found = std::prev(beyond)->second;
     return &found;
 }
 
-void ReleaseUnits::forget(Space& space, const Place& place) {
-    const std::uint64_t last = last_byte_of(Address{place.begin}, place.size) / kNear;
-    for (std::uint64_t near = place.begin / kNear;; ++near) {
+void ReleaseUnits::forget(Space& space, const Mapped& mapped) {
+    const std::uint64_t last = last_byte_of(Address{mapped.begin}, mapped.size) / kNear;
+    for (std::uint64_t near = mapped.begin / kNear;; ++near) {
         space.found[near % kFound] = {};
-        if (near == last || near - place.begin / kNear == kFound)
+        if (near == last || near - mapped.begin / kNear == kFound)
             return;
     }
 }
@@ -76,30 +76,29 @@ void ReleaseUnits::forget(Space& space, const Place& place) {
 void ReleaseUnits::begin(const Segment& segment) {
     if (segment.kind == SegmentKind::reservation || segment.size == 0)
         return;
-    for_each_page(segment, page_of(segment), [&](std::uint64_t begin, Bytes size) {
-        put(segment, begin, size);
-    });
+    for_each_page(segment, page_of(segment),
+                  [&](std::uint64_t begin, Bytes size) { put(segment, begin, size); });
 }
 
 void ReleaseUnits::put(const Segment& segment, std::uint64_t begin, Bytes size) {
-    Place place{begin, size, kNone, segment.born};
+    Mapped mapped{begin, size, kNone, segment.born};
     const auto before = ended_.find({segment.device, begin});
     const bool stays = segment.kind != SegmentKind::segment && before != ended_.end() &&
                        before->second.size == size;
     if (stays)
-        place.piece = before->second.piece;
+        mapped.piece = before->second.piece;
     else if (segment.kind == SegmentKind::view)
-        place.piece = piece_at_home(segment, begin);
+        mapped.piece = piece_at_home(segment, begin);
     else
-        place.piece = new_piece(size, segment.born);
-    if (place.piece != kNone)
-        ++pieces_[place.piece].places;
+        mapped.piece = new_piece(size, segment.born);
+    if (mapped.piece != kNone)
+        ++pieces_[mapped.piece].mappings;
     Space& there = space(segment.device);
-    const auto [at, is_new] = there.places.try_emplace(begin, place);
+    const auto [at, is_new] = there.mappings.try_emplace(begin, mapped);
     if (!is_new) {  // which no device does
         forget(there, at->second);
         leave(at->second.piece);
-        at->second = place;
+        at->second = mapped;
     }
 }
 
@@ -118,8 +117,8 @@ ReleaseUnits::Number ReleaseUnits::new_piece(Bytes size, EventIndex born) {
 // kNone where nothing is known of the home.
 ReleaseUnits::Number ReleaseUnits::piece_at_home(const Segment& view, std::uint64_t begin) {
     const std::uint64_t home = to_integer(view.home) + (begin - to_integer(view.begin));
-    if (const Place* const place = place_at(space(view.device), home); place != nullptr)
-        return place->piece;
+    if (const Mapped* const mapped = mapped_at(space(view.device), home); mapped != nullptr)
+        return mapped->piece;
     const auto ended = ended_.find({view.device, home});
     return ended == ended_.end() ? kNone : ended->second.piece;
 }
@@ -129,8 +128,8 @@ void ReleaseUnits::end(const Segment& segment) {
         return;
     Space& there = space(segment.device);
     const std::uint64_t last = last_byte_of(segment.begin, segment.size);
-    auto at = there.places.lower_bound(to_integer(segment.begin));
-    while (at != there.places.end() && at->first <= last) {
+    auto at = there.mappings.lower_bound(to_integer(segment.begin));
+    while (at != there.mappings.end() && at->first <= last) {
         if (at->second.born != segment.born) {
             ++at;
             continue;
@@ -139,18 +138,18 @@ void ReleaseUnits::end(const Segment& segment) {
         if (const auto [kept, is_new] = ended_.try_emplace({segment.device, at->first}, at->second);
             !is_new)
             leave(at->second.piece);
-        at = there.places.erase(at);
+        at = there.mappings.erase(at);
     }
 }
 
 void ReleaseUnits::settle() {
-    for (const auto& [where, place] : ended_)
-        leave(place.piece);
+    for (const auto& [where, mapped] : ended_)
+        leave(mapped.piece);
     ended_.clear();
 }
 
 void ReleaseUnits::leave(Number number) {
-    if (number == kNone || --pieces_[number].places > 0)
+    if (number == kNone || --pieces_[number].mappings > 0)
         return;
     fragmented_ -= stuck(pieces_[number].taken, pieces_[number].size);
     vacant_.push_back(number);
@@ -162,14 +161,15 @@ void ReleaseUnits::count(std::uint16_t device, const BlockLife& block, bool take
     Space& there = space(device);
     const std::uint64_t first = to_integer(block.address);
     const std::uint64_t last = last_byte_of(block.address, block.size);
-    if (const Place* const place = place_at(there, first); place != nullptr) {
-        change(place->piece, std::min(last - place->begin, place->size - 1) - (first - place->begin) + 1,
+    if (const Mapped* const mapped = mapped_at(there, first); mapped != nullptr) {
+        change(mapped->piece,
+               std::min(last - mapped->begin, mapped->size - 1) - (first - mapped->begin) + 1,
                block.born, takes);
-        if (holds(*place, last)) [[likely]]
+        if (holds(*mapped, last)) [[likely]]
             return;
     }
-    if (const Place* const place = place_at(there, last); place != nullptr)
-        change(place->piece, last - place->begin + 1, block.born, takes);
+    if (const Mapped* const mapped = mapped_at(there, last); mapped != nullptr)
+        change(mapped->piece, last - mapped->begin + 1, block.born, takes);
 }
 
 // Takes no more away than there is, whatever a history says.

@@ -29,6 +29,7 @@ class ReleaseUnits {
 
     // Bytes of a block are taken, or free again. O(log pages), whatever its size.
     void take(std::uint16_t device, const BlockLife& block) { count(device, block, true); }
+
     void release(std::uint16_t device, const BlockLife& block) { count(device, block, false); }
 
     // Free bytes in pieces of which something is taken. O(1).
@@ -45,11 +46,11 @@ class ReleaseUnits {
         Bytes size = 0;
         Bytes taken = 0;
         EventIndex born = 0;
-        std::uint32_t places = 0;
+        std::uint32_t mappings = 0;
     };
 
     // Addresses of a piece.
-    struct Place {
+    struct Mapped {
         std::uint64_t begin = 0;
         Bytes size = 0;
         Number piece = kNone;
@@ -57,17 +58,17 @@ class ReleaseUnits {
     };
 
     struct Space {
-        std::map<std::uint64_t, Place> places;  // by begin
+        std::map<std::uint64_t, Mapped> mappings;  // by begin
         // What a look into the map found, for the next one near by: half of a sweep's time else.
-        std::vector<Place> found = std::vector<Place>(kFound);
+        std::vector<Mapped> found = std::vector<Mapped>(kFound);
     };
 
-    using Ended = std::map<std::pair<std::uint16_t, std::uint64_t>, Place>;
+    using Ended = std::map<std::pair<std::uint16_t, std::uint64_t>, Mapped>;
 
     Space& space(std::uint16_t device);
     static Bytes page_of(const Segment& segment);
-    static const Place* place_at(Space& space, std::uint64_t address);
-    static void forget(Space& space, const Place& place);
+    static const Mapped* mapped_at(Space& space, std::uint64_t address);
+    static void forget(Space& space, const Mapped& mapped);
     void put(const Segment& segment, std::uint64_t begin, Bytes size);
     Number new_piece(Bytes size, EventIndex born);
     Number piece_at_home(const Segment& view, std::uint64_t begin);

@@ -32,12 +32,9 @@ Json peaks_of(const History& history) {
 
 Json memory_of(const PeakSummary& summary) {
     const facts::MemoryParts& parts = summary.parts;
-    return {{"event", summary.peak},
-            {"reserved_bytes", parts.reserved},
-            {"in_use_bytes", parts.in_use},
-            {"rounding_bytes", parts.rounding},
-            {"waiting_bytes", parts.waiting},
-            {"fragmentation_bytes", parts.fragmentation},
+    return {{"event", summary.peak},          {"reserved_bytes", parts.reserved},
+            {"in_use_bytes", parts.in_use},   {"rounding_bytes", parts.rounding},
+            {"waiting_bytes", parts.waiting}, {"fragmentation_bytes", parts.fragmentation},
             {"cached_bytes", parts.cached}};
 }
 

@@ -80,8 +80,7 @@ Gaps gaps(const PeakSnapshot& snapshot) {
     return found;
 }
 
-std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites,
-                              std::size_t top) {
+std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites, std::size_t top) {
     std::map<std::string, PinningSite> by_site;
     for (std::size_t device = 0; device < snapshot.at_growth.size(); ++device) {
         const LiveByAddress live(snapshot.growth.live, device);

@@ -50,7 +50,6 @@ struct PinningSite {
 Gaps gaps(const PeakSnapshot& snapshot);
 
 // The most pinned bytes first, at most `top`. O(regions + live log live).
-std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites,
-                              std::size_t top);
+std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites, std::size_t top);
 
 }  // namespace tidemark

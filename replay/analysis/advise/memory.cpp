@@ -199,8 +199,8 @@ std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const Trac
     return table.give(top);
 }
 
-std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools,
-                                   Sites& sites, std::size_t top) {
+std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, Sites& sites,
+                                   std::size_t top) {
     const TraceEvent& what = snapshot.growth.what;
     if (snapshot.growth.event == kNotInTrace || what.kind != EventKind::allocate ||
         what.device >= snapshot.at_growth.size())

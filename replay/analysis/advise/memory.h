@@ -66,14 +66,15 @@ std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const Trac
 // What lay free at PeakSnapshot::growth for other streams of the request's pool (`other_pools`
 // false) or for other pools, by the site of the largest block in the same segment. O(regions +
 // live log live).
-std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools,
-                                   Sites& sites, std::size_t top);
+std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, Sites& sites,
+                                   std::size_t top);
 
 // All pools at PeakSnapshot::fullest, most bytes first; empty if there is but the default one.
 // O(regions).
 std::vector<PoolShare> pool_shares(const PeakSnapshot& snapshot);
 
-// At the peak of reserved memory, where most of it is in use (PeakSnapshot::fullest). O(regions + live log live).
+// At the peak of reserved memory, where most of it is in use (PeakSnapshot::fullest). O(regions +
+// live log live).
 facts::MemoryParts memory_parts(const PeakSnapshot& snapshot);
 
 // Sites, operators and annotations as far as the trace has them, size classes where it has no

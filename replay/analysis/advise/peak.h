@@ -76,7 +76,6 @@ Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup,
 
 // Of the same, only what lay in memory when the request of `event` was refused, the caches emptied:
 // PeakSnapshot's `growth` and `at_growth`. One replay.
-Result<PeakSnapshot> find_refusal(const Trace& trace, const TrialSetup& setup,
-                                  std::uint64_t event);
+Result<PeakSnapshot> find_refusal(const Trace& trace, const TrialSetup& setup, std::uint64_t event);
 
 }  // namespace tidemark

@@ -38,7 +38,7 @@ struct Level {
     }
 
     // The device's memory is recorded before the request that it was taken for.
-    void place_peak(std::uint64_t taken_from, std::uint64_t event, Nanoseconds time) {
+    void settle_peak(std::uint64_t taken_from, std::uint64_t event, Nanoseconds time) {
         if (peak.value > 0 && peak.event >= taken_from) {
             peak.event = event;
             peak.time = time;
@@ -72,7 +72,7 @@ class Summary {
             } else {
                 ++program_events_;
                 if (taken_from_)
-                    place_peaks(event);
+                    settle_peaks(event);
                 if (to_integer(event.stream) < streams_.size())
                     ++streams_[to_integer(event.stream)].events;
                 add_program(event);
@@ -89,7 +89,7 @@ class Summary {
     void let_go(const TraceEvent& event);
     void use(const TraceEvent& event);
     void finish(const TraceEvent& event);
-    void place_peaks(const TraceEvent& event);
+    void settle_peaks(const TraceEvent& event);
     void add_truth(const TraceEvent& event);
     void take_ranges();
 
@@ -122,7 +122,8 @@ class Summary {
     Level requested_;
     Level count_;
     Level reserved_;
-    std::optional<std::uint64_t> taken_from_;  // the first of the recorded segments that wait for their request
+    std::optional<std::uint64_t>
+        taken_from_;  // the first of the recorded segments that wait for their request
     HistogramBins sizes_;
     HistogramBins lifetime_events_;
     HistogramBins lifetime_times_;
@@ -235,10 +236,10 @@ void Summary::finish(const TraceEvent& event) {
 }
 
 // Where recorded memory peaked is the request that it was taken for, as in a replay.
-void Summary::place_peaks(const TraceEvent& event) {
-    reserved_.place_peak(*taken_from_, result_.events, event.time);
+void Summary::settle_peaks(const TraceEvent& event) {
+    reserved_.settle_peak(*taken_from_, result_.events, event.time);
     for (Level& level : device_reserved_)
-        level.place_peak(*taken_from_, result_.events, event.time);
+        level.settle_peak(*taken_from_, result_.events, event.time);
     taken_from_.reset();
 }
 

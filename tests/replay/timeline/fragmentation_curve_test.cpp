@@ -448,8 +448,9 @@ TEST_CASE("it is what the allocator's own regions say", "[fragmentation]") {
 TEST_CASE("under every policy it lies between active and reserved", "[fragmentation]") {
     const auto trace = open_trace("generate:mix:events=3000,streams=3");
     REQUIRE(trace);
-    for (const char* const policy : {"torch", "torch:expandable_segments=true", "vpmm", "best-fit",
-                                     "buddy", "bump", "arena", "cuda-malloc", "extent", "kv-pages"}) {
+    for (const char* const policy :
+         {"torch", "torch:expandable_segments=true", "vpmm", "best-fit", "buddy", "bump", "arena",
+          "cuda-malloc", "extent", "kv-pages"}) {
         INFO(policy);
         const auto recorded = record_history(**trace, {.policy = policy}, {});
         REQUIRE(recorded);

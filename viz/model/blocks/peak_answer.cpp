@@ -31,8 +31,7 @@ void locate(PeakAnswer& answer, const History& history, const facts::UnfitReques
 
 // " on GPU 1", if there are others.
 std::string device_text(const History& history, const facts::UnfitRequest& request) {
-    return history.devices().size() > 1 ? fmt::format(" on GPU {}", request.device)
-                                               : std::string();
+    return history.devices().size() > 1 ? fmt::format(" on GPU {}", request.device) : std::string();
 }
 
 PeakAnswer refusal(const History& history, const PeakSummary& summary) {
@@ -87,9 +86,9 @@ PeakAnswer composition(const PeakSummary& summary) {
                                     format_bytes(parts.fragmentation));
     } else {
         answer.from = 0;
-        answer.label =
-            fmt::format("{} of it in use", format_brief_share(parts.reserved - parts.free(),
-                                                              std::max<Bytes>(parts.reserved, 1)));
+        answer.label = fmt::format(
+            "{} of it in use",
+            format_brief_share(parts.reserved - parts.free(), std::max<Bytes>(parts.reserved, 1)));
     }
     answer.headline = peak_text(summary) + ", " + answer.label;
     return answer;

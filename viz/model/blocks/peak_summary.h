@@ -31,13 +31,13 @@ struct PeakSummary {
     std::uint64_t events = 0;  // so many there were when this was made
     EventIndex peak = 0;       // of what is reserved, where most of it is in use
     SeriesValues at_peak;
-    facts::MemoryParts parts;  // at the peak
+    facts::MemoryParts parts;         // at the peak
     std::vector<PeakHolder> holders;  // the largest first, at most kMostHolders
     bool holders_are_sizes = false;   // no tag or stack was recorded: who is of one size
     PeakHolder others;                // the rest of them as one
     std::uint64_t other_names = 0;    // so many are in it
-    facts::RefusedRequests refused;         // the first of them
-    bool was_recorded = false;              // they were when this was recorded, not in this run
+    facts::RefusedRequests refused;   // the first of them
+    bool was_recorded = false;        // they were when this was recorded, not in this run
     std::optional<facts::UnfitRequest> grown_for;
 };
 

@@ -124,7 +124,8 @@ TEST_CASE("the parts add up to reserved memory, in segments and in pages", "[adv
             const facts::MemoryParts parts = memory_parts(snapshot);
             CHECK(parts.reserved > 0);
             CHECK(parts.in_use > 0);
-            CHECK(parts.in_use + parts.rounding + parts.waiting + parts.fragmentation + parts.cached ==
+            CHECK(parts.in_use + parts.rounding + parts.waiting + parts.fragmentation +
+                      parts.cached ==
                   parts.reserved);
         }
     }
