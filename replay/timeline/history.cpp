@@ -244,6 +244,7 @@ Segment History::segment(SegmentIndex segment) const {
     copy.device = stored.device;
     copy.kind = stored.kind;
     copy.stream = stored.stream;
+    copy.page = stored.page;
     return copy;
 }
 

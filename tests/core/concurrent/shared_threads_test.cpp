@@ -150,8 +150,7 @@ class Tagger {
         std::vector<std::byte> found(range.size);
         outcome_.expect(shared_.locked(
             [&](Allocator&, Device&) { return device_.read(range.begin, found).has_value(); }));
-        for (const std::byte each : found)
-            outcome_.expect(each == tag_);
+        outcome_.expect(found == std::vector<std::byte>(range.size, tag_));
         const auto known = shared_.range_of(range.begin + random_.below(range.size));
         outcome_.expect(known && known->address == range.begin);
     }

@@ -39,10 +39,10 @@ TEST_CASE("a recorded run is compared with its own settings", "[advise]") {
 
     CHECK(advice.from_torch);
     CHECK(advice.policy == "torch");
-    CHECK(advice.use.reserved == advice.search.before.result.peak.reserved);
-    CHECK(advice.use.requested + advice.use.rounding + advice.use.waiting +
-              advice.use.fragmentation + advice.use.unused ==
-          advice.use.reserved);
+    CHECK(advice.parts.reserved == advice.search.before.result.peak.reserved);
+    CHECK(advice.parts.in_use + advice.parts.rounding + advice.parts.waiting +
+              advice.parts.fragmentation + advice.parts.cached ==
+          advice.parts.reserved);
     CHECK(advice.search.floor <= advice.search.best.result.peak.reserved);
     CHECK(advice.peak_requested <= advice.search.floor);
     CHECK(advice.recorded_peak > 0);
@@ -83,7 +83,7 @@ TEST_CASE("refusals without a limit are asked about, with one they are counted",
     CHECK(open_end.search.before.result.refusals() == 0);
     CHECK(mentions(open_end.warnings, "give --limit or --memory"));
     CHECK(limited.search.before.result.refusals() == 1);
-    CHECK(limited.use.reserved == limited.search.before.result.peak.reserved);
+    CHECK(limited.parts.reserved == limited.search.before.result.peak.reserved);
     CHECK(!mentions(limited.warnings, "--limit"));
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("an empty trace gets an answer", "[advise]") {
     const Advice advice = tidemark::advise(trace, {}).value();
 
     CHECK(!advice.search.improves);
-    CHECK(advice.use.reserved == 0);
+    CHECK(advice.parts.reserved == 0);
     CHECK(advice.holders.empty());
 }
 

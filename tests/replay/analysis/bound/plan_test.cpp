@@ -28,14 +28,15 @@ PlanOfBound plan_of(const Trace& trace) {
     const std::vector<DeviceIntervals> devices = trace_intervals(trace, kUsualAlignment).value();
     REQUIRE(devices.size() == 1);
     const std::vector<Interval>& intervals = devices[0].intervals;
-    const Bound bound = find_bound(intervals, {.iterations = 1}).value();
+    const Bound bound = find_bound(intervals, {.iterations = 1, .threads = 1}).value();
     std::vector<std::string> ids;
     for (const std::uint64_t event : devices[0].events)
         ids.push_back(std::to_string(event));
     return {bound.packing.height, packing_csv(ids, intervals, bound.packing.offsets)};
 }
 
-TEST_CASE("a recording replayed by the plan that bound makes of it reserves the packing's height") {
+TEST_CASE("a recording replayed by the plan that bound makes of it reserves the packing's height",
+          "[one-thread]") {
     const std::string name =
         GENERATE("torch/gpt2_var", "torch/graphs", "torch/multistream", "streams/fsdp");
     INFO(name);
@@ -61,7 +62,7 @@ TEST_CASE("without a file the plan is made of the recording itself") {
           align_up(planned.measurement("peak_requested_bytes").whole, 2_MiB) * 102 / 100);
 }
 
-TEST_CASE("the plan of one run serves another run of the program") {
+TEST_CASE("the plan of one run serves another run of the program", "[one-thread]") {
     const PlanOfBound plan = plan_of(*sample("torch/gpt2_var"));
     const support::TestFolder folder;
     const std::string path = folder.write("plan.csv", plan.csv);
