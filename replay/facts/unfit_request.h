@@ -34,8 +34,8 @@ struct RefusedRequests {
 RefusedRequests refused_requests(const History& history, MarkKind kind, std::size_t most,
                                  const std::atomic<bool>& cancelled);
 
-// The request for which reserved memory grew to its peak, if as much lay free on its device just
-// before, but in smaller pieces.
+// The request for which reserved memory grew towards its peak when most lay free, if that would
+// have been enough on its device but lay in smaller pieces. O(growths log events) more.
 std::optional<UnfitRequest> grown_for(const History& history, const std::atomic<bool>& cancelled);
 
 }  // namespace tidemark::facts

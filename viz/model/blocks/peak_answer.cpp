@@ -56,7 +56,7 @@ PeakAnswer refusal(const History& history, const PeakSummary& summary) {
     return answer;
 }
 
-// The free memory is that of the moment before the growth, not what lies free at the peak.
+// The free memory is that of the moment before the growth, which may be long before the peak.
 PeakAnswer growth(const History& history, const PeakSummary& summary) {
     const facts::UnfitRequest& request = *summary.grown_for;
     const std::string free = format_bytes(request.space.free);
@@ -67,7 +67,7 @@ PeakAnswer growth(const History& history, const PeakSummary& summary) {
     answer.is_waste = true;
     answer.label = fmt::format("{} lay free{}, {} did not fit", free, where, wanted);
     answer.detail = fmt::format("the largest piece: {}", format_bytes(request.space.largest));
-    answer.headline = fmt::format("{}: it grew for {}, though {} lay free{}", peak_text(summary),
+    answer.headline = fmt::format("{}; it grew for {} though {} lay free{}", peak_text(summary),
                                   wanted, free, where);
     return answer;
 }

@@ -2,11 +2,11 @@
 #include "viz/model/ranks/rank_table.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/timeline/first_above.h"
 
 namespace tidemark::viz {
 namespace {
@@ -72,29 +72,6 @@ std::string missing_text(const Session& session, const std::vector<RankFigures>&
 
 Bytes rank_threshold(Bytes median_peak) {
     return std::max(median_peak / kThresholdParts, kSegment);
-}
-
-EventIndex first_above(const History& history, Series series, Bytes bytes) {
-    constexpr std::size_t kColumns = 64;
-    const std::size_t count = history.counts().events;
-    EventIndex begin = 0;
-    EventIndex end = static_cast<EventIndex>(count);
-    while (end - begin > kColumns) {
-        std::array<SeriesColumn, kColumns> columns;
-        history.series(AxisUnit::events, begin * kPositionsPerEvent, end * kPositionsPerEvent,
-                       columns);
-        const auto* const found = std::ranges::find_if(columns, [&](const SeriesColumn& column) {
-            return column.events > 0 && column.max[series] > bytes;
-        });
-        if (found == columns.end())
-            return kNever;
-        begin = found->first_event;
-        end = begin + found->events;
-    }
-    for (EventIndex event = begin; event < end; ++event)
-        if (history.values(event)[series] > bytes)
-            return event;
-    return kNever;
 }
 
 bool RankTable::find(const Session& session, const Selection& selection) {

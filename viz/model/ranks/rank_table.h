@@ -79,8 +79,4 @@ class RankTable {
 // median's peak, and at least what PyTorch takes from a device at once.
 Bytes rank_threshold(Bytes median_peak);
 
-// The first event after which `series` is above `bytes`; kNever if there is none.
-// O(log events), and 64 values at its end.
-EventIndex first_above(const History& history, Series series, Bytes bytes);
-
 }  // namespace tidemark::viz

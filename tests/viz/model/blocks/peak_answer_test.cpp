@@ -41,7 +41,7 @@ TEST_CASE("memory that grew though as much lay free in pieces is the answer", "[
     CHECK(answer.label == "4.00 MiB lay free, 3.00 MiB did not fit");
     CHECK(answer.detail == "the largest piece: 2.00 MiB");
     CHECK(answer.headline ==
-          "9.00 MiB reserved at the peak: it grew for 3.00 MiB, though 4.00 MiB lay free");
+          "9.00 MiB reserved at the peak; it grew for 3.00 MiB though 4.00 MiB lay free");
     CHECK(answer.event == growth);
     CHECK(answer.to == 6_MiB);
     CHECK(answer.from == 2_MiB);

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/text.h"
+#include "replay/timeline/first_above.h"
 #include "tests/support/small_history.h"
 #include "viz/model/ranks/divergence_text.h"
 #include "viz/model/ranks/rank_divergence.h"
