@@ -144,10 +144,6 @@ bool is_machine(std::string_view head) {
     return has_format(head, R"("tidemark-machine")");
 }
 
-bool is_notes(std::string_view head) {
-    return has_format(head, R"("tidemark-notes")");
-}
-
 bool is_settings(std::string_view head) {
     return head.starts_with("# How tidemark-view last looked");
 }
@@ -178,7 +174,6 @@ constexpr std::array kRecognisers{
     Recogniser{FileKind::table, is_table, "a table of the viewer"},
     Recogniser{FileKind::profile, is_profile, "a device's profile"},
     Recogniser{FileKind::machine, is_machine, "a machine's description"},
-    Recogniser{FileKind::notes, is_notes, "bookmarks"},
     Recogniser{FileKind::settings, is_settings, "the viewer's settings"},
     Recogniser{FileKind::state_log, is_state_log, "a log of the viewer's state"},
 };

@@ -69,9 +69,8 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.heading("What is seen");
     arguments.list({"--view", "NAME", "bring this view up; may be repeated; A+B: two large ones"},
                    command.views);
-    arguments.text(
-        {"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, bookmark:NAME, block=#7, ..."},
-        command.location);
+    arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, block=#7, ..."},
+                   command.location);
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, FileKind::png,
