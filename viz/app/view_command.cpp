@@ -76,8 +76,8 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, FileKind::png,
                    command.png);
     arguments.file({"--animate", "FILE",
-                    "write what is seen while the cursor moves over it as .webp, .gif or .mp4, and "
-                    "end; needs no display"},
+                    "write what is seen while the cursor moves over it as .gif, and end; needs no "
+                    "display"},
                    FileKind::unknown, command.animate);
     arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"},
                    FileKind::table, command.csv);
@@ -122,7 +122,7 @@ Examples:
   tidemark-view run.tmk -p torch -p buddy            the same under two policies, side by side
   tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
   tidemark-view run.tmk --goto peak --view address-map --png peak.png
-  tidemark-view snapshot.pickle --view side-by-side --animate gap.webp
+  tidemark-view snapshot.pickle --view side-by-side --animate gap.gif
                                                      beside the setting that a finding suggests
   tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
   tidemark-view --attach trainer                     follow a living program
