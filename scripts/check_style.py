@@ -65,7 +65,7 @@ BANNED_PARTS = {
     "yard": "retired",
 }
 PYTHON_NAMES = {"picture", "pictures"}  # what a notebook shows is called so there
-FOREIGN_NAMES = re.compile(r"\bstd::in_place\w*|\bIMGUI?_\w+|\bWebP\w+|\bImGui\w*::\w+")
+FOREIGN_NAMES = re.compile(r"\bstd::in_place\w*|\bIMGUI?_\w+|\bImGui\w*::\w+")
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 IDENTIFIER_PART = re.compile(r"[A-Z]?[a-z]+")
 NO_FUNCTION = re.compile(

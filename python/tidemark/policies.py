@@ -13,7 +13,7 @@ from tidemark._spec import size as _size, spec
 
 __all__ = ["cuda_malloc", "cuda_async", "bump", "best_fit", "buddy", "torch", "vpmm", "arena",
            "extent", "rmm_pool", "rmm_arena", "rmm_binning", "rmm_fixed", "rmm_cuda_async", "cupy",
-           "bfc", "quick_pool", "tlsf", "gmlake", "kv_pages", "plan"]
+           "bfc", "quick_pool", "tlsf", "kv_pages", "plan"]
 
 TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
     "2.10", "2.11"]
@@ -414,28 +414,6 @@ def tlsf(*, segment: Optional[Union[int, str]] = None, steps: Optional[int] = No
     steps: lists to an octave of sizes, a power of two (lists; default 32; 4 to 64)
     """
     return spec("tlsf", {"segment": _size(segment), "steps": steps})
-
-
-def gmlake(*, frag_limit: Optional[Union[int, str]] = None, reuse_limit: Optional[int] = None,
-           defrag_level: Optional[int] = None, auto_gc: Optional[Union[int, str]] = None) -> str:
-    """PyTorch's rules with free pieces stitched together by virtual memory.
-
-    Parameters
-    ----------
-    frag_limit: only requests of at least this are stitched (default 512MiB; 2MiB to 1TiB)
-    reuse_limit: a free stitch serves requests down to one part in so many of it (times; default 10;
-        1 to 1000)
-    defrag_level: 0: stitch before growing; 1: when the device refuses; 2: as the last step (default
-        0; 0 to 2)
-    auto_gc: addresses of stitches above which free ones are ended, the oldest first (default
-        1000GB; 0 to 1000TiB)
-    """
-    return spec("gmlake", {
-        "frag_limit": _size(frag_limit),
-        "reuse_limit": reuse_limit,
-        "defrag_level": defrag_level,
-        "auto_gc": _size(auto_gc),
-    })
 
 
 def kv_pages(*, page: Optional[Union[int, str]] = None, slot: Optional[Union[int, str]] = None,

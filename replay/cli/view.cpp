@@ -70,7 +70,7 @@ CommandInfo view_command() {
             "  tidemark view run.tmk --policy torch --policy buddy   side by side\n"
             "  tidemark view run.tmk --gpu-memory 60% --spill lru    over GPU, host and disk\n"
             "  tidemark view run.tmk --goto peak --png peak.png   a picture, without a display\n"
-            "  tidemark view run.tmk --view side-by-side --animate gap.webp\n"
+            "  tidemark view run.tmk --view side-by-side --animate gap.gif\n"
             "                                                     beside the suggested setting\n"
             "  tidemark view --attach trainer                     follow a living program\n"
             "  tidemark view --serve run.tmk                      in a browser\n"

@@ -9,7 +9,6 @@
 #include "core/allocator/spec.h"
 #include "replay/cli_support/trace_files.h"
 #include "traces/live/wire.h"
-#include "traces/notes/notes_file.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -90,7 +89,6 @@ std::vector<FileIdentity> identities_read(std::span<const std::string> inputs,
                 continue;
             }
             add(files, path);
-            add(files, notes_path(path));
             for (const std::string& part : files_of_recording(path))
                 add(files, part);
         }

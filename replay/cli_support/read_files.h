@@ -14,7 +14,7 @@ namespace tidemark {
 std::vector<std::string> files_of_policy(const std::string& text);
 
 // The plain files that `inputs` stand for, as far as one of them may be `target`: files, patterns,
-// "-", "sim:FILE", each with what is read along with it (bookmarks, the other files of a
+// "-", "sim:FILE", each with what is read along with it (the other files of a
 // recording); and the recordings and units of a sweep in folders. Of folders only what is `target`
 // is looked at. What is no file is left out.
 std::vector<FileIdentity> identities_read(std::span<const std::string> inputs,

@@ -47,7 +47,7 @@ endif()
 # What is inside our files wants its license with it. Debian keeps them there.
 string(REGEX MATCH "^[0-9]+" compiler "${CMAKE_CXX_COMPILER_VERSION}")
 foreach(package libcli11-dev libexpected-dev libfmt-dev libgif-dev libglfw3-dev libimgui-dev
-        liblzma-dev libpng-dev liburing-dev libwebp-dev libxxhash-dev libzstd-dev
+        liblzma-dev libpng-dev liburing-dev libxxhash-dev libzstd-dev
         nlohmann-json3-dev zlib1g-dev gcc-${compiler}-base)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}
         OPTIONAL ${for_python})

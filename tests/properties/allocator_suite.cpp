@@ -60,9 +60,6 @@ constexpr std::string_view kVariants[] = {
     "quick-pool:first=8MiB,next=2MiB,threshold=50",
     "quick-pool:first=1MiB,next=1000000,coalesce=blocks_releasable,threshold=2",
     "tlsf:segment=4MiB,steps=4",
-    "gmlake:frag_limit=4MiB,auto_gc=8MiB",
-    "gmlake:frag_limit=2MiB,reuse_limit=2,defrag_level=1",
-    "gmlake:frag_limit=2MiB,defrag_level=2",
     "kv-pages:slot=4MiB",
     "kv-pages:page=4MiB,limit=20MiB",
 };

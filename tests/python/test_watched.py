@@ -42,7 +42,7 @@ def work(context, numbers):
 
 # Those that map and unmap, and one that doesn't; all others are watched by
 # tests/viz/headless/live_policies_test.cpp.
-@pytest.mark.parametrize("policy", ["vpmm", "extent", "gmlake", "torch"])
+@pytest.mark.parametrize("policy", ["vpmm", "extent", "torch"])
 def test_a_viewer_outlives_what_a_policy_does(viewer, policy):
     numbers = random.Random(3)
     context = tidemark.Context(machine="sim", policy=policy, record="pub")

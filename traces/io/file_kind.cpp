@@ -144,10 +144,6 @@ bool is_machine(std::string_view head) {
     return has_format(head, R"("tidemark-machine")");
 }
 
-bool is_notes(std::string_view head) {
-    return has_format(head, R"("tidemark-notes")");
-}
-
 bool is_figures(std::string_view head) {
     return has_format(head, R"("tidemark-figures")");
 }
@@ -182,7 +178,6 @@ constexpr std::array kRecognisers{
     Recogniser{FileKind::table, is_table, "a table of the viewer"},
     Recogniser{FileKind::profile, is_profile, "a device's profile"},
     Recogniser{FileKind::machine, is_machine, "a machine's description"},
-    Recogniser{FileKind::notes, is_notes, "bookmarks"},
     Recogniser{FileKind::settings, is_settings, "the viewer's settings"},
     Recogniser{FileKind::figures, is_figures, "figures of runs"},
     Recogniser{FileKind::state_log, is_state_log, "a log of the viewer's state"},

@@ -33,7 +33,6 @@ enum class FileKind : std::uint8_t {
     table,
     profile,
     machine,
-    notes,
     settings,
     state_log,
     figures,

@@ -30,7 +30,7 @@ Result<ExitCode> write_csv_file(const ViewCommand& command) {
         return fail(
             ErrorCode::bad_option,
             fmt::format("the view '{}' shows no table of this trace", command.views.front()),
-            "--csv", "blocks, events, leaks, range, findings, bookmarks and diff have one");
+            "--csv", "blocks, events, leaks, range, findings and diff have one");
     TerminalFront front;
     Progress progress(front, "writing");
     const Cancelled never = false;

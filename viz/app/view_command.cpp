@@ -69,16 +69,15 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.heading("What is seen");
     arguments.list({"--view", "NAME", "bring this view up; may be repeated; A+B: two large ones"},
                    command.views);
-    arguments.text(
-        {"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, bookmark:NAME, block=#7, ..."},
-        command.location);
+    arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, block=#7, ..."},
+                   command.location);
     arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, FileKind::png,
                    command.png);
     arguments.file({"--animate", "FILE",
-                    "write what is seen while the cursor moves over it as .webp, .gif or .mp4, and "
-                    "end; needs no display"},
+                    "write what is seen while the cursor moves over it as .gif, and end; needs no "
+                    "display"},
                    FileKind::unknown, command.animate);
     arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"},
                    FileKind::table, command.csv);
@@ -125,7 +124,7 @@ Examples:
   tidemark-view run.tmk -p torch -p buddy            the same under two policies, side by side
   tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
   tidemark-view run.tmk --goto peak --view address-map --png peak.png
-  tidemark-view snapshot.pickle --view side-by-side --animate gap.webp
+  tidemark-view snapshot.pickle --view side-by-side --animate gap.gif
                                                      beside the setting that a finding suggests
   tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
   tidemark-view run.tmk --figures -                  what the overview says, as JSON

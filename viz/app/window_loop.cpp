@@ -151,7 +151,6 @@ class WindowProgram {
                 shell_.say(to_text(run.error()));
         };
         host.quit = [this] { window_->close(); };
-        host.keeps_bookmarks = true;
         host.saves_tables = true;
         return host;
     }

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/draw/bookmark_flags.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/axis_ticks.h"
 
@@ -275,7 +274,6 @@ void TimeArea::draw_cursors() const {
     canvas.clip(box_);
     if (selection.measure)
         draw_measure(*selection.measure);
-    draw_bookmark_flags(canvas, box_, selection.placed, [this](Position at) { return to_x(at); });
     if (selection.hover && is_seen(*selection.hover))
         canvas.vertical(to_x(*selection.hover), box_.top, box_.bottom,
                         mix(canvas.theme().plot, canvas.theme().text, 0.5));

@@ -65,7 +65,6 @@ OffscreenOptions screen_options(const RemoteViewOptions& options) {
 ShellHost with_saving(ShellHost host, bool& saves) {
     host.save_image = [&saves] { saves = true; };
     host.quit = {};
-    host.keeps_bookmarks = false;  // who looks, only looks
     host.saves_tables = false;
     return host;
 }

@@ -241,9 +241,6 @@ constexpr std::array kHandlers = {
     Handler{Action::next_mark, [](ShellParts& parts) { go_to_mark(parts, true); }},
     Handler{Action::previous_step, [](ShellParts& parts) { go_to_step(parts, false); }},
     Handler{Action::next_step, [](ShellParts& parts) { go_to_step(parts, true); }},
-    Handler{Action::mark, edit_bookmark_here},
-    Handler{Action::remove_mark, remove_bookmark_here},
-    Handler{Action::undo_mark, undo_bookmark},
     Handler{Action::find, [](ShellParts& parts) { parts.find.takes_focus = true; }},
     Handler{Action::next_hit, [](ShellParts& parts) { step_to_hit(parts, true); }},
     Handler{Action::previous_hit, [](ShellParts& parts) { step_to_hit(parts, false); }},
@@ -334,11 +331,10 @@ void take_table(ShellParts& parts) {
 }
 
 void submit_prompt(ShellParts& parts) {
-    Result<ViewLocation> location = parse_target(parts.prompt.view());
-    Result<void> gone =
-        location ? resolve_bookmark(parts, *location) : tl::make_unexpected(location.error());
-    if (gone)
-        gone = go_to(*location, parts.session, parts.camera, parts.selection);
+    const Result<ViewLocation> location = parse_target(parts.prompt.view());
+    const Result<void> gone = location
+                                  ? go_to(*location, parts.session, parts.camera, parts.selection)
+                                  : tl::make_unexpected(location.error());
     if (!gone) {
         const Error& error = gone.error();
         parts.prompt_error = error.what + (error.hint.empty() ? "" : "; " + error.hint);

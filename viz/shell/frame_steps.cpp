@@ -34,12 +34,6 @@ bool take_typing_key(ShellParts& parts, const KeyPress& press) {
         parts.prompt.entered = true;
     } else if (press.key == Key::enter && parts.popup == Popup::table) {
         parts.saving.path.entered = true;
-    } else if (parts.popup == Popup::bookmark && press.key == Key::enter) {
-        // In the note it begins a new line.
-        parts.editor.name.entered = press.control || !parts.editor.text_has_focus;
-    } else if (parts.popup == Popup::bookmark && press.key == Key::tab) {
-        (parts.editor.text_has_focus ? parts.editor.name.takes_focus
-                                     : parts.editor.text_takes_focus) = true;
     } else if (parts.find.has_focus && (press.key == Key::enter || press.key == Key::f3)) {
         parts.find.entered = true;
         parts.finds_forward = !press.shift;
@@ -164,10 +158,8 @@ void go_to_pending(ShellParts& parts) {
     if (run == nullptr || run->state.phase == LoadState::Phase::loading ||
         run->state.phase == LoadState::Phase::waiting)
         return;
-    ViewLocation location = *std::exchange(parts.pending, {});
-    Result<void> gone = resolve_bookmark(parts, location);
-    if (gone)
-        gone = go_to(location, parts.session, parts.camera, parts.selection);
+    const ViewLocation location = *std::exchange(parts.pending, {});
+    const Result<void> gone = go_to(location, parts.session, parts.camera, parts.selection);
     if (!gone)
         parts.say(to_text(gone.error()));
 }
@@ -223,7 +215,6 @@ void take_requests(ShellParts& parts) {
         choose_file(parts);
     take_table(parts);
     take_rows(parts);
-    take_bookmark_request(parts);
     if (!std::exchange(selection.pointed, false))
         selection.hover.reset();
 }

@@ -53,9 +53,8 @@ void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark) {
 }
 
 void go_to_mark(ShellParts& parts, bool forward) {
-    go_to_stop(
-        parts, next_stop(parts.session, parts.camera, parts.selection, forward),
-        forward ? "No finding or bookmark after this." : "No finding or bookmark before this.");
+    go_to_stop(parts, next_stop(parts.session, parts.camera, parts.selection, forward),
+               forward ? "No finding after this." : "No finding before this.");
 }
 
 void go_to_step(ShellParts& parts, bool forward) {

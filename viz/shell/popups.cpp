@@ -262,7 +262,7 @@ void draw_key_sheet(ShellParts& parts, const ImVec2& size, float scale) {
 // --- prompt --------------------------------------------------------------------------------------
 
 constexpr std::string_view kPromptHint =
-    "1.25s   #1234   0x7f3a80000000   peak   oom   t=1.2s..1.4s   bookmark:NAME";
+    "1.25s   #1234   0x7f3a80000000   peak   oom   t=1.2s..1.4s";
 
 void draw_prompt(ShellParts& parts, const ImVec2& size, float scale) {
     const float row = ImGui::GetFontSize() + 6 * scale;
@@ -310,8 +310,6 @@ void draw_popups(ShellParts& parts, float scale) {
         draw_replay_chooser(parts, size, scale);
     else if (parts.popup == Popup::notice)
         draw_notices(parts, size, scale);
-    else if (parts.popup == Popup::bookmark)
-        draw_bookmark_popup(parts, size, scale);
     else if (parts.popup == Popup::table)
         draw_table_popup(parts, size, scale);
 }

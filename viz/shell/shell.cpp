@@ -48,7 +48,6 @@ void Shell::draw(const ShellInput& input) {
     update_extent(parts);
     choose_views(parts);
     go_to_pending(parts);
-    update_bookmarks(parts);
     update_search(parts);
     update_steps(parts);
     take_keys(parts, input);
@@ -66,17 +65,16 @@ Result<void> Shell::show(std::string_view view) {
 
 Result<void> Shell::go(std::string_view text) {
     ShellParts& parts = *parts_;
-    TM_ASSIGN(ViewLocation location, parse_target(text));
+    TM_ASSIGN(const ViewLocation location, parse_target(text));
     if (!location.view.empty())
         TM_TRY(show(location.view));
     const ViewedRun* const run = parts.session.shown(location.run.value_or(parts.selection.run));
     const bool is_known = run != nullptr && run->state.phase == LoadState::Phase::ready;
     if (!is_known) {
-        parts.pending = std::move(location);
+        parts.pending = location;
         return {};
     }
     update_extent(parts);
-    TM_TRY(resolve_bookmark(parts, location));
     return go_to(location, parts.session, parts.camera, parts.selection);
 }
 
@@ -108,8 +106,7 @@ bool Shell::busy() const {
             return true;
     }
     if (parts.search.running() || parts.more_steps || parts.measured.running() ||
-        writes_bookmarks(parts) || parts.saving.job.running() ||
-        (parts.popup == Popup::file && parts.file_chooser.busy()))
+        parts.saving.job.running() || (parts.popup == Popup::file && parts.file_chooser.busy()))
         return true;
     if (parts.still)
         return false;
@@ -165,8 +162,8 @@ ShellState Shell::state() const {
         state.side = all_views()[*parts.side].name;
     constexpr std::array<std::string_view, 4> kPages = {"views", "empty", "loading", "error"};
     state.page = kPages[static_cast<std::size_t>(page_of(parts))];
-    constexpr std::array<std::string_view, 9> kPopups = {
-        "", "keys", "go", "menu", "open", "replay", "notice", "bookmark", "table"};
+    constexpr std::array<std::string_view, 8> kPopups = {"",     "keys",   "go",     "menu",
+                                                         "open", "replay", "notice", "table"};
     state.popup = kPopups[static_cast<std::size_t>(parts.popup)];
     state.problem = problem_in(parts);
     if (parts.now < parts.message_until)

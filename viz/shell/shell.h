@@ -53,8 +53,7 @@ struct ShellHost {
     std::function<std::vector<AttachableProgram>()> programs = {};
     std::function<void(const AttachableProgram& program)> attach = {};
     std::function<void()> quit = {};
-    bool keeps_bookmarks = false;  // they may be written, into files beside the traces
-    bool saves_tables = false;     // likewise, where the user says
+    bool saves_tables = false;  // into files, where the user says
 };
 
 // What can be seen, for tests and for --view.
@@ -65,7 +64,7 @@ struct ShellState {
     bool has_strip = true;  // above the views
     std::string page;       // "views", or instead of them "empty", "loading", "error"
     std::string popup;      // "keys", "go", "menu", "open", "replay", "notice",
-                            // "bookmark", "table" or empty
+                            // "table" or empty
     std::string problem;    // of what was entered there, or what the notice says
     std::string message;    // on the status line
     std::string live;       // of the shown run: "live", "paused", "ended"; empty: it was recorded

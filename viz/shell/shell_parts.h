@@ -12,7 +12,6 @@
 
 #include "viz/model/blocks/block_search.h"
 #include "viz/model/blocks/table_rows.h"
-#include "viz/model/navigation/bookmarks.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/timeline/step_index.h"
 #include "viz/shell/actions.h"
@@ -26,21 +25,10 @@
 
 namespace tidemark::viz {
 
-enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice, bookmark, table };
+enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice, table };
 
 // What the large area shows when it can't show views.
 enum class Page : std::uint8_t { views, empty, loading, error };
-
-// A bookmark that is being written.
-struct BookmarkEditor {
-    Note note;
-    bool is_new = false;
-    std::optional<std::uint64_t> block;  // that it can be about
-    TextField name;
-    std::array<char, kLongestNoteText> text{};
-    bool text_takes_focus = false;
-    bool text_has_focus = false;
-};
 
 // A table on its way to a file.
 struct TableSaving {
@@ -50,17 +38,6 @@ struct TableSaving {
     std::string writes;  // the file that is being written
     std::shared_ptr<std::atomic<double>> share;
     Job<Result<std::uint64_t>> job;
-};
-
-// Where the bookmarks were placed last.
-struct PlacedFor {
-    const Bookmarks* bookmarks = nullptr;
-    std::uint64_t revision = 0;
-    const History* history = nullptr;
-    std::size_t events = 0;
-    AxisUnit unit = AxisUnit::time;
-
-    friend bool operator==(const PlacedFor&, const PlacedFor&) = default;
 };
 
 struct ShellParts {
@@ -107,9 +84,6 @@ struct ShellParts {
     float sheet_scrolled = 0;         // pixels of the key sheet
     std::optional<ViewLocation> pending;  // gone to as soon as it is known
 
-    std::map<std::string, std::unique_ptr<Bookmarks>> bookmarks;  // by trace: its path, or name
-    PlacedFor placed_for;
-    BookmarkEditor editor;
     TableSaving saving;
 
     std::string message;
@@ -135,7 +109,7 @@ struct ShellParts {
     // A text is being typed into a popup.
     bool types() const {
         return popup == Popup::prompt || popup == Popup::file || popup == Popup::replay ||
-               popup == Popup::bookmark || popup == Popup::table;
+               popup == Popup::table;
     }
 
     View& view(std::size_t index) {
@@ -180,31 +154,6 @@ void take_rows(ShellParts& parts);
 void submit_table(ShellParts& parts);
 
 void draw_table_popup(ShellParts& parts, const ImVec2& size, float scale);
-
-// --- bookmarks.cpp: those of the shown trace
-// ----------------------------------------------------
-
-// Brings the shown trace's bookmarks to where they stand now.
-void update_bookmarks(ShellParts& parts);
-
-// Does what a view wanted, after the views were drawn.
-void take_bookmark_request(ShellParts& parts);
-
-// A new bookmark where one looks, or the one that is there, to be written.
-void edit_bookmark_here(ShellParts& parts);
-void remove_bookmark_here(ShellParts& parts);
-void undo_bookmark(ShellParts& parts);
-
-// What is written becomes the bookmark.
-void submit_bookmark(ShellParts& parts);
-
-// Puts where its bookmark is into a location that names one. Errors (not_found): there is none.
-Result<void> resolve_bookmark(ShellParts& parts, ViewLocation& location);
-
-// Some are on their way to their file.
-bool writes_bookmarks(const ShellParts& parts);
-
-void draw_bookmark_popup(ShellParts& parts, const ImVec2& size, float scale);
 
 // -------------------------------------------------------------------------------------------------
 

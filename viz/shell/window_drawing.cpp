@@ -68,7 +68,6 @@ void draw_window(ShellParts& parts, float scale) {
     if (layout.live.height() > 0)
         draw_live_bar(parts, canvas, layout.live);
     parts.selection.hot_block.reset();
-    parts.selection.hot_bookmark.clear();
     parts.selection.described.clear();
     parts.selection.detail.clear();
     parts.selection.shows_measured = false;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/draw/bookmark_flags.h"
 #include "viz/draw/time_area.h"
 #include "viz/model/session/moment.h"
 #include "viz/model/timeline/mark_positions.h"
@@ -43,8 +42,6 @@ class Minimap final : public View {
             {0, std::max<Position>(frame.camera.extent(), 1)});
         draw_measure(frame, box);
         draw_ticks(frame, *run, box);
-        draw_bookmark_flags(frame.canvas, box, frame.selection.placed,
-                            [&](Position at) { return to_x(frame, box, at); });
         draw_window(frame, box, shown);
         if (!frame.still)
             take_mouse(frame, box);

@@ -63,7 +63,7 @@ TEST_CASE("wrong words end with what is wrong, where, and what would be right") 
     refused({kStreams, "--find", ">1x"}, "--find", ">=1MiB");
     refused({kStreams, "--memory", "much"}, "--memory", "");
     refused({"--png", "out.png"}, "--png", "FILE");
-    refused({"--animate", "out.webp"}, "--animate", "FILE");
+    refused({"--animate", "out.gif"}, "--animate", "FILE");
     refused({kStreams, "--animate", "out.avi"}, "--animate", "OUT.gif");
     refused({"--attach", "1", "--policy", "torch"}, "--attach", "recording");
 }

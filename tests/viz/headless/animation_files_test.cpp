@@ -1,7 +1,6 @@
 // Animations as files, read again by their libraries: the same frames, each as long as it was
 // said, in the same bytes each time.
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,13 +13,6 @@
 #ifdef TIDEMARK_GIF
 #include <gif_lib.h>
 #endif
-#ifdef TIDEMARK_FFMPEG
-extern "C" {
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libswscale/swscale.h>
-}
-#endif
 
 #include "viz/headless/animated_file.h"
 #include "viz/headless/palette.h"
@@ -28,7 +20,7 @@ extern "C" {
 namespace tidemark::viz {
 namespace {
 
-constexpr std::uint32_t kWide = 61;  // odd: films are padded
+constexpr std::uint32_t kWide = 61;
 constexpr std::uint32_t kHigh = 40;
 
 // A ground with so many colours in stripes, and a square that has moved on; nothing else changes.
@@ -134,60 +126,6 @@ Played played_gif(const std::string& path) {
 }
 #endif
 
-#ifdef TIDEMARK_FFMPEG
-// Turns a decoded frame into colours, the padding left out.
-std::vector<Colour> colours_of(const AVFrame& frame) {
-    SwsContext* const colours = sws_getContext(
-        frame.width, frame.height, static_cast<AVPixelFormat>(frame.format), frame.width,
-        frame.height, AV_PIX_FMT_RGB0, SWS_BICUBIC, nullptr, nullptr, nullptr);
-    const int* const table = sws_getCoefficients(SWS_CS_ITU709);
-    sws_setColorspaceDetails(colours, table, 0, table, 1, 0, 1 << 16, 1 << 16);
-    std::vector<Colour> all(static_cast<std::size_t>(frame.width * frame.height));
-    auto* const pixels = reinterpret_cast<std::uint8_t*>(all.data());
-    const int stride = 4 * frame.width;
-    sws_scale(colours, frame.data, frame.linesize, 0, frame.height, &pixels, &stride);
-    sws_freeContext(colours);
-    std::vector<Colour> inside;
-    for (std::uint32_t y = 0; y < kHigh; ++y)
-        for (std::uint32_t x = 0; x < kWide; ++x)
-            inside.push_back(all[std::size_t{y} * static_cast<std::size_t>(frame.width) + x]);
-    return inside;
-}
-
-Played played_mp4(const std::string& path) {
-    AVFormatContext* format = nullptr;
-    REQUIRE(avformat_open_input(&format, path.c_str(), nullptr, nullptr) == 0);
-    REQUIRE(format->nb_streams == 1);
-    const AVStream& stream = *format->streams[0];
-    const AVCodec* const codec = avcodec_find_decoder(stream.codecpar->codec_id);
-    AVCodecContext* decoder = avcodec_alloc_context3(codec);
-    REQUIRE(avcodec_parameters_to_context(decoder, stream.codecpar) == 0);
-    REQUIRE(avcodec_open2(decoder, codec, nullptr) == 0);
-    AVPacket* packet = av_packet_alloc();
-    AVFrame* frame = av_frame_alloc();
-    Played played;
-    const auto receive = [&] {
-        while (avcodec_receive_frame(decoder, frame) == 0)
-            played.frames.push_back(colours_of(*frame));
-    };
-    while (av_read_frame(format, packet) == 0) {
-        const AVRational unit = stream.time_base;
-        played.milliseconds.push_back(static_cast<int>(
-            std::lround(1000.0 * static_cast<double>(packet->duration) * unit.num / unit.den)));
-        REQUIRE(avcodec_send_packet(decoder, packet) == 0);
-        av_packet_unref(packet);
-        receive();
-    }
-    REQUIRE(avcodec_send_packet(decoder, nullptr) == 0);
-    receive();
-    av_frame_free(&frame);
-    av_packet_free(&packet);
-    avcodec_free_context(&decoder);
-    avformat_close_input(&format);
-    return played;
-}
-#endif
-
 }  // namespace
 
 TEST_CASE("a palette of enough colours is exact", "[viz][animation]") {
@@ -248,31 +186,6 @@ TEST_CASE("a GIF stores what changes", "[viz][animation]") {
     const std::size_t alone = bytes_of(path).size();
     write_frames(path, {frame(0, 200), frame(1, 200)});
     CHECK(bytes_of(path).size() - alone < alone / 3);
-    std::filesystem::remove(path);
-}
-
-TEST_CASE("what an MP4 plays are the frames, but for what a film loses", "[viz][animation]") {
-    if (!can_write(".mp4", "libavformat-dev"))
-        return;
-    const std::string path = temporary("tidemark-animation.mp4");
-    std::vector<Bitmap> frames;
-    for (std::size_t step = 0; step < 6; ++step)
-        frames.push_back(frame(step, 4));
-    write_frames(path, frames);
-#ifdef TIDEMARK_FFMPEG
-    const Played played = played_mp4(path);
-    REQUIRE(played.frames.size() == 6);
-    CHECK(played.milliseconds == std::vector<int>{80, 80, 80, 80, 80, 2500});
-    for (std::size_t i = 0; i < 6; ++i) {
-        const double psnr =
-            10 * std::log10(255.0 * 255.0 / mean_error(played.frames[i], frames[i].pixels));
-        CHECK(psnr > 30);
-        // It has moved: the frame before is farther away.
-        if (i > 0)
-            CHECK(mean_error(played.frames[i], frames[i].pixels) <
-                  mean_error(played.frames[i], frames[i - 1].pixels));
-    }
-#endif
     std::filesystem::remove(path);
 }
 

@@ -75,21 +75,6 @@ std::string path_of(const std::string& trace) {
                : std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + trace;
 }
 
-// Bookmarks of the run, as if its trace lay in `folder`.
-void add_bookmarks(Session& session, const support::TestFolder& folder) {
-    session.runs[0].path = folder.file("run.tmk");
-    std::vector<Note> notes(3);
-    notes[0] = {.id = std::string(32, '1'),
-                .name = "before it grows",
-                .text = "see block",
-                .begin = 200'000'000,
-                .block = 81};
-    notes[1] = {
-        .id = std::string(32, '2'), .name = "step 3", .begin = 800'000'000, .end = 1'200'000'000};
-    notes[2] = {.id = std::string(32, '3'), .name = "older", .begin = 230'000'000, .trace_hash = 1};
-    REQUIRE(merge_into_notes_file(notes_path(session.runs[0].path), notes));
-}
-
 void load_sample(Session& session, Loader& loader, const ViewScene& scene) {
     LoadRequest request;
     request.files = {path_of(scene.trace)};
@@ -127,25 +112,6 @@ Bitmap drawn(const ViewScene& scene) {
 TEST_CASE("views look as they did") {
     for (const ViewScene& scene : kScenes)
         check_golden(scene.name, drawn(scene));
-}
-
-TEST_CASE("bookmarks stand over the time axis and in their table") {
-    for (const bool dark : {true, false}) {
-        const support::TestFolder folder;
-        ViewScene scene{"bookmarks", "gpt2_var.pickle.xz", {"timeline", "bookmarks"}, "", {}, dark};
-        if (!dark) {
-            scene.name = "bookmarks-small";
-            scene.width = 900;
-            scene.height = 600;
-        }
-        Session session;
-        Loader loader(session);
-        load_sample(session, loader, scene);
-        add_bookmarks(session, folder);
-        const Result<Bitmap> bitmap = draw_still(session, options_of(scene));
-        REQUIRE(bitmap);
-        check_golden(scene.name, *bitmap);
-    }
 }
 
 TEST_CASE("close by, the address map's ruler has addresses") {

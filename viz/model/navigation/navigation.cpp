@@ -156,8 +156,6 @@ std::optional<Stop> next_stop(const Session& session, const Camera& camera,
     const AxisUnit unit = camera.unit();
     const Position from = selection.cursor.value_or(forward ? Position{-1} : camera.extent());
     std::optional<Stop> best;
-    for (const PlacedBookmark& bookmark : selection.placed)
-        consider(best, {bookmark.begin, one_line(bookmark.name, 80), kNoBlock}, from, forward);
     if (history == nullptr)
         return best;
     if (auto stop = history_stop(*history, unit, from, forward))

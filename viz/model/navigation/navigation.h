@@ -23,7 +23,7 @@ Position extent_of(const Session& session, AxisUnit unit);
 // window, and keeps it in sight. False if there are none. O(log events).
 bool step_events(const Session& session, Camera& camera, Selection& selection, std::int64_t by);
 
-// Something worth a stop: a finding, a mark in the run or a bookmark.
+// Something worth a stop: a finding or a mark in the run.
 struct Stop {
     Position position = 0;
     std::string what;  // one line
@@ -31,7 +31,7 @@ struct Stop {
 };
 
 // The first stop beyond the cursor (before it if not `forward`) in the shown run; none if there is
-// no other. O(findings + log marks + bookmarks).
+// no other. O(findings + log marks).
 std::optional<Stop> next_stop(const Session& session, const Camera& camera,
                               const Selection& selection, bool forward);
 

@@ -28,10 +28,9 @@ constexpr std::array<Unit, 6> kTimeUnits{{
     {"h", 3'600'000'000'000},
 }};
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62U;
-constexpr std::array<std::string_view, 14> kKeys{"t",     "event", "step",   "peak",    "oom",
+constexpr std::array<std::string_view, 13> kKeys{"t",     "event", "step",   "peak",    "oom",
                                                  "start", "end",   "cursor", "measure", "owners",
-                                                 "view",  "run",   "block",  "bookmark"};
-constexpr std::string_view kBookmarkWord = "bookmark:";
+                                                 "view",  "run",   "block"};
 
 constexpr std::array<std::pair<std::string_view, ViewLocation::Landmark>, 4> kLandmarks{{
     {"peak", ViewLocation::Landmark::peak},
@@ -198,33 +197,6 @@ Result<void> read_step(ViewLocation& location, std::string_view value) {
     return {};
 }
 
-Result<void> read_bookmark(ViewLocation& location, std::string_view value) {
-    for (std::size_t i = 0; i < value.size(); ++i) {
-        if (value[i] != '%') {
-            location.bookmark += value[i];
-            continue;
-        }
-        const std::string_view code = value.substr(i, 3);
-        if (code != "%3b" && code != "%25")
-            return location_error(fmt::format("'{}' stands for no sign", code),
-                                  "%25 is a percent sign, %3b a semicolon");
-        location.bookmark += code == "%25" ? '%' : ';';
-        i += 2;
-    }
-    if (location.bookmark.empty())
-        return location_error("which bookmark?", "as in bookmark=before the crash");
-    return {};
-}
-
-std::string bookmark_word(std::string_view name) {
-    std::string word = "bookmark=";
-    for (const char letter : name)
-        word += letter == '%'   ? std::string("%25")
-                : letter == ';' ? std::string("%3b")
-                                : std::string(1, letter);
-    return word;
-}
-
 std::optional<ViewLocation::Landmark> landmark_of(std::string_view word) {
     for (const auto& [name, landmark] : kLandmarks)
         if (name == word)
@@ -247,8 +219,6 @@ Result<void> read_word(ViewLocation& location, std::string_view name, std::strin
         return read_measure(location, value);
     if (name == "owners")
         return read_owners(location, value);
-    if (name == "bookmark")
-        return read_bookmark(location, value);
     if (name == "view") {
         location.view = value;
         return {};
@@ -280,12 +250,11 @@ Result<void> check_word(std::string_view word, std::vector<std::string_view>& se
 
 Result<void> check_whole(const std::vector<std::string_view>& seen) {
     const auto says_where = [](std::string_view word) {
-        return word == "t" || word == "event" || word == "step" || word == "bookmark" ||
-               landmark_of(word);
+        return word == "t" || word == "event" || word == "step" || landmark_of(word);
     };
     if (std::ranges::count_if(seen, says_where) > 1)
         return location_error("says twice where to go",
-                              "give one of t, event, step, peak, oom, start, end, bookmark");
+                              "give one of t, event, step, peak, oom, start, end");
     return {};
 }
 
@@ -355,12 +324,6 @@ Result<ViewLocation> parse_location(std::string_view text) {
 Result<ViewLocation> parse_target(std::string_view text) {
     text = trimmed(text);
     ViewLocation location;
-    if (text.starts_with(kBookmarkWord)) {
-        location.bookmark = trimmed(text.substr(kBookmarkWord.size()));
-        if (location.bookmark.empty())
-            return location_error("which bookmark?", "as in bookmark:before the crash");
-        return location;
-    }
     if (text.starts_with("0x")) {
         TM_TRY(read_block(location, text));
         return location;
@@ -406,8 +369,6 @@ std::string to_text(const ViewLocation& location) {
         items.push_back(fmt::format("block=#{}", *location.block));
     if (location.address)
         items.push_back(fmt::format("block={:#x}", static_cast<std::uint64_t>(*location.address)));
-    if (!location.bookmark.empty())
-        items.push_back(bookmark_word(location.bookmark));
     return fmt::to_string(fmt::join(items, ";"));
 }
 

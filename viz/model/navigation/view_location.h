@@ -1,4 +1,4 @@
-// ViewLocation: where one looks, as a line of text that can be sent to somebody, kept in notes and
+// ViewLocation: where one looks, as a line of text that can be sent to somebody, kept and
 // given to --goto: "t=1.2s..1.4s;cursor=1.25s;view=timeline;run=0;block=#81". Parsing and printing
 // are inverse. And going there.
 //
@@ -14,7 +14,6 @@
 //   view=timeline   a view to bring up; "timeline+address-map" two
 //   run=0           the run whose blocks are shown
 //   block=#81       a block by its number; block=0x7f.. what lies there at the cursor
-//   bookmark=NAME   a bookmark of the trace; ';' and '%' in the name as %3b and %25
 #pragma once
 
 #include <array>
@@ -52,7 +51,6 @@ struct ViewLocation {
     std::optional<std::size_t> run;
     std::optional<BlockIndex> block;
     std::optional<Address> address;
-    std::string bookmark;  // by its name: who keeps bookmarks says where it is
 
     friend bool operator==(const ViewLocation&, const ViewLocation&) = default;
 };
@@ -64,7 +62,7 @@ Result<ViewLocation> parse_location(std::string_view text);
 std::string to_text(const ViewLocation& location);
 
 // What a person types into a prompt: a location as above, or only "1.25s", "#123", "123", "0x7f..",
-// "step 12", "peak", "bookmark:NAME". Errors: likewise.
+// "step 12", "peak". Errors: likewise.
 Result<ViewLocation> parse_target(std::string_view text);
 
 // Where one looks now.

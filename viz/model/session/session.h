@@ -117,25 +117,6 @@ struct Filter {
     friend bool operator==(const Filter&, const Filter&) = default;
 };
 
-// A bookmark of the shown trace where it stands on the camera's axis.
-struct PlacedBookmark {
-    std::string id;
-    std::string name;
-    Position begin = 0;
-    Position end = 0;  // of a stretch; of a moment its begin
-
-    friend bool operator==(const PlacedBookmark&, const PlacedBookmark&) = default;
-};
-
-// What a view wants the shell to do with one of them.
-struct BookmarkRequest {
-    enum class Kind : std::uint8_t { none, go_to, edit };
-
-    Kind kind = Kind::none;
-    std::string id;
-};
-
-class Bookmarks;  // viz/model/navigation/bookmarks.h
 class TableRows;  // viz/model/blocks/table_rows.h
 
 // What address maps and lists are coloured by.
@@ -180,10 +161,6 @@ struct Selection {
     std::string wanted_policy;        // the shown run's trace is to be replayed under it: likewise
     bool wants_policies = false;      // one is to be chosen for that: likewise
     bool wants_file = false;          // one is to be chosen and opened: likewise
-    const Bookmarks* bookmarks = nullptr;        // of the shown trace: the shell keeps them
-    std::vector<PlacedBookmark> placed;          // on the camera's axis, rising: likewise
-    BookmarkRequest wanted_bookmark;             // the shell does it and resets this
-    std::string hot_bookmark;                    // the id of the one under the mouse, for one frame
     std::optional<std::size_t> compared_first;   // the runs picked as A and B; none: see
     std::optional<std::size_t> compared_second;  // comparison_order
     bool pointed = false;                        // this frame's views have said where the mouse is

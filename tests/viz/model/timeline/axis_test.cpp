@@ -309,24 +309,22 @@ TEST_CASE("events are stepped through one by one, to either end", "[viz][navigat
     CHECK(opened.selection.cursor == opened.history().position(AxisUnit::time, 0));
 }
 
-TEST_CASE("stops are findings, marks of the run and bookmarks, in their order",
-          "[viz][navigation]") {
+TEST_CASE("stops are findings and marks of the run, in their order", "[viz][navigation]") {
     OpenedRun opened;
     opened.session.runs[0].findings.push_back({Finding::Weight::note, "look", "", 2, 1});
-    opened.selection.placed.push_back({"1", "mine", 45, 45});
     opened.selection.cursor = 0;
     std::vector<std::string> met;
     while (const auto stop = next_stop(opened.session, opened.camera, opened.selection, true)) {
         put_cursor(opened.camera, opened.selection, stop->position);
         met.push_back(stop->what);
     }
-    CHECK(met == Labels{"look", "out of memory: 4.00 KiB", "mine"});
+    CHECK(met == Labels{"look", "out of memory: 4.00 KiB"});
     std::size_t back = 0;
     while (const auto stop = next_stop(opened.session, opened.camera, opened.selection, false)) {
         put_cursor(opened.camera, opened.selection, stop->position);
         ++back;
     }
-    CHECK(back == 2);
+    CHECK(back == 1);
 }
 
 TEST_CASE("changing the axis there and back shows the same", "[viz][navigation]") {
