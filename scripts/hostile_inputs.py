@@ -12,8 +12,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 # Folder of the tests' corpus -> ending that a person's file of that format has.
-FORMATS = {"torch_snapshot": ".pickle", "rmm_csv": ".csv", "rmm_decisions": ".txt",
-           "cupy_pool": ".txt", "driver_pool": ".txt", "jsonl": ".jsonl",
+FORMATS = {"torch_snapshot": ".pickle", "rmm_csv": ".csv", "jsonl": ".jsonl",
            "nsight_sqlite": ".sqlite", "torch_profiler": ".json", "pprof": ".prof", "tmk": ".tmk"}
 GENERATED = ["mix:seed=3,events=300", "query:seed=2,tasks=5", "training:seed=1,steps=2"]
 RINGS = 1 << 20  # bytes of a shared file in which all is that a short program has published

@@ -145,7 +145,7 @@ TEST_CASE("a browser draws the page and moves in it", "[report][browser]") {
     REQUIRE(tidemark({"report", kSample, "-p", "torch", "-p", "buddy", "--no-advise", "-o",
                       folder / "page.html"})
                 .code == 0);
-    const Json whole = state_after(program, folder, "byhand,move:0.5");
+    const Json whole = state_after(program, folder, "move:0.5");
     CHECK(whole["begin"] == 0);
     CHECK(whole["end"] == whole["extent"]);
     CHECK(whole["unit"] == "time");

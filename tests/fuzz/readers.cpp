@@ -15,9 +15,6 @@ namespace tidemark {
 namespace formats {
 FormatInfo torch_snapshot();
 FormatInfo rmm_csv();
-FormatInfo rmm_decisions();
-FormatInfo cupy_pool();
-FormatInfo driver_pool();
 FormatInfo jsonl();
 FormatInfo nsight_sqlite();
 FormatInfo torch_profiler();
@@ -115,18 +112,6 @@ void torch_snapshot(std::span<const std::byte> bytes) {
 
 void rmm_csv(std::span<const std::byte> bytes) {
     read_all_ways(formats::rmm_csv(), bytes);
-}
-
-void rmm_decisions(std::span<const std::byte> bytes) {
-    read_all_ways(formats::rmm_decisions(), bytes);
-}
-
-void cupy_pool(std::span<const std::byte> bytes) {
-    read_all_ways(formats::cupy_pool(), bytes);
-}
-
-void driver_pool(std::span<const std::byte> bytes) {
-    read_all_ways(formats::driver_pool(), bytes);
 }
 
 void jsonl(std::span<const std::byte> bytes) {

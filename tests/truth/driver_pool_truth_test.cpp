@@ -17,7 +17,7 @@ namespace {
 const std::filesystem::path kPoolSamples = TIDEMARK_SOURCE_DIR "/traces/samples";
 
 std::unique_ptr<Trace> open_log(const std::string& name) {
-    auto trace = open_trace((kPoolSamples / (name + ".txt.xz")).string());
+    auto trace = open_trace((kPoolSamples / (name + ".tmk")).string());
     if (!trace)
         FAIL(to_text(trace.error()));
     return std::move(*trace);

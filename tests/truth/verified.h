@@ -10,9 +10,9 @@
 
 namespace tidemark::support {
 
-// traces/samples/`log`.txt.xz under that policy; where they part first is shown if the test fails.
+// traces/samples/`log`.tmk under that policy; where they part first is shown if the test fails.
 inline VerifyReport verified(const std::string& log, const std::string& policy) {
-    const auto trace = open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/" + log + ".txt.xz");
+    const auto trace = open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/" + log + ".tmk");
     if (!trace)
         FAIL(to_text(trace.error()));
     const auto spec = parse_policy(policy);

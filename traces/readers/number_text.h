@@ -1,4 +1,4 @@
-// Fields and numbers as logs print them: whole fields, no sign, no space, checked for overflow.
+// Numbers as logs print them: whole fields, no sign, no space, checked for overflow.
 // Pure functions for hot loops; core/base/text.h has those for people.
 #pragma once
 
@@ -8,19 +8,6 @@
 #include <string_view>
 
 namespace tidemark {
-
-// The fields of `line` between single spaces: how many, 0 if there are more than `fields` holds.
-template <std::size_t N>
-std::size_t fields_of(std::string_view line, std::array<std::string_view, N>& fields) {
-    for (std::size_t count = 0; count < N;) {
-        const std::size_t end = line.find(' ');
-        fields[count++] = line.substr(0, end);
-        if (end == line.npos)
-            return count;
-        line.remove_prefix(end + 1);
-    }
-    return 0;
-}
 
 // True if all of `text` is one decimal number below 2^64.
 inline bool parse_decimal(std::string_view text, std::uint64_t& value) {

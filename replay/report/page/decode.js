@@ -7,16 +7,11 @@ function bytesOf(text) {
   return bytes;
 }
 
-// The bytes that packed() was given. Older browsers inflate by hand.
-async function unpack(text, byHand) {
-  const bytes = bytesOf(text);
-  if (byHand || typeof DecompressionStream === 'undefined') return inflate(bytes);
-  try {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  } catch (unknownFormat) {
-    return inflate(bytes);
-  }
+// The bytes that packed() was given.
+async function unpack(text) {
+  const packed = new Blob([bytesOf(text)]).stream();
+  const stream = packed.pipeThrough(new DecompressionStream('deflate-raw'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 // Reads numbers as put_difference() wrote them.
@@ -48,9 +43,9 @@ class Numbers {
 }
 
 // Where the buckets of a trace begin, by both axes, and where the last one ends.
-async function readBuckets(trace, byHand) {
+async function readBuckets(trace) {
   if (!trace.buckets) return {count: 0, events: new Float64Array(1), time: new Float64Array(1)};
-  const numbers = new Numbers(await unpack(trace.places, byHand));
+  const numbers = new Numbers(await unpack(trace.places));
   const events = numbers.sums(trace.buckets);
   const time = numbers.sums(trace.buckets);
   events[trace.buckets] = trace.events;
@@ -59,8 +54,8 @@ async function readBuckets(trace, byHand) {
 }
 
 // The curves of a run by name, in bytes.
-async function readCurves(run, buckets, byHand) {
-  const numbers = new Numbers(await unpack(run.curves.values, byHand));
+async function readCurves(run, buckets) {
+  const numbers = new Numbers(await unpack(run.curves.values));
   const curves = {};
   for (const name of run.curves.names) curves[name] = readCurve(numbers, buckets, run.curves.unit);
   return curves;

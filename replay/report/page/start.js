@@ -2,17 +2,17 @@
 
 const kSelfTest = '#self-test=';
 
-async function readMap(map, byHand) {
+async function readMap(map) {
   if (!map) return null;
   map.planes = {};
   for (const unit of ['time', 'events'])
-    if (map[unit]) map.planes[unit] = await unpack(map[unit], byHand);
+    if (map[unit]) map.planes[unit] = await unpack(map[unit]);
   return map;
 }
 
-async function readRuns(data, byHand) {
+async function readRuns(data) {
   const buckets = [];
-  for (const trace of data.traces) buckets.push(await readBuckets(trace, byHand));
+  for (const trace of data.traces) buckets.push(await readBuckets(trace));
   const runs = [];
   for (const [index, run] of data.runs.entries()) {
     const trace = data.traces[run.trace];
@@ -23,8 +23,8 @@ async function readRuns(data, byHand) {
       annotations,
       annotationRows: annotations.reduce((rows, each) => Math.max(rows, each[4] + 1), 0),
       buckets: buckets[run.trace],
-      curves: await readCurves(run, buckets[run.trace], byHand),
-      map: await readMap(run.map, byHand),
+      curves: await readCurves(run, buckets[run.trace]),
+      map: await readMap(run.map),
     });
   }
   return runs;
@@ -76,7 +76,6 @@ function selfTest(page, command) {
       element('pair-moment').value = values[0];
       element('pair-moment').dispatchEvent(new Event('input'));
     },
-    byhand: () => {},
   };
   commands[name]();
 }
@@ -121,7 +120,7 @@ async function start() {
   const commands = hash.startsWith(kSelfTest)
     ? hash.slice(kSelfTest.length).split(',').filter(Boolean) : [];
   const data = JSON.parse(element('data').textContent);
-  const runs = await readRuns(data, commands.includes('byhand'));
+  const runs = await readRuns(data);
   if (!runs.length) return;
   element('charts').hidden = false;
   const page = new Page(runs);
