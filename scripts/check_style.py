@@ -3,7 +3,8 @@
 
 Usage: scripts/check_style.py [--root DIR]
 
-Exit code 1 if anything is found.
+Sizes of files, functions and classes are hints: where one is passed, look for a second job; a thing
+with one job may stay as it is. Exit code 1 if anything else is found.
 """
 import argparse
 import io
@@ -17,12 +18,7 @@ PYTHON = ["python", "tests/python"]
 LINES_MAX = 600  # look for a second job in the file at 400
 FUNCTION_LINES_MAX = 70
 WIDTH_MAX = 100
-METHODS_MAX = 40  # of its own, what it overrides aside: an object does one job
-# Classes that may have more, and why.
-METHODS_EXCEPTED = {
-    "Device": "one interface for all that a machine does",
-    "WrappedDevice": "forwards each function of Device",
-}
+METHODS_MAX = 45  # of its own, what it overrides aside: an object does one job
 BANNED_NAMES = re.compile(r"(^|_)(util|helper|misc|common|manager|stuff|v\d+|old|new|priv|tmp)s?$")
 
 # (what, cure, where it is at home). Searched in code, comments and strings taken out.
@@ -95,7 +91,11 @@ def long_functions(lines):
         end = next((i for i in range(start + 1, len(lines))
                     if re.match(rf" {{{indent}}}\}}", lines[i])), start)
         if end - start + 1 > FUNCTION_LINES_MAX:
-            yield start + 1, f"a function of {end - start + 1} lines (limit {FUNCTION_LINES_MAX}): split by step"
+            yield start + 1, Hint(f"a function of {end - start + 1} lines: more than one step?")
+
+
+class Hint(str):
+    """What is worth a look, and no fault."""
 
 
 def class_sizes(lines):
@@ -150,7 +150,7 @@ def faults(path, text):
         yield 1, "an empty file"
         return
     if len(lines) > LINES_MAX:
-        yield 1, f"{len(lines)} lines (limit {LINES_MAX}): split by job"
+        yield 1, Hint(f"{len(lines)} lines: more than one job?")
     if BANNED_NAMES.search(pathlib.PurePath(path).stem):
         yield 1, "name the file for what it holds"
     if not lines[0].startswith("// "):
@@ -170,9 +170,9 @@ def faults(path, text):
                 yield number, cure
     if not path.startswith("tests/"):
         for number, name, methods in class_sizes(lines):
-            if methods > METHODS_MAX and name not in METHODS_EXCEPTED:
-                yield number, (f"{name} has {methods} methods (limit {METHODS_MAX}): take out objects "
-                               "with invariants of their own")
+            if methods > METHODS_MAX:
+                yield number, Hint(f"{name} has {methods} methods: an object with an invariant of "
+                                   "its own in it?")
     if path.endswith(".cpp") and not path.startswith("tests/"):
         yield from long_functions(lines)
 
@@ -185,7 +185,7 @@ def python_faults(text):
     if not re.match(r'(#!.*\n)?"""', text):
         yield 1, "begin with a docstring that says what the file is and promises"
     if len(lines) > LINES_MAX:
-        yield 1, f"{len(lines)} lines (limit {LINES_MAX}): split by job"
+        yield 1, Hint(f"{len(lines)} lines: more than one job?")
     for number, line in enumerate(lines, 1):
         if len(line) > WIDTH_MAX:
             yield number, f"{len(line)} columns (limit {WIDTH_MAX})"
@@ -228,8 +228,9 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[1])
     found = 0
     for path, number, cure in check(parser.parse_args().root):
-        print(f"{path}:{number}: {cure}")
-        found += 1
+        is_hint = isinstance(cure, Hint)
+        print(f"{path}:{number}: {'hint: ' if is_hint else ''}{cure}")
+        found += not is_hint
     return 1 if found else 0
 
 
