@@ -3,8 +3,8 @@
 
 Usage: scripts/check_layers.py [--root DIR]
 
-Four rules: a folder includes only what its arrow allows; no arrow leads to a program; a policy
-includes no other policy; a foreign header is included only in its home. Exit code 1 if anything
+Five rules: a folder includes only what its arrow allows, and declares no type of others; no arrow
+leads to a program; a policy includes no other policy; a foreign header is included only in its home. Exit code 1 if anything
 is found, 2 if the table itself is wrong.
 """
 import argparse
@@ -14,6 +14,8 @@ import sys
 
 TABLE = "docs/architecture.md"
 OURS = ["core", "backends", "traces", "replay", "viz", "tests"]
+DEFINITION = re.compile(r"^(?:class|struct) (\w+)\b[^;{]*\{", re.MULTILINE)
+DECLARATION = re.compile(r"^(?:class|struct) (\w+);")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -110,22 +112,44 @@ def read_policies(root):
     return re.findall(r"TIDEMARK_POLICY\((\w+)\)", text)
 
 
+def sources_of(root):
+    """Path -> text of all that is checked."""
+    return {source.relative_to(root).as_posix(): source.read_text(errors="replace")
+            for folder in OURS for source in sorted((root / folder).rglob("*"))
+            if source.suffix in {".h", ".cpp", ".inc"}}
+
+
+def declared_above(sources, table):
+    """Yields (path, line, fault) of types that are declared below the folder which defines them."""
+    arrows, allowed = table[:2]
+    homes = {}
+    for path, text in sources.items():
+        for name in DEFINITION.findall(text):
+            homes.setdefault(name, set()).add(layer_of(path, arrows))
+    for path, text in sources.items():
+        here = layer_of(path, arrows)
+        for number, line in enumerate(text.splitlines(), 1):
+            declared = DECLARATION.match(line)
+            there = homes.get(declared.group(1)) if declared else None
+            if there and here and not there & allowed[here]:
+                yield path, number, (f"{here} may not know {declared.group(1)} of "
+                                     f"{', '.join(sorted(map(str, there)))}: turn it around")
+
+
 def check(root):
     """Yields (path, line, fault) for the tree under `root`."""
     text = (root / TABLE).read_text()
     arrows = read_table(text, "arrows")
     check_programs(arrows, read_table(text, "programs"))
     table = (arrows, reachable(arrows), read_table(text, "homes"), read_policies(root))
-    for folder in OURS:
-        for source in sorted((root / folder).rglob("*")):
-            if source.suffix not in {".h", ".cpp", ".inc"}:
-                continue
-            path = source.relative_to(root).as_posix()
-            for number, line in enumerate(source.read_text(errors="replace").splitlines(), 1):
-                include = INCLUDE.match(line)
-                what = include and fault(path, include.group(1), include.group(2), table)
-                if what:
-                    yield path, number, what
+    sources = sources_of(root)
+    yield from declared_above(sources, table)
+    for path, text in sources.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            include = INCLUDE.match(line)
+            what = include and fault(path, include.group(1), include.group(2), table)
+            if what:
+                yield path, number, what
 
 
 def main():

@@ -147,7 +147,6 @@ class CudaDevice final : public Device {
     DeviceResult<PhysicalId> create(Location where, Bytes size) override;
     DeviceResult<void> release(PhysicalId physical) override;
     DeviceResult<void> map(Range range, PhysicalId physical) override;
-    DeviceResult<void> map_each(Range range, std::span<const PhysicalId> physicals) override;
     DeviceResult<void> unmap(Range range) override;
     DeviceResult<void> set_access(Range range, bool writable) override;
     DeviceResult<void> set_access_for(Location who, Range range, bool writable) override;

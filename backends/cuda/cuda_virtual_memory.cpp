@@ -68,37 +68,16 @@ DeviceResult<void> CudaDevice::release(PhysicalId physical) {
 }
 
 DeviceResult<void> CudaDevice::map(Range range, PhysicalId physical) {
-    return map_each(range, {&physical, 1});
-}
-
-DeviceResult<void> CudaDevice::map_each(Range range, std::span<const PhysicalId> physicals) {
-    if (physicals.empty() || range.size % physicals.size() != 0) {
-        CudaCall call{*context_, DeviceCall::map};
-        return call.refuse(DeviceStatus::invalid_value, "the range is no multiple of its handles");
-    }
-    const CudaCurrent current{*context_};  // once for all
-    const Bytes size = range.size / physicals.size();
-    for (std::size_t i = 0; i < physicals.size(); ++i) {
-        DeviceResult<void> done;
-        {
-            CudaCall call{*context_, DeviceCall::map};
-            if (const auto handle = physicals_.find(to_integer(physicals[i]))) {
-                relax_while_capturing(call);
-                done = call.make(driver_->cuMemMap, device_pointer(range.begin + i * size), size,
-                                 std::size_t{0}, *handle, 0ULL);
-            } else {
-                done = call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
-            }
-        }
-        if (done) {
-            holdings_.mapped({range.begin + i * size, size});
-            continue;
-        }
-        if (i > 0)
-            static_cast<void>(unmap({range.begin, i * size}));
-        return done;
-    }
-    return {};
+    CudaCall call{*context_, DeviceCall::map};
+    const auto handle = physicals_.find(to_integer(physical));
+    if (!handle)
+        return call.refuse(DeviceStatus::invalid_value, kUnknownHandle);
+    relax_while_capturing(call);
+    const auto done = call.make(driver_->cuMemMap, device_pointer(range.begin), range.size,
+                                std::size_t{0}, *handle, 0ULL);
+    if (done)
+        holdings_.mapped(range);
+    return done;
 }
 
 DeviceResult<void> CudaDevice::unmap(Range range) {

@@ -52,7 +52,7 @@ CallOutcome outcome_of(const Outcome& result) {
     return outcome;
 }
 
-// map_each and copy_batch go through it one by one, address_range and information past it.
+// copy_batch goes through it one by one, address_range and information past it.
 //
 // `Self` (the deriving class) has `template <class Make> auto around(const CallArguments&, Make)`,
 // which makes the call, once or not at all, and returns its result.

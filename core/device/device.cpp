@@ -127,21 +127,6 @@ tl::unexpected<DeviceError> without(DeviceCall call) {
 
 }  // namespace
 
-DeviceResult<void> Device::map_each(Range range, std::span<const PhysicalId> physicals) {
-    if (physicals.empty() || range.size % physicals.size() != 0)
-        return tl::make_unexpected(DeviceError{DeviceStatus::invalid_value, DeviceCall::map, 0});
-    const Bytes size = range.size / physicals.size();
-    for (std::size_t i = 0; i < physicals.size(); ++i) {
-        const DeviceResult<void> done = map({range.begin + i * size, size}, physicals[i]);
-        if (!done) {
-            for (std::size_t mapped = 0; mapped < i; ++mapped)
-                static_cast<void>(unmap({range.begin + mapped * size, size}));
-            return done;
-        }
-    }
-    return {};
-}
-
 DeviceResult<void> Device::set_access_for(Location /*who*/, Range /*range*/, bool /*writable*/) {
     return without(DeviceCall::set_access_for);
 }

@@ -247,10 +247,6 @@ class Device {
     virtual DeviceResult<void> unmap(Range range) = 0;
     virtual DeviceResult<void> set_access(Range range, bool writable) = 0;
 
-    // Maps handles of one size, each whole, one after another: all of them or none. `range.size` is
-    // a multiple of their number. O(handles) driver calls.
-    virtual DeviceResult<void> map_each(Range range, std::span<const PhysicalId> physicals);
-
     // As set_access, for another device (Feature::peer_access), which must be able to reach this
     // one.
     virtual DeviceResult<void> set_access_for(Location who, Range range, bool writable);

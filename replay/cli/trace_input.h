@@ -15,13 +15,6 @@
 
 namespace tidemark {
 
-// How a recording is opened.
-struct TraceReading {
-    bool strict = false;
-    bool lenient = false;
-    bool as_recorded = false;
-};
-
 // Opens a file of any format, "-" or "generate:NAME:options"; all that reads the trace ends when
 // the front says so (Front::cancelled), which must outlive it. Errors: those of open_trace;
 // bad_option if the options contradict each other.

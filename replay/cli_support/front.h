@@ -15,7 +15,13 @@
 namespace tidemark {
 
 class Trace;
-struct TraceReading;  // replay/cli/trace_input.h
+
+// How a recording is opened.
+struct TraceReading {
+    bool strict = false;
+    bool lenient = false;
+    bool as_recorded = false;
+};
 
 class Front {
   public:

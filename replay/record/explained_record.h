@@ -2,7 +2,7 @@
 // allocator can explain: the settings, the limit, what was refused, the peaks, and, for each
 // device, what has to be assumed at each step for the model to do what was recorded.
 //
-// It is found once (infer_missing_events) and goes with the trace (Trace::explained_record). A
+// It is found once (infer_missing_events) and goes with the trace (explained_record). A
 // replay of the recorded settings is then the recorded run, at the recorded addresses
 // (RecordedAllocator), and every command speaks of the same one.
 #pragma once
@@ -57,5 +57,9 @@ struct ExplainedRecord {
     // recorded one unless given, is this run.
     bool is_replay(const PolicySpec& spec, const Bytes* limit) const;
 };
+
+// What was found out about the run that was recorded (infer_missing_events); null where nobody
+// asked, the trace doesn't say enough, or what is replayed is no longer that run. O(1).
+const ExplainedRecord* explained_record(const Trace& trace);
 
 }  // namespace tidemark

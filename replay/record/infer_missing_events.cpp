@@ -104,7 +104,7 @@ class InferredTrace final : public Trace {
 
     std::uint64_t file_hash() const override { return trace_->file_hash(); }
 
-    const ExplainedRecord* explained_record() const override { return run_ ? &*run_ : nullptr; }
+    const ExplainedRecord* run() const { return run_ ? &*run_ : nullptr; }
 
   private:
     std::unique_ptr<Trace> trace_;
@@ -187,6 +187,14 @@ Result<std::unique_ptr<Trace>> infer_missing_events(
     TraceInfo info = with_inferred(trace->info(), *report);
     return std::make_unique<InferredTrace>(std::move(trace), std::move(info), std::move(changes),
                                            std::move(run));
+}
+
+const ExplainedRecord* explained_record(const Trace& trace) {
+    const Trace* at = &trace;
+    while (const Trace* const original = at->passes_on())
+        at = original;
+    const auto* const inferred = dynamic_cast<const InferredTrace*>(at);
+    return inferred == nullptr ? nullptr : inferred->run();
 }
 
 }  // namespace tidemark

@@ -140,7 +140,7 @@ class Recorder final : public Observer {
 
 // The limit that a run of `scenario` has, as far as it is known beforehand; 0 = none.
 Bytes limit_of(const Trace& trace, const Scenario& scenario) {
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     return scenario.limit.value_or(record != nullptr ? record->limit() : 0);
 }
 
@@ -205,7 +205,7 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
     key.file_hash = trace.file_hash();
     key.scenario =
         fmt::format("{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
-                    identity, trace.explained_record() != nullptr, scenario.policy.empty(),
+                    identity, explained_record(trace) != nullptr, scenario.policy.empty(),
                     profile.hash(), scenario.scale, scenario.memory, limit_of(trace, scenario),
                     scenario.stop_at_refusal ? "to the first out of memory" : "to the end");
     return std::optional(std::move(key));

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/machine.h"
 #include "replay/scenario/pool_plans.h"
@@ -128,7 +129,7 @@ Result<Parts> find_parts(const TraceInfo& info, Scenario& scenario,
 std::vector<Bytes> find_limits(Run& run, const Trace& trace, const PolicySpec& policy) {
     const std::size_t devices = std::max<std::size_t>(trace.info().devices.size(), 1);
     std::vector<Bytes> limits(devices, run.scenario.limit.value_or(0));
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     const bool as_recorded = !run.scenario.limit && run.scenario.memory == 0 && record != nullptr;
     if (as_recorded) {
         for (std::size_t i = 0; i < devices; ++i)
@@ -146,7 +147,7 @@ std::vector<Bytes> find_limits(Run& run, const Trace& trace, const PolicySpec& p
 // another device can give.
 const ExplainedRecord* recorded_run(const Trace& trace, const Scenario& scenario,
                                     const Parts& parts, const RunListeners& listeners) {
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     const bool simulated = !parts.device.real && !scenario.check && !scenario.touch &&
                            !listeners.decisions && scenario.memory == 0;
     if (record == nullptr || !simulated)

@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/base/text.h"
+#include "replay/record/explained_record.h"
 #include "replay/scenario/machine.h"
 #include "replay/scenario/pool_plans.h"
 
@@ -31,7 +32,7 @@ LateHole late_hole(const TrialSetup& setup) {
 
 // The recorded run, if `setup` asks for no other; else null.
 const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup) {
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     const std::vector<TraceDevice>& devices = trace.info().devices;
     const bool same_card = setup.memory == 0 || setup.memory_assumed ||
                            (!devices.empty() && setup.memory == devices[0].total_memory);
@@ -46,7 +47,7 @@ const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup)
 }  // namespace
 
 Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device) {
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     if (setup.limit || record == nullptr)
         return setup.limit.value_or(0);
     return record->limit_under(setup.policy, device);

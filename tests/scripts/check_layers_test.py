@@ -56,6 +56,16 @@ class CheckLayers(unittest.TestCase):
         result = self.check(ROOT)
         self.assertEqual((result.returncode, result.stdout), (0, ""))
 
+    def test_types_of_folders_above_are_found(self):
+        self.plant("core/policies/a.h", "// x\nstruct Above {\n};\n")
+        self.plant("core/base/b.h", "// x\nstruct Above;\n")
+        result = self.check()
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("core/base/b.h:2: core/base may not know Above", result.stdout)
+        self.plant("core/base/b.h", "// x\nstruct Unknown;\n")
+        self.plant("replay/cli/c.h", "// x\nstruct Above;\n")
+        self.assertEqual(self.check().returncode, 0)
+
     def test_includes_along_the_arrows_pass(self):
         self.plant("core/base/a.h", "#include <vector>\n")
         self.plant("core/device/a.h", '#include "core/base/a.h"\n')

@@ -18,7 +18,7 @@ class CancellableTrace final : public Trace {
     CancellableTrace(std::unique_ptr<Trace> trace, Cancelling cancelled)
         : owned_(std::move(trace)), trace_(*owned_), cancelled_(std::move(cancelled)) {}
 
-    const ExplainedRecord* explained_record() const override { return trace_.explained_record(); }
+    const Trace* passes_on() const override { return &trace_; }
 
     const TraceInfo& info() const override { return trace_.info(); }
 

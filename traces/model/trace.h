@@ -118,16 +118,12 @@ class TraceCursor {
     virtual Result<EventBatch> next() = 0;
 };
 
-struct ExplainedRecord;  // replay/record/explained_record.h
-
 class Trace {
   public:
     virtual ~Trace() = default;
 
-    // What was found out about the run that was recorded (infer_missing_events); null where nobody
-    // asked, the trace doesn't say enough, or what is replayed is no longer that run. Nothing here
-    // looks into it.
-    virtual const ExplainedRecord* explained_record() const { return nullptr; }
+    // The trace whose events these are, if this one only passes them on; null: they are its own.
+    virtual const Trace* passes_on() const { return nullptr; }
 
     virtual const TraceInfo& info() const = 0;
 

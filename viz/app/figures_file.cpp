@@ -48,8 +48,9 @@ Json legend_of(const std::shared_ptr<const History>& history, EventIndex event) 
     const IdleMemory idle = idle_of(values, curve->get(), event);
     return {{"event", event},
             {"reserved_bytes", values[Series::reserved]},
-            {"rounding_bytes", rounding_of(values)},
-            {"waiting_bytes", values[Series::active] - values[Series::allocated]},
+            {"rounding_bytes", or_null(rounding_of(values))},
+            {"waiting_bytes",
+             values[Series::active] - std::min(values[Series::active], values[Series::allocated])},
             {"fragmentation_bytes", or_null(idle.fragmentation)},
             {"cached_bytes", idle.cached}};
 }

@@ -18,6 +18,7 @@ constexpr std::size_t kMostOthers = 6;             // further runs are in the vi
 constexpr std::size_t kFirstOther = kSeriesCount;  // legend entries behind those of the series
 constexpr float kClose = 6;                        // points: a marker's reach
 constexpr std::string_view kEnded = "ended";
+constexpr auto kUnknownRounding = "-";  // something waits, and has a part of it
 
 class HistoryCurves final : public Curves {
   public:
@@ -83,7 +84,10 @@ class HistoryCurves final : public Curves {
             entries.back().value = unknown_fragmentation();
         if (history_->streams().size() > 1)
             gap("waiting", theme.active, active - std::min(active, values[Series::allocated]));
-        gap("rounding", theme.rounding, rounding_of(values));
+        const std::optional<Bytes> rounding = rounding_of(values);
+        gap("rounding", theme.rounding, rounding.value_or(0));
+        if (!rounding && at && !at->has_ended)
+            entries.back().value = kUnknownRounding;
         add_others(frame, entries);
         return entries;
     }

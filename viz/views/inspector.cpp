@@ -15,6 +15,7 @@
 #include "viz/model/blocks/leaks.h"
 #include "viz/model/session/async_query.h"
 #include "viz/model/session/moment.h"
+#include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/inspection.h"
 #include "viz/views/view.h"
 
@@ -139,7 +140,8 @@ class InspectorView final : public View {
             column.figure("of that, fragmentation", format_bytes(then->fragmentation),
                           theme.fragmentation);
         part("waiting for a device", Series::active, Series::allocated, std::nullopt);
-        part("rounding", Series::active, Series::requested, theme.rounding);
+        if (const Bytes rounding = rounding_of(values).value_or(0); rounding > 0)
+            column.figure("rounding", format_bytes(rounding), theme.rounding);
         write_space(column);
         column.gap();
     }

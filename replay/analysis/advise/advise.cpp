@@ -196,7 +196,7 @@ namespace {
 
 // Whom the settings are tried on.
 void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& advice) {
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     advice.memory = options.memory > 0 ? options.memory : recorded_memory(trace.info());
     advice.overhead = options.memory > 0 ? options.overhead : 0;
     advice.limit = options.limit.value_or(0);
@@ -211,7 +211,7 @@ void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& a
 
 // Reserved memory as recorded, summed over devices; 0 = nobody knows.
 Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     if (record == nullptr)
         return summary.recorded_reserved.value;
     if (record->devices.size() == 1)

@@ -254,7 +254,7 @@ std::size_t answering_row(const FitReport& report) {
 Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     FitReport report;
     FitQuestion question = requested;
-    const ExplainedRecord* const record = trace.explained_record();
+    const ExplainedRecord* const record = explained_record(trace);
     if (!question.limit && question.memory == 0 && record != nullptr) {
         question.limit = record->limit();
         report.limit_text = record->limit_text();

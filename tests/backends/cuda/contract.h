@@ -9,7 +9,7 @@ namespace tidemark::support {
 void check_plain_memory(CudaDevice& device);
 void check_stream_ordered_memory(CudaDevice& device);
 void check_virtual_memory(CudaDevice& device);
-void check_mapping_all_or_nothing(CudaDevice& device);
+void check_unknown_handle(CudaDevice& device);
 void check_points(CudaDevice& device);
 void check_copies(CudaDevice& device);
 void check_patterns(CudaDevice& device);

@@ -70,9 +70,8 @@ void check_virtual_memory(CudaDevice& device) {
     const Range range = must(device, device.reserve(4 * page));
     const PhysicalId first = must(device, device.create({}, page));
     const PhysicalId second = must(device, device.create({}, page));
-    const PhysicalId both[] = {first, second};
-
-    must(device, device.map_each({range.begin, 2 * page}, both));
+    must(device, device.map({range.begin, page}, first));
+    must(device, device.map({range.begin + page, page}, second));
     must(device, device.set_access({range.begin, 2 * page}, true));
     must(device, device.write_pattern(range.begin, kPattern, 2 * page, kStream));
     must(device, device.map({range.begin + 2 * page, page}, second));  // the same memory again
@@ -90,22 +89,12 @@ void check_virtual_memory(CudaDevice& device) {
     CHECK(status_of(device.reserve(Bytes{1} << 58)) == DeviceStatus::address_space);
 }
 
-void check_mapping_all_or_nothing(CudaDevice& device) {
+void check_unknown_handle(CudaDevice& device) {
     const Bytes page = device.granularity();
-    const Range range = must(device, device.reserve(4 * page));
-    const PhysicalId real = must(device, device.create({}, page));
-    const PhysicalId bad[] = {real, real, PhysicalId{999}};
-
-    CHECK(status_of(device.map_each({range.begin, 3 * page}, bad)) == DeviceStatus::invalid_value);
-
-    // Nothing is mapped: the same place can be mapped, and then given back.
-    must(device, device.map({range.begin, page}, real));
-    must(device, device.unmap({range.begin, page}));
-    must(device, device.release(real));
-    must(device, device.unreserve(range));
-    const PhysicalId none[] = {real};
-    CHECK(status_of(device.map_each({range.begin, page + 1}, {none, 0})) ==
+    const Range range = must(device, device.reserve(page));
+    CHECK(status_of(device.map({range.begin, page}, PhysicalId{999})) ==
           DeviceStatus::invalid_value);
+    must(device, device.unreserve(range));
 }
 
 void check_host_memory(CudaDevice& device) {

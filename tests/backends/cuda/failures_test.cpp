@@ -91,13 +91,17 @@ class Program {
         const auto first = note(device_.create({}, page));
         const auto second = note(device_.create({}, page));
         if (range && first && second) {
-            const PhysicalId both[] = {*first, *second};
-            if (note(device_.map_each(*range, both))) {
-                if (note(device_.set_access(*range, true)))
-                    note(device_.fill(range->begin, 1, 2 * page, kStream));
-                note(device_.synchronize(kStream));
-                give_back([&] { return device_.unmap(*range); });
-            }
+            const Range low{range->begin, page};
+            const Range high{range->begin + page, page};
+            const bool has_low = note(device_.map(low, *first)).has_value();
+            const bool has_high = note(device_.map(high, *second)).has_value();
+            if (has_low && has_high && note(device_.set_access(*range, true)))
+                note(device_.fill(range->begin, 1, 2 * page, kStream));
+            note(device_.synchronize(kStream));
+            if (has_low)
+                give_back([&] { return device_.unmap(low); });
+            if (has_high)
+                give_back([&] { return device_.unmap(high); });
         }
         if (first)
             give_back([&] { return device_.release(*first); });

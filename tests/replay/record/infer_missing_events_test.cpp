@@ -145,8 +145,8 @@ TEST_CASE("a replay of an explained trace empties its caches", "[explained]") {
     REQUIRE(whole);
     CHECK(plain->peak.reserved == 70_MiB);
     CHECK(whole->peak.reserved == 40_MiB);
-    REQUIRE(explained.trace().explained_record() != nullptr);
-    CHECK(explained.trace().explained_record()->peak.reserved == 40_MiB);
+    REQUIRE(explained_record(explained.trace()) != nullptr);
+    CHECK(explained_record(explained.trace())->peak.reserved == 40_MiB);
 }
 
 TEST_CASE("an ended pool becomes a trim of that pool, and its requests are its own",
@@ -214,7 +214,7 @@ TEST_CASE("a trace that the model does not explain keeps its events, with a warn
     const Explained explained(trace);
 
     CHECK(explained.after == explained.before);
-    CHECK(explained.trace().explained_record() == nullptr);
+    CHECK(explained_record(explained.trace()) == nullptr);
     CHECK(explained.trace().hash() == explained.trace().recorded_hash());
     CHECK(warns(explained.info(), "the model of torch"));
     CHECK(warns(explained.info(), "tidemark verify"));
@@ -253,7 +253,7 @@ TEST_CASE("a limit that was inferred is a fact of the run, and holds in its repl
 
     const Explained explained(trace);
 
-    const ExplainedRecord* const record = explained.trace().explained_record();
+    const ExplainedRecord* const record = explained_record(explained.trace());
     REQUIRE(record != nullptr);
     CHECK(record->limit() == 64_MiB);
     CHECK(record->limit_inferred());

@@ -115,6 +115,6 @@ TEST_CASE("a word of ours within somebody's JSON makes it none of our kinds", "[
           "{\"a\\"sv})
         CHECK(kind_of(text) == FileKind::unknown);
     CHECK(kind_of(R"({"a": [{}], "format": "tidemark-machine"})") == FileKind::machine);
-    CHECK(kind_of(R"({"format": "tidemark-notes", "version": 1})") == FileKind::notes);
+    CHECK(kind_of(R"({"format": "tidemark-figures", "version": 1})") == FileKind::figures);
     CHECK(kind_of("12 0 malloc 2097152 -> p1\n") == FileKind::decisions);
 }

@@ -5,9 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/test_folder.h"
 #include "tests/viz/headless/golden.h"
-#include "traces/notes/notes_file.h"
 #include "viz/headless/still.h"
 #include "viz/headless/still_screen.h"
 #include "viz/model/navigation/loader.h"

@@ -266,12 +266,6 @@ TEST_CASE("the cursor goes to the peak, steps through events, and changes its ax
     CHECK(screen.shell.selection().cursor == history.position(AxisUnit::events, peak - 1));
     screen.press({"x"});
     CHECK(screen.shell.camera().unit() == AxisUnit::time);
-    screen.press({"m", "Enter"});
-    CHECK(screen.shell.selection().placed.size() == 1);
-    screen.press({"Left", "Left", "n"});
-    CHECK(screen.shell.selection().cursor == history.position(AxisUnit::time, peak - 1));
-    screen.press({"Shift-M"});
-    CHECK(screen.shell.selection().placed.empty());
 }
 
 TEST_CASE("the prompt goes to places and says what isn't one", "[viz][shell]") {

@@ -1,39 +1,20 @@
-// TableRows: the rows of a table for a file, apart from the view that shows them: all of them,
-// sizes in bytes, times in nanoseconds. docs/guide/view.md says what stands in which column.
-//
-// For one thread at a time, whichever.
+// The tables whose rows go into files. docs/guide/view.md says what stands in which column.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
-#include "replay/report/forms/csv_line.h"
 #include "replay/timeline/history.h"
 #include "traces/io/output_target.h"
 #include "viz/model/blocks/ranked_bits.h"
 #include "viz/model/session/job.h"
+#include "viz/model/session/table_rows.h"
 
 namespace tidemark::viz {
-
-class TableRows {
-  public:
-    TableRows() = default;
-    TableRows(const TableRows&) = delete;
-    TableRows& operator=(const TableRows&) = delete;
-    virtual ~TableRows() = default;
-
-    // Comma-separated titles.
-    virtual std::string_view titles() const = 0;
-    virtual std::uint64_t rows() const = 0;
-
-    // Appends the cells of a row < rows().
-    virtual void put(std::uint64_t row, CsvLine& line) = 0;
-};
 
 // Blocks, in that order.
 std::unique_ptr<TableRows> block_rows_for_file(std::shared_ptr<const History> history,

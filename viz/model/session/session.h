@@ -16,6 +16,7 @@
 #include "replay/timeline/block_classes.h"
 #include "replay/timeline/history.h"
 #include "viz/model/session/camera.h"
+#include "viz/model/session/table_rows.h"
 
 namespace tidemark::viz {
 
@@ -116,8 +117,6 @@ struct Filter {
 
     friend bool operator==(const Filter&, const Filter&) = default;
 };
-
-class TableRows;  // viz/model/blocks/table_rows.h
 
 // What address maps and lists are coloured by.
 enum class ColourBy : std::uint8_t { tag, stream, stack, size, age };

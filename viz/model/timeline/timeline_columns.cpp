@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace tidemark::viz {
+namespace {
+
+Bytes beyond_requested(const SeriesValues& values) {
+    const Bytes active = std::max(values[Series::active], values[Series::allocated]);
+    return active - std::min(active, values[Series::requested]);
+}
+
+}  // namespace
 
 IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, EventIndex event) {
     const Bytes reserved = values[Series::reserved];
@@ -15,9 +23,10 @@ IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, 
     return idle;
 }
 
-Bytes rounding_of(const SeriesValues& values) {
-    const Bytes active = std::max(values[Series::active], values[Series::allocated]);
-    return active - std::min(active, values[Series::requested]);
+std::optional<Bytes> rounding_of(const SeriesValues& values) {
+    if (values[Series::active] > values[Series::allocated])
+        return std::nullopt;
+    return beyond_requested(values);
 }
 
 ColumnLayers layers_of(const SeriesColumn& column, Bytes held) {
@@ -25,7 +34,7 @@ ColumnLayers layers_of(const SeriesColumn& column, Bytes held) {
     const SeriesValues& low = sharp ? column.max : column.min;
     ColumnLayers layers;
     layers.allocated = low[Series::allocated];
-    layers.requested = layers.allocated - std::min(layers.allocated, rounding_of(low));
+    layers.requested = layers.allocated - std::min(layers.allocated, beyond_requested(low));
     layers.swing = std::max(layers.allocated, column.max[Series::allocated]);
     layers.waiting = std::max(layers.swing, column.max[Series::active]);
     layers.cached = std::max(layers.waiting, column.min[Series::reserved]);

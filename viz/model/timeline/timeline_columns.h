@@ -43,8 +43,9 @@ struct IdleMemory {
 // `curve`: null where there is none. O(64).
 IdleMemory idle_of(const SeriesValues& values, const FragmentationCurve* curve, EventIndex event);
 
-// What rounding adds to requests: `requested` counts what still waits for a device, as active does.
-Bytes rounding_of(const SeriesValues& values);
+// What rounding adds to what is in use. None while something waits for a device: `requested` counts
+// that as well, and the curves don't say how much of the difference is whose.
+std::optional<Bytes> rounding_of(const SeriesValues& values);
 
 // `held`: the most that could not be given back within the column (FragmentationCurve), 0 where
 // that isn't known. O(1).
