@@ -1,30 +1,43 @@
 // The model beside the replay.
 #include "replay/record/recorded_allocator.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 #include "replay/record/device_record.h"
 
 namespace tidemark {
 namespace {
 
-// Slots of the allocations of `device` that lived before the trace, in the order of their events.
-Result<std::vector<std::uint32_t>> slots_of_preamble(const Trace& trace, std::size_t device) {
-    std::vector<std::uint32_t> slots;
+bool takes_memory(EventKind kind) {
+    return kind == EventKind::segment_alloc || kind == EventKind::segment_map;
+}
+
+}  // namespace
+
+Result<RecordedAllocator::Preamble> RecordedAllocator::preamble_of(const Trace& trace,
+                                                                   std::size_t device) {
+    Preamble preamble;
+    std::uint64_t event = 0;
     std::uint64_t left = trace.info().preamble_count;
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     while (left > 0) {
         TM_ASSIGN(const EventBatch batch, cursor->next());
         if (batch.count == 0)
             break;
-        for (std::size_t i = 0; i < batch.count && left > 0; ++i, --left) {
-            if (batch.kind[i] == EventKind::allocate && batch.device[i] == device)
-                slots.push_back(batch.slot[i]);
+        for (std::size_t i = 0; i < batch.count && left > 0; ++i, ++event, --left) {
+            if (batch.device[i] != device)
+                continue;
+            if (batch.kind[i] == EventKind::allocate)
+                preamble.slots.push_back(batch.slot[i]);
+            else if (batch.kind[i] == EventKind::retire)
+                preamble.retired.push_back({event, batch.slot[i]});
+            else if (takes_memory(batch.kind[i]))
+                preamble.memory.push_back({event, batch.size[i]});
         }
     }
-    return slots;
+    return preamble;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const ExplainedRecord& run,
                                                                    std::size_t number,
@@ -42,13 +55,24 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
     TM_ASSIGN(DeviceReplay replay, DeviceReplay::follow(*made->record_, recorded.model,
                                                         recorded.findings, device, face));
     made->replay_ = std::make_unique<DeviceReplay>(std::move(replay));
-    TM_ASSIGN(made->preamble_slots_, slots_of_preamble(trace, number));
+    TM_ASSIGN(made->preamble_, preamble_of(trace, number));
+    for (const std::uint32_t slot : made->preamble_.slots)
+        if (const Allocation* const seed = made->replay_->allocation(slot))
+            made->unborn_ += seed->size;
+    for (const Preamble::Memory& memory : made->preamble_.memory)
+        made->untaken_ += memory.size;
     made->show();
     return made;
 }
 
+// Of the preamble, which rebuilds what lived before the recording, as much as has been replayed.
 void RecordedAllocator::show() {
     usage_ = replay_->usage();
+    usage_.allocated -= std::min(usage_.allocated, unborn_);
+    usage_.active -= std::min(usage_.active, unborn_);
+    usage_.reserved =
+        std::max(usage_.reserved - std::min(usage_.reserved, untaken_), usage_.active);
+    usage_.mapped = std::min(usage_.mapped, usage_.reserved);
     stats_ = replay_->allocator().stats();
 }
 
@@ -64,14 +88,22 @@ void RecordedAllocator::advance(std::uint64_t event) {
         if (replay_->at_end())
             replay_->finish();
     }
+    for (; taken_ < preamble_.memory.size() && preamble_.memory[taken_].event <= event; ++taken_)
+        untaken_ -= preamble_.memory[taken_].size;
+    for (; retired_ < preamble_.retired.size() && preamble_.retired[retired_].event <= event;
+         ++retired_)
+        if (const Allocation* const seed = replay_->allocation(preamble_.retired[retired_].slot))
+            retired += seed->size;
     show();
     usage_.allocated += retired;
 }
 
 tl::expected<Allocation, OutOfMemory> RecordedAllocator::allocate(const Request& /*request*/) {
-    if (seeded_ < preamble_slots_.size()) {
-        const Allocation* const seed = replay_->allocation(preamble_slots_[seeded_++]);
+    if (seeded_ < preamble_.slots.size()) {
+        const Allocation* const seed = replay_->allocation(preamble_.slots[seeded_++]);
         TM_CHECK(seed != nullptr);
+        unborn_ -= seed->size;
+        show();
         return *seed;
     }
     TM_CHECK(replay_->answer().has_value());

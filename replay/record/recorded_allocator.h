@@ -46,6 +46,25 @@ class RecordedAllocator final : public Allocator {
     }
 
   private:
+    // What lived on the device before the recording, in the order of its events.
+    struct Preamble {
+        struct Memory {
+            std::uint64_t event = 0;
+            Bytes size = 0;
+        };
+
+        struct Retired {
+            std::uint64_t event = 0;
+            std::uint32_t slot = 0;
+        };
+
+        std::vector<std::uint32_t> slots;  // of allocations
+        std::vector<Retired> retired;      // of these, what the device isn't done with
+        std::vector<Memory> memory;        // that the device had given
+    };
+
+    static Result<Preamble> preamble_of(const Trace& trace, std::size_t device);
+
     explicit RecordedAllocator(std::unique_ptr<DeviceRecord> record) : record_(std::move(record)) {}
 
     void show();
@@ -53,7 +72,11 @@ class RecordedAllocator final : public Allocator {
     std::unique_ptr<DeviceRecord> record_;
     std::unique_ptr<DeviceReplay> replay_;
     std::size_t seeded_ = 0;  // allocations of the preamble that the replay has asked for
-    std::vector<std::uint32_t> preamble_slots_;
+    std::size_t taken_ = 0;   // pieces of its memory, likewise
+    std::size_t retired_ = 0;
+    Preamble preamble_;
+    Bytes unborn_ = 0;   // of its allocations that are still to come
+    Bytes untaken_ = 0;  // of its memory
 };
 
 }  // namespace tidemark
