@@ -18,8 +18,9 @@ bool takes_memory(EventKind kind) {
 Result<RecordedAllocator::Preamble> RecordedAllocator::preamble_of(const Trace& trace,
                                                                    std::size_t device) {
     Preamble preamble;
+    preamble.events = trace.info().preamble_count;
     std::uint64_t event = 0;
-    std::uint64_t left = trace.info().preamble_count;
+    std::uint64_t left = preamble.events;
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     while (left > 0) {
         TM_ASSIGN(const EventBatch batch, cursor->next());
@@ -56,11 +57,7 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
                                                         recorded.findings, device, face));
     made->replay_ = std::make_unique<DeviceReplay>(std::move(replay));
     TM_ASSIGN(made->preamble_, preamble_of(trace, number));
-    for (const std::uint32_t slot : made->preamble_.slots)
-        if (const Allocation* const seed = made->replay_->allocation(slot))
-            made->unborn_ += seed->size;
-    for (const Preamble::Memory& memory : made->preamble_.memory)
-        made->untaken_ += memory.size;
+    made->in_preamble_ = made->preamble_.events > 0;
     made->show();
     return made;
 }
@@ -68,12 +65,25 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
 // Of the preamble, which rebuilds what lived before the recording, as much as has been replayed.
 void RecordedAllocator::show() {
     usage_ = replay_->usage();
-    usage_.allocated -= std::min(usage_.allocated, unborn_);
-    usage_.active -= std::min(usage_.active, unborn_);
-    usage_.reserved =
-        std::max(usage_.reserved - std::min(usage_.reserved, untaken_), usage_.active);
-    usage_.mapped = std::min(usage_.mapped, usage_.reserved);
+    if (in_preamble_) {
+        usage_.active = born_;
+        usage_.allocated = born_ - retired_;
+        usage_.reserved = std::max(std::min(usage_.reserved, taken_), usage_.active);
+        usage_.mapped = std::min(usage_.mapped, usage_.reserved);
+    }
     stats_ = replay_->allocator().stats();
+}
+
+// At its own event the engine takes a retired block's bytes from what is allocated.
+void RecordedAllocator::advance_preamble(std::uint64_t event) {
+    const auto& memory = preamble_.memory;
+    const auto& retired = preamble_.retired;
+    for (; memory_seen_ < memory.size() && memory[memory_seen_].event <= event; ++memory_seen_)
+        taken_ += memory[memory_seen_].size;
+    for (; retired_seen_ < retired.size() && retired[retired_seen_].event < event; ++retired_seen_)
+        if (const Allocation* const seed = replay_->allocation(retired[retired_seen_].slot))
+            retired_ += seed->size;
+    in_preamble_ = event < preamble_.events;
 }
 
 void RecordedAllocator::advance(std::uint64_t event) {
@@ -88,12 +98,8 @@ void RecordedAllocator::advance(std::uint64_t event) {
         if (replay_->at_end())
             replay_->finish();
     }
-    for (; taken_ < preamble_.memory.size() && preamble_.memory[taken_].event <= event; ++taken_)
-        untaken_ -= preamble_.memory[taken_].size;
-    for (; retired_ < preamble_.retired.size() && preamble_.retired[retired_].event <= event;
-         ++retired_)
-        if (const Allocation* const seed = replay_->allocation(preamble_.retired[retired_].slot))
-            retired += seed->size;
+    if (in_preamble_)
+        advance_preamble(event);
     show();
     usage_.allocated += retired;
 }
@@ -102,7 +108,7 @@ tl::expected<Allocation, OutOfMemory> RecordedAllocator::allocate(const Request&
     if (seeded_ < preamble_.slots.size()) {
         const Allocation* const seed = replay_->allocation(preamble_.slots[seeded_++]);
         TM_CHECK(seed != nullptr);
-        unborn_ -= seed->size;
+        born_ += seed->size;
         show();
         return *seed;
     }

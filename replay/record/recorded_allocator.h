@@ -58,6 +58,7 @@ class RecordedAllocator final : public Allocator {
             std::uint32_t slot = 0;
         };
 
+        std::uint64_t events = 0;
         std::vector<std::uint32_t> slots;  // of allocations
         std::vector<Retired> retired;      // of these, what the device isn't done with
         std::vector<Memory> memory;        // that the device had given
@@ -67,16 +68,19 @@ class RecordedAllocator final : public Allocator {
 
     explicit RecordedAllocator(std::unique_ptr<DeviceRecord> record) : record_(std::move(record)) {}
 
+    void advance_preamble(std::uint64_t event);
     void show();
 
     std::unique_ptr<DeviceRecord> record_;
     std::unique_ptr<DeviceReplay> replay_;
     std::size_t seeded_ = 0;  // allocations of the preamble that the replay has asked for
-    std::size_t taken_ = 0;   // pieces of its memory, likewise
-    std::size_t retired_ = 0;
     Preamble preamble_;
-    Bytes unborn_ = 0;   // of its allocations that are still to come
-    Bytes untaken_ = 0;  // of its memory
+    bool in_preamble_ = false;
+    std::size_t memory_seen_ = 0;   // of its memory, what has been replayed
+    std::size_t retired_seen_ = 0;  // likewise
+    Bytes born_ = 0;                // bytes of its allocations, as far as they have been replayed
+    Bytes retired_ = 0;             // of these, retired
+    Bytes taken_ = 0;               // from the device
 };
 
 }  // namespace tidemark
