@@ -147,6 +147,23 @@ TEST_CASE("ranks are aligned by their steps", "[cli]") {
                    "rank1.jsonl requests 9.00 KiB at its peak, rank0.jsonl 2.00 KiB"));
 }
 
+TEST_CASE("the odd one of four ranks is accused, also if it is the first", "[cli]") {
+    const Folder folder;
+    for (int rank = 0; rank < 4; ++rank)
+        support::write_file(
+            folder / fmt::format("rank{}.jsonl", rank),
+            rank_of_steps([rank](int step) { return rank == 0 && step == 3 ? 9216 : 2048; }));
+
+    const json diverge = support::tidemark_json({"info", folder.path()})["ranks"]["diverge"];
+
+    CHECK(diverge["trace"] == "rank0.jsonl");
+    CHECK(diverge["from"] == "rank1.jsonl");
+    CHECK(diverge["others"] == 3);
+    CHECK(diverge["allocation"] == 2);
+    CHECK(contains(support::tidemark({"info", folder.path()}).out,
+                   "rank0.jsonl requests 9.00 KiB, the other 3 2.00 KiB"));
+}
+
 TEST_CASE("import keeps the folders of files with one name", "[cli]") {
     const Folder folder;
     make_ranks(folder);

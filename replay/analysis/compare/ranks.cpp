@@ -1,4 +1,4 @@
-// Two cursors side by side, allocation by allocation.
+// Cursors side by side, allocation by allocation.
 #include "replay/analysis/compare/ranks.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "replay/analysis/trace/program_steps.h"
+#include "replay/facts/rank_majority.h"
 
 namespace tidemark {
 namespace {
@@ -59,23 +60,34 @@ Result<std::uint64_t> count(const Trace& trace) {
     }
 }
 
-// Where `other` first differs from `first`, within the first `most` allocations.
-Result<std::optional<RankDivergence>> divergence(const Trace& first, const Trace& other,
-                                                 std::uint64_t most) {
-    RequestSequence a(first);
-    RequestSequence b(other);
-    for (std::uint64_t index = 0; index < most; ++index) {
-        TM_ASSIGN(const bool more_a, a.next());
-        TM_ASSIGN(const bool more_b, b.next());
-        if (!more_a && !more_b)
-            break;
-        if (more_a && more_b && a.size() == b.size())
+// The first allocation at which a rank leaves the others.
+Result<std::optional<RankDivergence>> divergence(std::span<const NamedTrace> traces) {
+    std::vector<RequestSequence> requests;
+    for (const NamedTrace& each : traces)
+        requests.emplace_back(*each.trace);
+    facts::RankMajority majority(traces.size());
+    std::vector<Bytes> sizes;
+    for (std::uint64_t index = 0; majority.together().size() > 1; ++index) {
+        sizes.clear();
+        for (const std::size_t rank : majority.together()) {
+            TM_ASSIGN(const bool more, requests[rank].next());
+            sizes.push_back(more ? requests[rank].size() : facts::RankMajority::kEnded);
+        }
+        if (std::ranges::all_of(sizes, [&](Bytes size) { return size == sizes.front(); })) {
+            if (sizes.front() == facts::RankMajority::kEnded)
+                break;
             continue;
-        return RankDivergence{.index = index,
-                              .event = more_b ? b.event() : a.event(),
-                              .bytes = more_b ? b.size() : 0,
-                              .first_bytes = more_a ? a.size() : 0,
-                              .position = {}};
+        }
+        const auto left = majority.part(sizes);
+        if (!left.empty())
+            return RankDivergence{.rank = left.front().rank,
+                                  .other = majority.together().front(),
+                                  .others = majority.together().size(),
+                                  .index = index,
+                                  .event = requests[left.front().rank].event(),
+                                  .bytes = left.front().size,
+                                  .usual_bytes = left.front().usual,
+                                  .position = {}};
     }
     return std::nullopt;
 }
@@ -192,21 +204,12 @@ Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector
         steps.push_back(std::move(peaks));
     }
     report.spread = find_spread(steps);
-    std::uint64_t most = ~std::uint64_t{0};
-    for (std::size_t rank = 1; rank < traces.size(); ++rank) {
-        TM_ASSIGN(std::optional<RankDivergence> found,
-                  divergence(*traces.front().trace, *traces[rank].trace, most));
-        if (!found)
-            continue;
-        found->rank = rank;
-        most = found->index;
-        report.divergence = std::move(found);
-    }
+    TM_ASSIGN(report.divergence, divergence(traces));
     if (report.divergence) {
         RankDivergence& where = *report.divergence;
-        const std::size_t owner = where.bytes > 0 ? where.rank : 0;
         const std::array events{where.event};
-        TM_ASSIGN(EventPositions positions, find_event_positions(*traces[owner].trace, events));
+        TM_ASSIGN(EventPositions positions,
+                  find_event_positions(*traces[where.rank].trace, events));
         where.position = std::move(positions.positions.front());
     }
     return report;

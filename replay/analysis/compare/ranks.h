@@ -53,19 +53,22 @@ struct RankSpread {
     Bytes least_bytes = 0;
 };
 
-// The first allocation at which a rank requests another size than the first rank does.
+// The first allocation at which a rank leaves the others (facts::RankMajority).
 struct RankDivergence {
-    std::size_t rank = 0;     // its index among the rows; the other is row 0
+    std::size_t rank = 0;     // its index among the rows
+    std::size_t other = 0;    // the first of the others
+    std::size_t others = 0;   // how many they are
     std::uint64_t index = 0;  // how many allocations were alike
-    std::uint64_t event = 0;  // in the trace of `rank`, or of row 0 where that of `rank` had ended
-    Bytes bytes = 0;          // requested by `rank`; 0 = it had ended
-    Bytes first_bytes = 0;    // requested by row 0; 0 = it had ended
+    std::uint64_t event = 0;  // in the trace of `rank`
+    Bytes bytes = 0;          // requested by `rank`
+    Bytes usual_bytes = 0;    // by the others
     EventPosition position;   // of that event
 };
 
 struct RankReport {
     std::vector<RankRow> rows;
-    std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are alike
+    std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are alike,
+                                               // as far as they go
     std::optional<RankSpread> spread;          // empty: not all have steps of that name
 
     // The row with the largest peak: reserved where it is known of all, else requested. The first

@@ -1,6 +1,8 @@
 // One row a rank, where they diverge, and who needs most.
 #include "replay/report/runs/ranks_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -17,9 +19,20 @@ std::string known_bytes(Bytes bytes) {
     return bytes == 0 ? "not known" : format_bytes(bytes);
 }
 
-std::string request_text(const std::string& name, Bytes bytes) {
-    return bytes == 0 ? fmt::format("{} has ended", printable(name))
-                      : fmt::format("{} requests {}", printable(name), format_bytes(bytes));
+std::string others_text(const RankReport& report, const RankDivergence& where) {
+    return where.others == 1 ? fmt::format("{} {}", printable(report.rows[where.other].name),
+                                           format_bytes(where.usual_bytes))
+                             : fmt::format("the other {} {}", format_count(where.others),
+                                           format_bytes(where.usual_bytes));
+}
+
+// "the same sizes in the same order", of ranks that go on for as long as each other.
+std::string alike_text(const RankReport& report) {
+    const bool as_long = std::ranges::all_of(report.rows, [&](const RankRow& row) {
+        return row.allocations == report.rows.front().allocations;
+    });
+    return as_long ? "; all ranks request the same sizes in the same order"
+                   : "; all ranks request the same sizes in the same order, as far as they go";
 }
 
 // Behind its peak: " (12)".
@@ -51,13 +64,13 @@ std::string ranks_sentence(const RankReport& report) {
                           format_bytes(largest.peak_requested));
     text += spread_text(report);
     if (!report.divergence)
-        return text + "; all ranks request the same sizes in the same order";
+        return text + alike_text(report);
     const RankDivergence& where = *report.divergence;
-    return text + fmt::format("; ranks diverge at allocation {} (event {}{}): {}, {}",
+    return text + fmt::format("; ranks diverge at allocation {} (event {}{}): {} requests {}, {}",
                               format_count(where.index + 1), format_count(where.event),
                               report::position_text(where.position),
-                              request_text(report.rows[where.rank].name, where.bytes),
-                              request_text(report.rows.front().name, where.first_bytes));
+                              printable(report.rows[where.rank].name), format_bytes(where.bytes),
+                              others_text(report, where));
 }
 
 Table ranks_table(const RankReport& report) {
@@ -96,11 +109,12 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
     if (const auto& where = ranks->divergence) {
         const Json position = position_json(where->position);
         diverge = {{"trace", ranks->rows[where->rank].name},
-                   {"from", ranks->rows.front().name},
+                   {"from", ranks->rows[where->other].name},
+                   {"others", where->others},
                    {"allocation", where->index},
                    {"event", where->event},
                    {"bytes", where->bytes},
-                   {"from_bytes", where->first_bytes},
+                   {"from_bytes", where->usual_bytes},
                    {"inside", position["inside"]},
                    {"after", position["after"]}};
     }

@@ -2,13 +2,13 @@
 #include "viz/model/ranks/rank_divergence.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
+
+#include "replay/facts/rank_majority.h"
 
 namespace tidemark::viz {
 namespace {
 
-constexpr Bytes kEnded = ~Bytes{0};          // instead of a size
+constexpr Bytes kEnded = facts::RankMajority::kEnded;
 constexpr std::uint64_t kStretch = 1 << 12;  // requests
 
 // The requests of a rank: blocks in the order of birth.
@@ -44,12 +44,10 @@ class Requests {
 class Majority {
   public:
     Majority(std::span<const Requests> ranks, const Cancelled& cancelled)
-        : ranks_(ranks), cancelled_(cancelled), left_(ranks.size()), together_(ranks.size()) {
-        std::iota(together_.begin(), together_.end(), std::size_t{0});
-    }
+        : ranks_(ranks), cancelled_(cancelled), left_(ranks.size()), majority_(ranks.size()) {}
 
     std::vector<std::optional<RequestDivergence>> find() {
-        while (together_.size() > 1 && !cancelled_.load()) {
+        while (majority_.together().size() > 1 && !cancelled_.load()) {
             const std::optional<std::uint64_t> differs = first_difference();
             if (!differs)
                 break;
@@ -62,13 +60,14 @@ class Majority {
   private:
     // Where not all that are together request the same, from at_ on; none if all have ended.
     std::optional<std::uint64_t> first_difference() const {
+        const std::vector<std::size_t>& together = majority_.together();
         const auto count = [this](std::size_t rank) { return ranks_[rank].count(); };
-        const std::uint64_t most = count(*std::ranges::max_element(together_, {}, count));
-        const Requests& one = ranks_[together_.front()];
+        const std::uint64_t most = count(*std::ranges::max_element(together, {}, count));
+        const Requests& one = ranks_[together.front()];
         for (std::uint64_t begin = at_; begin < most && !cancelled_.load(); begin += kStretch) {
             std::uint64_t first = std::min(begin + kStretch, most);
             const std::uint64_t end = first;
-            for (const std::size_t rank : together_)
+            for (const std::size_t rank : together)
                 for (std::uint64_t i = begin; i < first; ++i)
                     if (ranks_[rank].size(i) != one.size(i))
                         first = i;
@@ -78,27 +77,18 @@ class Majority {
         return std::nullopt;
     }
 
-    // The most that agree at at_ stay together. Who has ended goes without having left.
     void part() {
-        std::map<Bytes, std::vector<std::size_t>> groups;
-        for (const std::size_t rank : together_)
-            if (const Bytes size = ranks_[rank].size(at_); size != kEnded)
-                groups[size].push_back(rank);
-        const auto most = std::ranges::max_element(groups, [](const auto& a, const auto& b) {
-            return a.second.size() != b.second.size() ? a.second.size() < b.second.size()
-                                                      : a.second.front() > b.second.front();
-        });
-        for (const auto& [size, ranks] : groups)
-            for (const std::size_t rank : ranks)
-                if (size != most->first)
-                    left_[rank] = {at_, ranks_[rank].event(at_), size, most->first};
-        together_ = most->second;
+        std::vector<Bytes> sizes;
+        for (const std::size_t rank : majority_.together())
+            sizes.push_back(ranks_[rank].size(at_));
+        for (const auto& [rank, size, usual] : majority_.part(sizes))
+            left_[rank] = {at_, ranks_[rank].event(at_), size, usual};
     }
 
     std::span<const Requests> ranks_;
     const Cancelled& cancelled_;
     std::vector<std::optional<RequestDivergence>> left_;
-    std::vector<std::size_t> together_;  // rising
+    facts::RankMajority majority_;
     std::uint64_t at_ = 0;
 };
 

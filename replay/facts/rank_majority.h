@@ -1,0 +1,37 @@
+// RankMajority: which ranks leave the others, where ranks that should request the same sizes stop
+// doing so. The others are the most that agree; of equally many those with the lowest one. Who ends
+// earlier than others has not left them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/base/units.h"
+
+namespace tidemark::facts {
+
+class RankMajority {
+  public:
+    static constexpr Bytes kEnded = ~Bytes{0};  // instead of a size
+
+    struct Left {
+        std::size_t rank = 0;
+        Bytes size = 0;   // that it requests
+        Bytes usual = 0;  // that the others request
+    };
+
+    explicit RankMajority(std::size_t ranks);
+
+    // Those that have not left, rising.
+    const std::vector<std::size_t>& together() const { return together_; }
+
+    // What those that are together request next, in their order. Gives who leaves; who has ended is
+    // together with nobody any more. O(ranks log ranks).
+    std::vector<Left> part(std::span<const Bytes> sizes);
+
+  private:
+    std::vector<std::size_t> together_;
+};
+
+}  // namespace tidemark::facts
