@@ -2,6 +2,7 @@
 #include "replay/record/recorded_allocator.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/check.h"
 #include "replay/record/device_record.h"
@@ -20,6 +21,7 @@ Result<RecordedAllocator::Preamble> RecordedAllocator::preamble_of(const Trace& 
     Preamble preamble;
     preamble.events = trace.info().preamble_count;
     std::uint64_t event = 0;
+    std::size_t located = 0;  // of the memory
     std::uint64_t left = preamble.events;
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     while (left > 0) {
@@ -27,6 +29,9 @@ Result<RecordedAllocator::Preamble> RecordedAllocator::preamble_of(const Trace& 
         if (batch.count == 0)
             break;
         for (std::size_t i = 0; i < batch.count && left > 0; ++i, ++event, --left) {
+            if (!is_truth(batch.kind[i]))
+                for (; located < preamble.memory.size(); ++located)
+                    preamble.memory[located].event = event;  // the request that it was taken for
             if (batch.device[i] != device)
                 continue;
             if (batch.kind[i] == EventKind::allocate)
@@ -60,6 +65,21 @@ Result<std::unique_ptr<RecordedAllocator>> RecordedAllocator::make(const Explain
     made->in_preamble_ = made->preamble_.events > 0;
     made->show();
     return made;
+}
+
+void RecordedAllocator::report_memory(MemoryObserver& observer) const {
+    std::optional<Range> last;
+    for_each_region([&](const Region& region) {
+        if (region.segment == last)
+            return;
+        last = region.segment;
+        if (region.page == 0)
+            return observer.on_segment(SegmentChange::segment_alloc, region.segment, region.stream,
+                                       Address::null);
+        for (Bytes at = 0; at < region.segment.size; at += region.page)
+            observer.on_segment(SegmentChange::map, {region.segment.begin + at, region.page},
+                                region.stream, Address::null);
+    });
 }
 
 // Of the preamble, which rebuilds what lived before the recording, as much as has been replayed.

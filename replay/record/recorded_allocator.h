@@ -13,6 +13,7 @@
 
 #include "backends/wrap/scripted.h"
 #include "core/allocator/allocator.h"
+#include "core/allocator/memory_observer.h"
 #include "core/base/result.h"
 #include "replay/record/device_replay.h"
 #include "replay/record/explained_record.h"
@@ -28,6 +29,9 @@ class RecordedAllocator final : public Allocator {
     static Result<std::unique_ptr<RecordedAllocator>> make(const ExplainedRecord& run,
                                                            std::size_t number,
                                                            ScriptedDevice& device, Device& face);
+
+    // Tells of the memory that was held before the recording began.
+    void report_memory(MemoryObserver& observer) const;
 
     // Up to and with that event of the trace.
     void advance(std::uint64_t event);

@@ -179,6 +179,9 @@ Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const Scenar
         stack.decided = std::make_unique<DecisionDevice>(
             stack.face(), static_cast<std::uint16_t>(number), *setup.decisions);
     TM_TRY(make_allocator(stack, number, setup));
+    if (MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr;
+        observer != nullptr && stack.recorded != nullptr)
+        stack.recorded->report_memory(*observer);
     if (stack.cuda) {
         auto closing = std::make_unique<ClosingAllocator>(std::move(stack.allocator));
         stack.closing = closing.get();
