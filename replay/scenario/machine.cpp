@@ -173,14 +173,14 @@ Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const Scenar
         stack.checker = std::make_unique<Checker>();
         stack.checked = std::make_unique<CheckedDevice>(stack.bare(), *stack.checker);
     }
-    if (MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr)
+    MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr;
+    if (observer != nullptr)
         stack.observed = std::make_unique<ObservedDevice>(stack.face(), *observer);
     if (setup.decisions != nullptr)
         stack.decided = std::make_unique<DecisionDevice>(
             stack.face(), static_cast<std::uint16_t>(number), *setup.decisions);
     TM_TRY(make_allocator(stack, number, setup));
-    if (MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr;
-        observer != nullptr && stack.recorded != nullptr)
+    if (observer != nullptr && stack.recorded != nullptr)
         stack.recorded->report_memory(*observer);
     if (stack.cuda) {
         auto closing = std::make_unique<ClosingAllocator>(std::move(stack.allocator));

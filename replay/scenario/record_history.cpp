@@ -54,7 +54,9 @@ class Recorder final : public Observer {
     }
 
     void on_refusal(const Refusal& refusal) override {
-        at_event(refusal.event);
+        for (const std::uint64_t counted = count_retries(); retries_ + 1 < counted; ++retries_)
+            relay_.on_retry(changed_);
+        changed_ = refusal.event;  // the last one was for the request that is refused
         look_for_retries();
         relay_.on_refusal(refusal);
     }
@@ -106,24 +108,23 @@ class Recorder final : public Observer {
     void change(SegmentStep step) {
         if (ended_)
             return;
-        at_event(event_ != nullptr ? *event_ : 0);
+        look_for_retries();
+        changed_ = event_ != nullptr ? *event_ : 0;
         step.event = changed_;
         relay_.on_segment(step);
     }
 
-    void at_event(std::uint64_t event) {
-        if (event != changed_)
-            look_for_retries();
-        changed_ = event;
-    }
-
-    // An allocator that empties its caches changes a device's memory or refuses after all: so what
-    // has been counted since was at the event of the last of either.
-    void look_for_retries() {
+    std::uint64_t count_retries() const {
         std::uint64_t retries = 0;
         for (const DeviceContext& context : contexts_)
             retries += context.allocator->stats().retries;
-        for (; retries_ < retries; ++retries_)
+        return retries;
+    }
+
+    // An allocator that empties its caches changes a device's memory before it counts a retry, or
+    // refuses after it: so what has been counted since was at the event of the last change.
+    void look_for_retries() {
+        for (const std::uint64_t counted = count_retries(); retries_ < counted; ++retries_)
             relay_.on_retry(changed_);
     }
 

@@ -108,6 +108,7 @@ const std::vector<Output>& outputs() {
         {"view --csv",
          "events.csv",
          {"view", "IN", "--no-settings", "--view", "events", "--csv", "OUT"}},
+        {"view --figures", "figures.json", {"view", "IN", "--no-settings", "--figures", "OUT"}},
         {"view --animate",
          "film.gif",
          {"view", "IN", "--no-settings", "--size", "640x480", "--animate", "OUT"},

@@ -156,6 +156,7 @@ TEST_CASE("Refusals, retries and ranges are in the history") {
         return std::count(marks.begin(), marks.end(), std::pair(kind, event)) == 1;
     };
     CHECK(has(MarkKind::retry, 4));
+    CHECK(has(MarkKind::retry, 5));
     CHECK(has(MarkKind::out_of_memory, 5));
     CHECK(has(MarkKind::recorded_out_of_memory, 8));
     CHECK(has(MarkKind::out_of_memory, 8));
