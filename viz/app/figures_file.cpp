@@ -10,6 +10,7 @@
 #include "traces/io/output_file.h"
 #include "viz/app/still_loading.h"
 #include "viz/model/blocks/peak_answer.h"
+#include "viz/model/timeline/step_index.h"
 #include "viz/model/timeline/timeline_columns.h"
 
 namespace tidemark::viz {
@@ -98,6 +99,9 @@ Json figures_of(const ViewedRun& run) {
         summary.refused.first.empty() ? Json() : unfit(summary.refused.first.front());
     figures["grown_for"] = summary.grown_for ? unfit(*summary.grown_for) : Json();
     figures["retries"] = marks_of(history, MarkKind::retry);
+    StepIndex steps;
+    steps.follow(run.history, ~std::size_t{0} >> 1U);
+    figures["steps"] = steps.size();
     figures["findings"] = report::findings_json(findings::from_history(history, never));
     return figures;
 }

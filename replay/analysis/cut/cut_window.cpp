@@ -1,9 +1,9 @@
 // Which events a window holds.
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "replay/analysis/cut/cut.h"
+#include "replay/facts/step_names.h"
 
 namespace tidemark {
 namespace {
@@ -31,24 +32,27 @@ Result<void> for_each_event(const Trace& trace, Visit visit) {
 
 constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
 
-// Numbers of steps, as ranges name them.
+// Numbers of steps, as ranges name them: those of steps, else of batches, else of epochs.
 class StepNumbers {
   public:
+    explicit StepNumbers(const TraceInfo& info) {
+        std::optional<facts::StepName::Kind> least;
+        for (std::uint32_t i = 0; i < info.strings.size(); ++i)
+            if (const auto name = facts::parse_step_name(info.strings[i]); name && name->number)
+                least = std::min(least.value_or(name->kind), name->kind);
+        kind_ = least.value_or(facts::StepName::Kind::step);
+    }
+
     // Which step a range is that begins now, or kNoStep.
-    std::uint64_t number(std::string_view name) {
-        std::string lower(name);
-        std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char letter) {
-            return static_cast<char>(std::tolower(letter));
-        });
-        if (lower.find("step") == std::string::npos)
+    std::uint64_t number(std::string_view text) {
+        const auto name = facts::parse_step_name(text);
+        if (!name || name->kind != kind_)
             return kNoStep;
-        const std::size_t digits = lower.find_last_not_of("0123456789") + 1;
-        std::uint64_t number = 0;
-        std::from_chars(lower.data() + digits, lower.data() + lower.size(), number);
-        return digits == lower.size() ? ++count_[lower] : number;
+        return name->number ? *name->number : ++count_[name->family];
     }
 
   private:
+    facts::StepName::Kind kind_ = facts::StepName::Kind::step;
     std::map<std::string, std::uint64_t> count_;
 };
 
@@ -85,7 +89,7 @@ Result<CutEvents> find_events(const Trace& trace, const CutWindow& window) {
 
 Result<CutEvents> find_steps(const Trace& trace, std::uint64_t first, std::uint64_t last) {
     CutEvents found{trace.info().event_count, 0};
-    StepNumbers numbers;
+    StepNumbers numbers(trace.info());
     std::vector<std::pair<std::uint32_t, std::uint64_t>> open;  // name, number
     TM_TRY(for_each_event(trace, [&](const TraceEvent& event, std::uint64_t index) {
         if (event.kind == EventKind::range_begin) {

@@ -6,8 +6,11 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
+
+#include "replay/facts/step_names.h"
 
 namespace tidemark {
 namespace {
@@ -20,20 +23,9 @@ constexpr std::size_t kLeastFound = 10;           // steps; fewer may be chance
 constexpr std::size_t kLeastAgreeing = 5;         // kinds of allocation that come as often
 constexpr std::uint64_t kLeastEventsOfStep = 16;  // a shorter period is a loop in a step
 
-bool has_step_word(std::string_view name) {
-    std::string lower(name);
-    std::ranges::transform(lower, lower.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
-    for (const std::string_view word : {"step", "iteration", "iter", "batch", "epoch"})
-        if (lower.find(word) != std::string::npos)
-            return true;
-    return false;
-}
-
-// A range family: where its ranges ended. `numbered`: each has a number of its own.
+// Stretches or marks of one family of names, and where they end.
 struct Family {
-    bool numbered = false;
+    facts::StepFamily what;
     std::vector<std::uint64_t> ends;
 };
 
@@ -52,9 +44,14 @@ class StepFinder {
     void add(const EventBatch& batch) {
         for (std::size_t i = 0; i < batch.count; ++i, ++event_) {
             switch (batch.kind[i]) {
+                case EventKind::range_begin:
+                    begin_range(batch.aux[i]);
+                    break;
                 case EventKind::range_end:
-                case EventKind::mark:
                     end_range(batch.aux[i]);
+                    break;
+                case EventKind::mark:
+                    mark(batch.aux[i]);
                     break;
                 case EventKind::allocate:
                     allocate(batch[i]);
@@ -70,24 +67,73 @@ class StepFinder {
     }
 
     ProgramSteps take() {
-        if (ProgramSteps named = by_ranges(); !named.ends.empty())
+        for (auto& [name, family] : marks_)
+            add_end(family, event_ - 1);
+        if (ProgramSteps named = by_names(); !named.ends.empty())
             return named;
         return by_period();
     }
 
   private:
-    void end_range(std::uint32_t name) {
+    const std::optional<facts::StepName>& step_name(std::uint32_t name) {
+        static const std::optional<facts::StepName> none;
         if (name >= info_.strings.size())
+            return none;
+        const auto [entry, fresh] = names_.try_emplace(name);
+        if (fresh)
+            entry->second = facts::parse_step_name(info_.strings[name]);
+        return entry->second;
+    }
+
+    Family& family_of(std::map<std::string, Family>& families, const facts::StepName& name,
+                      bool is_mark) const {
+        const auto [entry, fresh] = families.try_emplace(name.family);
+        if (fresh)
+            entry->second.what = {name.kind, name.number.has_value(), is_mark, 0, event_};
+        return entry->second;
+    }
+
+    static void add_end(Family& family, std::uint64_t event) {
+        if (family.ends.size() < kMostSteps)
+            family.ends.push_back(event);
+        family.what.count = family.ends.size();
+    }
+
+    void begin_range(std::uint32_t name) {
+        const auto& step = step_name(name);
+        if (!step)
             return;
-        auto [entry, fresh] = family_of_.try_emplace(name, nullptr);
-        if (fresh) {
-            const std::string_view text = info_.strings[name];
-            const std::string family = range_family(text);
-            entry->second = &families_[family];
-            entry->second->numbered = entry->second->numbered || family != text;
+        if (open_ && facts::is_part_of(*step_name(*open_), *step)) {
+            ++parts_[name];
+            return;
         }
-        if (entry->second->ends.size() < kMostSteps)
-            entry->second->ends.push_back(event_);
+        family_of(families_, *step, false);
+        if (step->kind == facts::StepName::Kind::step && step->number)
+            open_ = name;
+    }
+
+    void end_range(std::uint32_t name) {
+        const auto& step = step_name(name);
+        if (!step)
+            return;
+        if (const auto part = parts_.find(name); part != parts_.end() && part->second > 0) {
+            --part->second;
+            return;
+        }
+        if (open_ == name)
+            open_.reset();
+        add_end(family_of(families_, *step, false), event_);
+    }
+
+    // A step goes from its mark to the next.
+    void mark(std::uint32_t name) {
+        const auto& step = step_name(name);
+        if (!step)
+            return;
+        const bool is_first = !marks_.contains(step->family);
+        Family& family = family_of(marks_, *step, true);
+        if (!is_first)
+            add_end(family, event_ - 1);
     }
 
     void allocate(const TraceEvent& event) {
@@ -115,20 +161,18 @@ class StepFinder {
             live_ -= std::min(live_, std::exchange(sizes_[slot], 0));
     }
 
-    // The family that speaks of steps and has a number in its names; else the one that speaks of
-    // steps; of equals the one with the most.
-    ProgramSteps by_ranges() const {
+    ProgramSteps by_names() const {
         const Family* best = nullptr;
         std::string name;
-        for (const auto& [family, each] : families_) {
-            if (each.ends.size() < kLeastSteps || !has_step_word(family))
-                continue;
-            if (best == nullptr || std::pair(each.numbered, each.ends.size()) >
-                                       std::pair(best->numbered, best->ends.size())) {
-                best = &each;
-                name = family;
+        for (const auto* families : {&families_, &marks_})
+            for (const auto& [family, each] : *families) {
+                if (each.ends.size() < kLeastSteps)
+                    continue;
+                if (best == nullptr || facts::goes_before(each.what, best->what)) {
+                    best = &each;
+                    name = family;
+                }
             }
-        }
         return best == nullptr ? ProgramSteps{} : ProgramSteps{name, best->ends};
     }
 
@@ -191,8 +235,11 @@ class StepFinder {
     const TraceInfo& info_;
     const bool by_stack_;
     std::uint64_t event_ = 0;
-    std::map<std::string, Family> families_;
-    std::unordered_map<std::uint32_t, Family*> family_of_;  // a string's index -> its family
+    std::unordered_map<std::uint32_t, std::optional<facts::StepName>> names_;  // by string
+    std::map<std::string, Family> families_;                                   // of stretches
+    std::map<std::string, Family> marks_;
+    std::optional<std::uint32_t> open_;                       // the step that is open, by string
+    std::unordered_map<std::uint32_t, std::uint64_t> parts_;  // of steps, open, by string
     std::unordered_map<std::uint64_t, Signature> signatures_;
     std::size_t kept_ = 0;
     std::vector<Bytes> sizes_;  // by slot; 0 = vacant

@@ -1,6 +1,6 @@
 // Program steps: where one training step (an iteration, a batch) of a program ends and the next
-// begins. Read from its ranges ("step 3", "ProfilerStep#12", "Optimizer.step#AdamW.step") or, where
-// it has none, found from what it allocates again and again.
+// begins. Read from the names of its stretches and marks (replay/facts/step_names.h) or, where it
+// has none, found from what it allocates again and again.
 //
 // Pure; deterministic.
 #pragma once
@@ -27,7 +27,7 @@ struct ProgramSteps {
 constexpr std::size_t kLeastSteps = 6;  // fewer tell nothing
 
 // The steps of `trace`; none (`ends` empty) if there are fewer than kLeastSteps, or nothing comes
-// again and again. Ranges go before what is found. Memory O(events about a site or size that is
+// again and again. Names go before what is found. Memory O(events about a site or size that is
 // requested often). O(events). Errors: those of the cursor.
 Result<ProgramSteps> find_steps(const Trace& trace);
 

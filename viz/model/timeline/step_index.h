@@ -1,28 +1,23 @@
-// StepIndex: the steps of a run: its named stretches that are called one and have a number
-// ("step 12", "ProfilerStep#12", "iteration 3/90"), or, where it has none, the program's own marks
-// that are. What markers over the timeline, the keys to the next one, "go to step 12" and the
-// growth of a living program share.
-//
-// A step that lies within another one is a part of it and isn't counted.
+// StepIndex: the steps of a run: its stretches, or marks, of the family of names that is its steps'
+// (replay/facts/step_names.h). What markers over the timeline, the keys to the next one, "go to
+// step 12" and the growth of a living program share. Steps without numbers are counted from 1.
 //
 // Grows with its history, a part at a time. Memory: 16 bytes a step. The screen's thread only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "replay/facts/step_names.h"
 #include "replay/timeline/history.h"
 
 namespace tidemark::viz {
-
-// The number in the name of a step: a word that is or ends in step, iteration or iter, and digits
-// right behind it or behind signs between them. None if it is no step's name.
-std::optional<std::uint64_t> step_number(std::string_view name);
 
 struct RunStep {
     EventIndex begin = 0;
@@ -34,6 +29,13 @@ struct RunStep {
 
 class StepIndex {
   public:
+    StepIndex() = default;
+    StepIndex(const StepIndex&) = delete;
+    StepIndex& operator=(const StepIndex&) = delete;
+    StepIndex(StepIndex&&) = default;
+    StepIndex& operator=(StepIndex&&) = default;
+    ~StepIndex() = default;
+
     // Takes in what `history` has more of, at most `most` of its stretches and as many marks;
     // begins anew with another history. True: there is more to come. O(most).
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
@@ -61,17 +63,25 @@ class StepIndex {
         std::uint32_t index = 0;  // of the history's stretches, or marks
     };
 
-    const std::vector<Found>& found() const { return ranges_.empty() ? marks_ : ranges_; }
+    struct Family {
+        facts::StepFamily what;
+        std::vector<Found> steps;
+    };
 
+    const std::vector<Found>& found() const;
+    const std::optional<facts::StepName>& step_name(std::uint32_t name);
     void take_range(std::uint32_t index);
-    bool is_part(const Annotation& range, std::string_view wording, std::uint64_t number) const;
+    void take_mark(std::uint32_t index);
+    void add(Family& family, const facts::StepName& name, std::uint32_t index, bool is_mark);
 
     std::shared_ptr<const History> history_;
     std::size_t taken_ranges_ = 0;
     std::size_t taken_marks_ = 0;
-    std::vector<Found> ranges_;
-    std::vector<Found> marks_;
-    std::string wording_;  // of the last one of ranges_, without its number
+    std::unordered_map<std::uint32_t, std::optional<facts::StepName>> names_;  // by string
+    std::map<std::string, Family> ranges_;                                     // by family
+    std::map<std::string, Family> marks_;
+    const Family* best_ = nullptr;
+    std::optional<std::uint32_t> open_;  // the last step: a stretch that may be open
 };
 
 }  // namespace tidemark::viz

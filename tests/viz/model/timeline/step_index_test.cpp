@@ -40,20 +40,6 @@ std::shared_ptr<const History> five_steps() {
 
 }  // namespace
 
-TEST_CASE("a step is known by its name", "[viz][steps]") {
-    CHECK(step_number("step 12") == 12);
-    CHECK(step_number("ProfilerStep#7") == 7);
-    CHECK(step_number("train_step_3") == 3);
-    CHECK(step_number("Step: 0") == 0);
-    CHECK(step_number("iteration 41/90") == 41);
-    CHECK(step_number("iter 2") == 2);
-    CHECK(step_number("epoch 2, step 18") == 18);
-    for (const char* const other :
-         {"", "step", "stepping 3", "timestep 4", "forward 3", "step twelve", "step    3",
-          "step 3rd", "Optimizer.step#Adam.step", "step 99999999999999999999999"})
-        CHECK_FALSE(step_number(other));
-}
-
 TEST_CASE("what lies within a step is a part of it, whatever it is called", "[viz][steps]") {
     SmallHistory sample;
     sample.begin("step 1").begin("micro step 0").end("micro step 0").begin("micro step 1");
@@ -65,6 +51,18 @@ TEST_CASE("a step whose end was lost is followed by the next one", "[viz][steps]
     SmallHistory sample;
     sample.begin("step 1").idle().begin("step 2").begin("step 2").end("step 2").begin("step 3");
     CHECK(steps_of(sample) == std::vector<std::uint64_t>{1, 2, 3});
+}
+
+TEST_CASE("steps go before epochs, and what has no number is counted", "[viz][steps]") {
+    SmallHistory epochs;
+    epochs.begin("epoch 0").begin("batch 4").end("batch 4").begin("batch 5").end("batch 5");
+    epochs.end("epoch 0");
+    CHECK(steps_of(epochs) == std::vector<std::uint64_t>{4, 5});
+
+    SmallHistory unnumbered;
+    for (int i = 0; i < 3; ++i)
+        unnumbered.begin("Optimizer.step#AdamW.step").idle().end("Optimizer.step#AdamW.step");
+    CHECK(steps_of(unnumbered) == std::vector<std::uint64_t>{1, 2, 3});
 }
 
 TEST_CASE("marks are steps where no stretch is one", "[viz][steps]") {
