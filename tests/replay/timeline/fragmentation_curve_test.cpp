@@ -68,8 +68,32 @@ EventIndex first_birth(const std::vector<Segment>& segments, const Segment& segm
     return born;
 }
 
-// By the definition: each segment, and each page, that is there and of which something is taken.
-Bytes plain_held(const History& history, const std::vector<Segment>& segments, EventIndex event) {
+// A segment, or a page, from when on and until when.
+struct PlainPiece {
+    std::uint16_t device = 0;
+    std::uint64_t begin = 0;
+    Bytes size = 0;
+    EventIndex born = 0;
+    EventIndex died = 0;
+    EventIndex first_birth = 0;
+};
+
+std::vector<PlainPiece> pieces_of(const History& history) {
+    const std::vector<Segment> segments = segments_of(history);
+    std::vector<PlainPiece> pieces;
+    for (const Segment& segment : segments) {
+        if (segment.kind == SegmentKind::reservation)
+            continue;
+        const Bytes page = segment.kind == SegmentKind::mapping ? segment.page : segment.size;
+        for (Bytes at = 0; at < segment.size; at += page)
+            pieces.push_back({segment.device, to_integer(segment.begin) + at, page, segment.born,
+                              segment.died, first_birth(segments, segment, at)});
+    }
+    return pieces;
+}
+
+// By the definition: each piece that is there and of which something is taken.
+Bytes plain_held(const History& history, const std::vector<PlainPiece>& pieces, EventIndex event) {
     std::vector<std::pair<std::uint16_t, Block>> live;
     Bytes held = 0;
     for (BlockIndex i = 0; i < history.counts().blocks; ++i) {
@@ -79,27 +103,23 @@ Bytes plain_held(const History& history, const std::vector<Segment>& segments, E
         live.emplace_back(history.site(block.site).device, block);
         held += block.size;
     }
-    for (const Segment& segment : segments) {
-        if (segment.kind == SegmentKind::reservation || segment.born > event ||
-            event >= segment.died)
+    for (const PlainPiece& piece : pieces) {
+        if (piece.born > event || event >= piece.died)
             continue;
-        const Bytes page = segment.kind == SegmentKind::mapping ? segment.page : segment.size;
-        for (Bytes at = 0; at < segment.size; at += page) {
-            Bytes taken = 0;
-            for (const auto& [device, block] : live)
-                if (device == segment.device && first_birth(segments, segment, at) <= block.born)
-                    taken += overlap(block, to_integer(segment.begin) + at, page);
-            held += taken == 0 ? 0 : page - taken;
-        }
+        Bytes taken = 0;
+        for (const auto& [device, block] : live)
+            if (device == piece.device && piece.first_birth <= block.born)
+                taken += overlap(block, piece.begin, piece.size);
+        held += taken == 0 ? 0 : piece.size - taken;
     }
     return held;
 }
 
 void check_events(const History& history, const FragmentationCurve& curve, EventIndex step) {
-    const std::vector<Segment> segments = segments_of(history);
+    const std::vector<PlainPiece> pieces = pieces_of(history);
     for (EventIndex event = 0; event < curve.events(); event += step) {
         INFO("event " << event);
-        REQUIRE(curve.held(event) == plain_held(history, segments, event));
+        REQUIRE(curve.held(event) == plain_held(history, pieces, event));
     }
 }
 
