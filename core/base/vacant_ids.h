@@ -31,6 +31,19 @@ class VacantIds {
         return id;
     }
 
+    // The same with a new entry, which the caller fills in where it is. For what happens at every
+    // event: an entry that is filled in elsewhere and copied is read in wider pieces than it was
+    // written in, which waits for the writes (1 to 2 ns).
+    template <class Entry>
+    std::uint32_t put_new_into(std::vector<Entry>& table) {
+        const std::uint32_t id = take();
+        if (id == table.size())
+            table.emplace_back();
+        else
+            table[id] = Entry{};
+        return id;
+    }
+
     // A number that was taken and not given back since.
     void give_back(std::uint32_t id) { vacant_.push_back(id); }
 

@@ -6,13 +6,13 @@
 namespace tidemark {
 
 BlockId Blocks::create(Address address, Bytes size, std::uint32_t list) {
-    Block block;
+    const BlockId id = vacant_.put_new_into(blocks_);
+    TM_CHECK(id != kNoBlock);
+    Block& block = blocks_[id];
     block.address = address;
     block.size = size;
     block.list = list;
     block.state = Block::State::free;
-    const BlockId id = vacant_.put_into(blocks_, block);
-    TM_CHECK(id != kNoBlock);
     return id;
 }
 

@@ -25,7 +25,14 @@ struct Grant {
 class Grants {
   public:
     // Amortised O(1); references to grants do not survive it. `grant.size` must not be 0.
-    std::uint32_t add(const Grant& grant) { return vacant_.put_into(grants_, grant); }
+    std::uint32_t add(const Grant& grant) {
+        const std::uint32_t number = vacant_.put_new_into(grants_);
+        Grant& entry = grants_[number];
+        entry.begin = grant.begin;
+        entry.size = grant.size;
+        entry.owner = grant.owner;
+        return number;
+    }
 
     void remove(std::uint32_t number) {
         grants_[number] = {};

@@ -52,21 +52,6 @@ void give_back(const Situation& at, AllocatorModel& model, const Explanation& ho
         model.allocator->trim(TrimLevel::all);
 }
 
-tl::expected<Allocation, OutOfMemory> request(const Situation& at, AllocatorModel& model,
-                                              const Explanation& how) {
-    const bool whole = at.cursor.record().whole_pools.contains(how.pool);
-    const PoolId scope = how.in_scope ? kForeignScope : how.pool;
-    if (how.in_scope || whole)
-        model.allocator->begin_pool(scope, {.splits = !whole});
-    Request wanted{.size = at.request->size, .stream = at.request->stream, .pool = how.pool};
-    if (at.request->kind == EventKind::allocate)
-        wanted.among_equals = Address{at.request->address};
-    auto granted = model.allocator->allocate(wanted);
-    if (how.in_scope || whole)
-        model.allocator->end_pool(scope);
-    return granted;
-}
-
 // A wait completes everything: exactly the late completions must have been left, or none.
 std::uint64_t wrong_waits(const Situation& at, ScriptedDevice& device, std::size_t early,
                           std::size_t awaited_before) {
@@ -113,6 +98,21 @@ std::vector<Call> recorded_calls(const RecordCursor& cursor) {
     return calls;
 }
 
+tl::expected<Allocation, OutOfMemory> perform_request(const Situation& at, AllocatorModel& model,
+                                                      const Explanation& how) {
+    const bool whole = at.cursor.record().whole_pools.contains(how.pool);
+    const PoolId scope = how.in_scope ? kForeignScope : how.pool;
+    if (how.in_scope || whole)
+        model.allocator->begin_pool(scope, {.splits = !whole});
+    Request wanted{.size = at.request->size, .stream = at.request->stream, .pool = how.pool};
+    if (at.request->kind == EventKind::allocate)
+        wanted.among_equals = Address{at.request->address};
+    auto granted = model.allocator->allocate(wanted);
+    if (how.in_scope || whole)
+        model.allocator->end_pool(scope);
+    return granted;
+}
+
 bool granted_as_recorded(const Attempt& attempt, const TraceEvent& request) {
     const auto& granted = *attempt.granted;
     if (request.kind == EventKind::out_of_memory)
@@ -139,7 +139,7 @@ Attempt attempt(const Situation& at, AllocatorModel model, const Explanation& ho
     else if (how.emptied)
         result.model.allocator->trim(TrimLevel::all);
     if (at.request != nullptr)
-        result.granted = request(at, result.model, how);
+        result.granted = perform_request(at, result.model, how);
     result.calls.assign(device.log().begin(), device.log().end());
     result.differences = wrong_waits(at, device, how.completed, awaited) + differences(at, result);
     return result;

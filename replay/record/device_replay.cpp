@@ -173,6 +173,10 @@ std::uint64_t DeviceReplay::request() {
         const Explanation how{.completed = cursor_.completions().size(),
                               .switched = model_.switched,
                               .pool = pools_.pool_of_request(cursor_)};
+        if (follows_ && cursor_.segments().empty() && !model_.device->has_script()) {
+            follow_plain(at, how);
+            return 0;
+        }
         return adopt(attempt(at, std::move(model_), how), &now);
     }
     Attempt best = chosen_attempt(at);
@@ -246,23 +250,42 @@ std::uint64_t DeviceReplay::adopt(Attempt attempt, const TraceEvent* request) {
     findings_.add(situation(request), attempt, allocator());
     if (attempt.differences != 0)
         find_suspects(attempt);
+    end_situation();
+    if (request != nullptr) {
+        answer_ = attempt.granted;
+        take_answer(*request, attempt.explanation.pool);
+    }
+    findings_.keep_peak(model_.allocator->usage());
+    return attempt.differences;
+}
+
+// What adopting an attempt comes to at most requests of a run that is followed: it was compared
+// when it was explained, so the model need not move, and what it does need not be collected.
+void DeviceReplay::follow_plain(const Situation& at, const Explanation& how) {
+    for (const std::size_t step : cursor_.completions())
+        live_.complete(model_, cursor_.event(step));
+    answer_ = perform_request(at, model_, how);
+    end_situation();
+    take_answer(*at.request, how.pool);
+}
+
+void DeviceReplay::end_situation() {
     live_.take_streams(cursor_.completions().size());
     if (hypotheses_.pools || hypotheses_.switches)
         pools_.follow(cursor_);
     clear_pending();
-    if (request != nullptr) {
-        answer_ = attempt.granted;
-        const tl::expected<Allocation, OutOfMemory>& granted = *attempt.granted;
-        const bool lives = request->kind == EventKind::allocate && request->slot < live_.slots();
-        if (granted && lives) {
-            live_.put(model_, *granted, *request);
-            pools_.note_request(attempt.explanation.pool);
-        } else if (granted) {
-            model_.allocator->deallocate(*granted, request->stream);
-        }
+}
+
+void DeviceReplay::take_answer(const TraceEvent& request, PoolId pool) {
+    const tl::expected<Allocation, OutOfMemory>& granted = *answer_;
+    if (!granted)
+        return;
+    if (request.kind == EventKind::allocate && request.slot < live_.slots()) {
+        live_.put(model_, *granted, request);
+        pools_.note_request(pool);
+    } else {
+        model_.allocator->deallocate(*granted, request.stream);
     }
-    findings_.keep_peak(model_.allocator->usage());
-    return attempt.differences;
 }
 
 void DeviceReplay::clear_pending() {

@@ -107,6 +107,9 @@ class DeviceReplay {
     Attempt chosen_attempt(const Situation& at);
     const Explanation* adopted_here();
     std::uint64_t adopt(Attempt attempt, const TraceEvent* request);
+    void follow_plain(const Situation& at, const Explanation& how);
+    void end_situation();
+    void take_answer(const TraceEvent& request, PoolId pool);
     void clear_pending();
     void fork(const Attempt& taken, const TraceEvent& request);
     void find_suspects(const Attempt& attempt);

@@ -60,6 +60,10 @@ struct Attempt {
 
 Attempt attempt(const Situation& at, AllocatorModel model, const Explanation& how);
 
+// Of an attempt, the request alone, on the model itself. `at.request` must not be null.
+tl::expected<Allocation, OutOfMemory> perform_request(const Situation& at, AllocatorModel& model,
+                                                      const Explanation& how);
+
 bool granted_as_recorded(const Attempt& attempt, const TraceEvent& request);
 
 }  // namespace tidemark
