@@ -9,13 +9,11 @@ import time
 import traceback
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Protocol
 
 from tidemark import _library
+from tidemark._buffer_facts import BufferFacts
 from tidemark.errors import Error
-
-if TYPE_CHECKING:
-    from tidemark.deferrable import BufferFacts, DeferrableMemory
 
 __all__ = ["Controller", "ControllerWarning"]
 
@@ -52,16 +50,28 @@ class Controller:
     def freed(self, number: int, size: int) -> None:
         """There is no such buffer any more."""
 
-    def choose(self, wanted: int, candidates: "List[BufferFacts]") -> Iterable[int]:
+    def choose(self, wanted: int, candidates: List[BufferFacts]) -> Iterable[int]:
         """Who is to leave: numbers, in order, until `wanted` bytes are free. `candidates` are
         those that are there and not pinned. None: the built-in policy decides."""
         return ()
 
 
+class Memory(Protocol):
+    """What the thread needs of a DeferrableMemory."""
+
+    _handle: Any  # None once it has been closed
+
+    def _open(self) -> Any: ...
+
+    def _defer(self, number: int, wait: bool) -> str: ...
+
+    def buffers(self) -> List[BufferFacts]: ...
+
+
 class ControllerThread:
     """Of one memory."""
 
-    def __init__(self, memory: "DeferrableMemory", controller: Any, patience: float) -> None:
+    def __init__(self, memory: Memory, controller: Any, patience: float) -> None:
         self.failure: Optional[BaseException] = None
         """What ended it, if anything did."""
         self._memory = weakref.ref(memory)
@@ -111,7 +121,7 @@ class ControllerThread:
                     self._unwatch(memory)
                 del memory
 
-    def _handle(self, memory: "DeferrableMemory", event: Any) -> None:
+    def _handle(self, memory: Memory, event: Any) -> None:
         self._busy_since = begun = time.monotonic()
         try:
             if event.kind == PRESSURE:
@@ -127,7 +137,7 @@ class ControllerThread:
             if self._late == MOST_LATE:
                 self._end("is too slow; the built-in policy decides from here on")
 
-    def _make_room(self, memory: "DeferrableMemory", wanted: int) -> None:
+    def _make_room(self, memory: Memory, wanted: int) -> None:
         facts = memory.buffers()
         uses = self._uses
         self._uses = {one.number: one.uses for one in facts}
@@ -149,7 +159,7 @@ class ControllerThread:
         warnings.warn(f"the controller {type(self._controller).__qualname__} {what}",
                       ControllerWarning, stacklevel=2)
 
-    def _unwatch(self, memory: "DeferrableMemory") -> None:
+    def _unwatch(self, memory: Memory) -> None:
         try:
             _library.library().tm_store_unwatch(memory._open())
         except Error:

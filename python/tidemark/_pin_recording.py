@@ -9,12 +9,10 @@ import json
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Deque, Dict, Iterable, Set, Union
+from typing import Any, Deque, Dict, Iterable, Set, Union
 
 from tidemark import _outputs
-
-if TYPE_CHECKING:
-    from tidemark.deferrable import BufferFacts, DeferrableBuffer
+from tidemark._buffer_facts import BufferFacts
 
 MODES = {"read": "r", "write": "rw", "pin": "rw"}  # a pin keeps what is not written
 
@@ -23,7 +21,7 @@ class PinRecording:
     """Of one memory, into one file. Thread-safe."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: str,
-                 there: "Iterable[BufferFacts]", overwrite: bool = False) -> None:
+                 there: Iterable[BufferFacts], overwrite: bool = False) -> None:
         _outputs.check(path, _outputs.RECORDING, overwrite)
         self._file = open(path, "w", encoding="utf-8")
         self._lock = threading.Lock()
@@ -38,10 +36,10 @@ class PinRecording:
             for one in there:
                 self._allocate(one.number, one.size, one.tag, preamble=True)
 
-    def created(self, buffer: "DeferrableBuffer") -> None:
+    def created(self, number: int, size: int, tag: Any) -> None:
         with self._lock:
-            if buffer.number not in self._living:
-                self._allocate(buffer.number, buffer.size, buffer.tag)
+            if number not in self._living:
+                self._allocate(number, size, tag)
 
     def freed(self, number: int) -> None:
         """Also from a finalizer, which may come while this thread has the lock."""
@@ -52,11 +50,11 @@ class PinRecording:
             finally:
                 self._lock.release()
 
-    def pinned(self, buffers: "Iterable[DeferrableBuffer]", mode: str, stream: int) -> None:
+    def pinned(self, numbers: Iterable[int], mode: str, stream: int) -> None:
         with self._lock:
             kernel = next(self._kernels)
             on = self._streams.setdefault(stream, len(self._streams))
-            for number in {one.number: None for one in buffers if one.number in self._living}:
+            for number in {one: None for one in numbers if one in self._living}:
                 self._event("use", id=number, stream=on, mode=MODES[mode], kernel=kernel)
 
     def unpinned(self, stream: int) -> None:

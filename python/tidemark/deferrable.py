@@ -25,6 +25,7 @@ from typing import (Any, Callable, Dict, Iterator, List, Optional, Sequence, Tup
 
 from tidemark import _arrays, _library
 from tidemark._arrays import Shape
+from tidemark._buffer_facts import BufferFacts
 from tidemark._controller import Controller, ControllerThread, ControllerWarning
 from tidemark._pin_recording import PinRecording
 from tidemark._spec import whole
@@ -43,20 +44,6 @@ CONTROLLER_PATIENCE = 0.05  # seconds, as the library's default
 COPIES_AT_ONCE = 4
 
 T = TypeVar("T")
-
-
-@dataclasses.dataclass(frozen=True)
-class BufferFacts:
-    """A buffer at one moment."""
-
-    number: int
-    size: int  # bytes, as wanted
-    address: int
-    state: str  # resident, pinned, deferring, deferred, retrieving, freed
-    tier: Optional[str]  # the fastest that has its bytes
-    pins: int
-    uses: int  # pins ever
-    tag: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -336,7 +323,7 @@ class DeferrableMemory(Store):
         made = DeferrableBuffer(self, number.value, extents, typestr, tag)
         self._known[made.number] = made
         if self._recording is not None:
-            self._recording.created(made)
+            self._recording.created(made.number, made.size, made.tag)
         return made
 
     def from_array(self, array: Any, *, stream: Stream = 0, tag: Any = None) -> DeferrableBuffer:
@@ -481,7 +468,8 @@ class DeferrableMemory(Store):
             if self._controller is not None:
                 self._controller.look()
         if self._recording is not None:
-            self._recording.pinned(buffers, mode, stream_number(stream))
+            self._recording.pinned([one.number for one in buffers], mode,
+                                   stream_number(stream))
             handle.__dict__["recorded_on"] = stream_number(stream)
         return [Pin(one, handle, one.address) for one in buffers]
 

@@ -45,7 +45,7 @@ std::string large_count(double count) {
     return format_count(static_cast<std::uint64_t>(std::max(count, 0.0)));
 }
 
-bool is_level(const Slope& slope) {
+bool is_level(const facts::Slope& slope) {
     return slope.least <= 0 && slope.most >= 0;
 }
 
@@ -145,7 +145,7 @@ class LiveBarWriter {
         const auto& growth = parts_.growth.growth();
         if (!growth || !parts_.run()->live->alive)
             return figure;
-        const Slope& slope = growth->events_per_second.per_minute;
+        const facts::Slope& slope = growth->events_per_second.per_minute;
         figure.growth = is_level(slope)
                             ? "steady"
                             : fmt::format("{}{}/s per min", slope.middle < 0 ? "-" : "+",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "replay/facts/slope.h"
 
 namespace tidemark {
 namespace {
@@ -30,25 +31,12 @@ double rise(const std::vector<Bytes>& x, std::size_t i, std::size_t j) {
     return static_cast<double>(x[j]) - static_cast<double>(x[i]);
 }
 
-struct Pairs {
-    double outnumber = 0;  // -1 to 1
-    double slope = 0;      // the median
-};
-
-Pairs compare_pairs(const std::vector<Bytes>& x, std::size_t begin) {
-    std::vector<double> slopes;
-    std::int64_t sum = 0;
-    for (std::size_t i = begin; i < x.size(); ++i) {
-        for (std::size_t j = i + 1; j < x.size(); ++j) {
-            sum += x[j] > x[i] ? 1 : x[j] < x[i] ? -1 : 0;
-            slopes.push_back(rise(x, i, j) / static_cast<double>(j - i));
-        }
-    }
-    if (slopes.empty())
-        return {};
-    const auto middle = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
-    std::nth_element(slopes.begin(), middle, slopes.end());
-    return {static_cast<double>(sum) / static_cast<double>(slopes.size()), *middle};
+// Of the ends from `begin` on.
+facts::Slope slope_from(const std::vector<Bytes>& x, std::size_t begin) {
+    std::vector<facts::Sample> samples;
+    for (std::size_t i = begin; i < x.size(); ++i)
+        samples.push_back({static_cast<double>(i), static_cast<double>(x[i])});
+    return facts::slope_of(samples);
 }
 
 }  // namespace
@@ -61,8 +49,8 @@ GrowthFigures judge_growth(const std::vector<Bytes>& at_ends, Bytes worth_tellin
     const std::size_t last = at_ends.size() - 1;
     const std::size_t steps = last - begin;
     const std::size_t third = last - std::max<std::size_t>(steps / 3, 1);
-    const Pairs pairs = compare_pairs(at_ends, begin);
-    figures.slope = pairs.slope;
+    const facts::Slope slope = slope_from(at_ends, begin);
+    figures.slope = slope.middle;
     std::size_t rises = 0;
     double smallest = rise(at_ends, begin, begin + 1);
     double largest = smallest;
@@ -76,7 +64,7 @@ GrowthFigures judge_growth(const std::vector<Bytes>& at_ends, Bytes worth_tellin
     const double grown = rise(at_ends, begin, last);
     const double late = rise(at_ends, third, last) / static_cast<double>(last - third);
     figures.grows = enough && grown >= static_cast<double>(worth_telling) &&
-                    pairs.outnumber >= kOutnumber &&
+                    slope.rising >= kOutnumber &&
                     static_cast<double>(rises) >= kRises * static_cast<double>(steps) &&
                     late >= kStillGrows * grown / static_cast<double>(steps);
     const std::size_t half = last / 2;

@@ -59,6 +59,13 @@ def test_growth_needs_steps():
     assert _training.find_growth(steps_of(lambda step: step, _training.FEWEST_STEPS - 1)) is None
 
 
+def test_growth_is_what_the_viewer_and_advise_find():
+    # The samples of tests/replay/facts/slope_test.cpp.
+    values = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
+    same = _training.find_growth(list(enumerate(values)))
+    assert (same.bytes_per_step, same.low, same.high) == (1 / 3, -2 / 3, 1.2)
+
+
 def test_sizes_are_read_as_people_write_them():
     assert _training.size_of("max_peak", "1.5GiB") == 3 << 29
     assert _training.size_of("max_peak", 7) == 7

@@ -19,7 +19,6 @@ constexpr std::size_t kWindows = 12;
 constexpr std::size_t kLeastSteps = 6;   // whole ones, to go by steps
 constexpr std::size_t kMostGroups = 24;  // of steps: more are taken together
 constexpr std::size_t kGroupsBefore = 120;
-constexpr double kTwoSided95 = 1.96;  // standard deviations
 constexpr double kWidestRange = 3;
 constexpr Nanoseconds kLongestLeft = 24 * 60 * kGrowthMinute;
 
@@ -132,21 +131,21 @@ bool is_new(const Compared& compared, Series series) {
 }
 
 Growth growth_of_series(const Compared& compared, Series series, bool may_be_certain) {
-    std::vector<GrowthSample> samples;
+    std::vector<facts::Sample> samples;
     for (const Valley& valley : compared.now)
         samples.push_back(
             {in_minutes(valley.middle), static_cast<double>(valley.column.min[series])});
-    const Slope slope = slope_of(samples);
+    const facts::Slope slope = facts::slope_of(samples);
     return {slope, may_be_certain && slope.least > 0 && is_new(compared, series)};
 }
 
 Growth growth_of_rate(const Compared& compared) {
-    std::vector<GrowthSample> samples;
+    std::vector<facts::Sample> samples;
     for (const Valley& valley : compared.now)
         samples.push_back(
             {in_minutes(valley.middle),
              static_cast<double>(valley.column.events) * 1e9 / static_cast<double>(valley.length)});
-    const Slope slope = slope_of(samples);
+    const facts::Slope slope = facts::slope_of(samples);
     return {slope, slope.least > 0};
 }
 
@@ -155,28 +154,6 @@ std::string amount(double value, std::string_view unit) {
 }
 
 }  // namespace
-
-Slope slope_of(std::span<const GrowthSample> samples) {
-    std::vector<double> slopes;
-    for (std::size_t i = 0; i < samples.size(); ++i)
-        for (std::size_t j = i + 1; j < samples.size(); ++j)
-            if (samples[j].at != samples[i].at)
-                slopes.push_back((samples[j].value - samples[i].value) /
-                                 (samples[j].at - samples[i].at));
-    if (slopes.empty())
-        return {};
-    std::ranges::sort(slopes);
-    const auto n = static_cast<double>(samples.size());
-    const double reach = kTwoSided95 * std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
-    const auto count = static_cast<double>(slopes.size());
-    const auto at = [&](double index) {
-        return slopes[static_cast<std::size_t>(std::clamp(index, 0.0, count - 1))];
-    };
-    const std::size_t half = slopes.size() / 2;
-    const double middle =
-        slopes.size() % 2 == 1 ? slopes[half] : (slopes[half - 1] + slopes[half]) / 2;
-    return {middle, at(std::floor((count - reach) / 2)), at(std::ceil((count + reach) / 2))};
-}
 
 std::optional<RunGrowth> growth_of(const History& history, const StepIndex& steps,
                                    Nanoseconds now) {

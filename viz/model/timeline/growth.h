@@ -2,42 +2,25 @@
 //
 // A training's memory rises and falls with every step: like must be compared with like. What is
 // compared is the least of each whole step, where the program tells its steps, else the least of
-// twelfths of the last minute. Through these goes a line: the median of the slopes of all pairs,
-// with the interval in which 95 of 100 such medians lie (P. K. Sen, "Estimates of the regression
-// coefficient based on Kendall's tau", 1968): a single jump, or a part of a tooth that is longer
-// than the minute's twelfths, tilts neither. Growth is certain if all of the interval is above
-// zero and memory now stands higher than it ever fell back to in the minutes before.
+// twelfths of the last minute. Through these goes a line (facts::Slope): a single jump, or a part
+// of a tooth that is longer than the minute's twelfths, tilts neither it nor its interval. Growth
+// is certain if all of the interval is above zero and memory now stands higher than it ever fell
+// back to in the minutes before.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 
+#include "replay/facts/slope.h"
 #include "replay/timeline/history.h"
 #include "viz/model/timeline/step_index.h"
 
 namespace tidemark::viz {
 
-// A figure and a moment.
-struct GrowthSample {
-    double at = 0;
-    double value = 0;
-};
-
-// By how much the figure changes in a unit of the samples' times.
-struct Slope {
-    double middle = 0;
-    double least = 0;  // of the interval
-    double most = 0;
-};
-
-// At least two samples with different times. O(samples^2 log samples).
-Slope slope_of(std::span<const GrowthSample> samples);
-
 struct Growth {
-    Slope per_minute;
+    facts::Slope per_minute;
     bool certain = false;  // and upwards
 };
 
