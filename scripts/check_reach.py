@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Checks that every source of the product is reached by users. Prints each that isn't.
+"""Checks that every source of the product is reached by users, and that the product names every
+enumerator and virtual function somewhere beside its declaration. Prints each that isn't.
 
 Usage: scripts/check_reach.py [--root DIR]
 
-Begins with what users have: the sources of the programs and of the C library, and the headers that the examples name.
-A header that is included by something reached is reached. A source is when its own header is
-(that of its name, or else any of its folder that it includes: a class may be spread over several
-sources), or when a list (.inc) that is reached names it. Exit code 1 if anything is out of reach: ship it, unite it with what
-is, or delete it.
+Begins with what users have: the sources of the programs and of the C library, and the headers that
+the examples name. A header that is included by something reached is reached. A source is when its
+own header is (that of its name, or else any of its folder that it includes: a class may be spread
+over several sources), or when a list (.inc) that is reached names it. Exit code 1 if anything is
+out of reach: ship it, unite it with what is, or delete it.
 """
 import argparse
+import collections
 import pathlib
 import re
 import sys
@@ -18,6 +20,11 @@ PRODUCT = ["core", "backends", "traces", "replay", "viz"]
 PROGRAMS = ["replay/app", "replay/c_api", "replay/inject", "viz/app"]
 C_LIBRARY = "replay/c_api"  # its headers are installed by their names alone
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
+MIRRORS = ("backends/cuda/driver_api.h", "replay/c_api/tidemark")  # complete, as others name it
+ENUM = re.compile(r"\benum\b[^{;()]*\{([^}]*)\}")
+ENUMERATOR = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)")
+VIRTUAL = re.compile(r"\bvirtual\s[^;{(]*?\b(\w+)\s*\(")
+NO_CODE = re.compile(r'''//.*|/\*(?:.|\n)*?\*/|'(?:[^'\\\n]|\\.)'|"(?:[^"\\\n]|\\.)*"''')
 ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
 
 
@@ -58,15 +65,37 @@ def unreached(root):
     return sorted(name for name in texts if name not in reached and not name.endswith(".in"))
 
 
+def unnamed(root):
+    """Enumerators and virtual functions of the product that it names once, as (header, name). The
+    first enumerator is named by every `{}`."""
+    texts = {path.relative_to(root).as_posix():
+             NO_CODE.sub("", path.read_text(encoding="utf-8", errors="replace"))
+             for folder in PRODUCT for path in (root / folder).rglob("*")
+             if path.suffix in (".h", ".cpp", ".inc", ".in")}
+    named = collections.Counter(word for text in texts.values()
+                                for word in re.findall(r"[A-Za-z_]\w*", text))
+    found = []
+    for name, text in texts.items():
+        if name.startswith(MIRRORS):
+            continue
+        declared = [one for body in ENUM.findall(text) for one in ENUMERATOR.findall(body)[1:]]
+        declared += VIRTUAL.findall(text)
+        found += [(name, one) for one in declared if named[one] == 1]
+    return sorted(found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parent.parent)
-    names = unreached(parser.parse_args().root)
+    root = parser.parse_args().root
+    names, unused = unreached(root), unnamed(root)
     for name in names:
         print(f"{name}: no program and no example leads to it; ship it, unite it or delete it")
-    return 1 if names else 0
+    for name, one in unused:
+        print(f"{name}: nothing of the product names {one}; use it or delete it")
+    return 1 if names or unused else 0
 
 
 if __name__ == "__main__":

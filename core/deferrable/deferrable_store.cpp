@@ -306,22 +306,6 @@ DeferAnswer DeferrableStore::try_defer(const Deferrable& buffer) {
     }
 }
 
-FreeReport DeferrableStore::defer_bytes(Bytes size, std::vector<std::uint64_t>& ids) {
-    const auto resident = [&] {
-        std::vector<std::uint64_t> there;
-        for (const DeferrableInfo& one : buffers())
-            if (one.residence == memory_.id())
-                there.push_back(one.id);
-        return there;
-    };
-    const std::vector<std::uint64_t> before = resident();
-    FreeReport report = tiers_.wait(tiers_.free_bytes(memory_.id(), size));
-    const std::vector<std::uint64_t> after = resident();
-    std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
-                        std::back_inserter(ids));
-    return report;
-}
-
 Result<void> DeferrableStore::free(const Deferrable& buffer) {
     DeferrableEntry& entry = *buffer.entry_;
     if (entry.freed.exchange(true))

@@ -207,9 +207,6 @@ class DeferrableStore {
     Pending<FreeReport> defer(const Deferrable& buffer);
     DeferAnswer try_defer(const Deferrable& buffer);
 
-    // Sends away what is needed least until `size` bytes are free, and says which.
-    FreeReport defer_bytes(Bytes size, std::vector<std::uint64_t>& ids);
-
     // Ends it in whatever state; a pinned one when its pins have ended. Errors: not_found: twice.
     Result<void> free(const Deferrable& buffer);
 

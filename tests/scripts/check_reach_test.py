@@ -48,6 +48,22 @@ class CheckReach(unittest.TestCase):
         self.assertEqual([line.split(":")[0] for line in result.stdout.splitlines()],
                          ["core/alone.cpp", "core/alone.h"])
 
+    def test_an_enumerator_and_a_virtual_that_only_tests_name_are_found(self):
+        self.plant("core/used.h", """#include "core/list.inc"
+enum class Colour { red, green = 2, blue };  // blue: no use
+struct Base { virtual int drawn() = 0; virtual int forgotten(); };
+""")
+        self.plant("core/used.cpp", """#include "core/used.h"
+#include "core/inner.h"
+int sum(Base& base) { return base.drawn() + int(Colour::red) + int(Colour::green); }
+""")
+        self.plant("tests/core/used_test.cpp", "int x = int(Colour::blue) + base.forgotten();")
+        result = self.check()
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout.splitlines(),
+                         [f"core/used.h: nothing of the product names {one}; use it or delete it"
+                          for one in ("blue", "forgotten")])
+
     def test_an_example_is_a_user(self):
         self.plant("core/alone.h", "")
         self.plant("core/alone.cpp", '#include "core/alone.h"\n')

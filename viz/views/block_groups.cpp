@@ -42,6 +42,7 @@ std::string group_cell(const OwnerDiff& group, Bytes all, std::size_t column) {
             return format_share(live.bytes, all);
         case kGroupBlocks:
             return format_count(live.blocks);
+        case kGroupMean:
         default:
             return format_bytes(live.bytes / std::max<std::uint64_t>(live.blocks, 1));
     }

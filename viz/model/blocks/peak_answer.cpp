@@ -106,18 +106,4 @@ PeakAnswer peak_answer(const History& history, const PeakSummary& summary) {
     return answer;
 }
 
-std::string peak_parts_text(const PeakSummary& summary) {
-    const facts::MemoryParts& parts = summary.parts;
-    std::string text =
-        fmt::format("{} ({}) free: {} cached in whole segments, {} fragmentation between blocks.",
-                    format_bytes(parts.free()),
-                    format_brief_share(parts.free(), std::max<Bytes>(parts.reserved, 1)),
-                    format_bytes(parts.cached), format_bytes(parts.fragmentation));
-    if (parts.rounding > 0)
-        text += fmt::format(" {} lost to rounding.", format_bytes(parts.rounding));
-    if (parts.waiting > 0)
-        text += fmt::format(" {} waits for other streams.", format_bytes(parts.waiting));
-    return text;
-}
-
 }  // namespace tidemark::viz

@@ -24,8 +24,4 @@ struct PeakAnswer {
 // Of a history with events, and its summary.
 PeakAnswer peak_answer(const History& history, const PeakSummary& summary);
 
-// What lies between reserved and requested memory at the peak, in words: "2.08 GiB (25 %) free:
-// 1.74 GiB cached in whole segments, 346 MiB fragmentation between blocks; ...".
-std::string peak_parts_text(const PeakSummary& summary);
-
 }  // namespace tidemark::viz
