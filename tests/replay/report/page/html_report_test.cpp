@@ -11,6 +11,7 @@
 #include "replay/report/page/html_bytes.h"
 #include "replay/report/page/html_curves.h"
 #include "replay/report/page/html_markup.h"
+#include "replay/report/page/report_facts.h"
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
 #include "tests/support/text.h"
@@ -181,6 +182,25 @@ TEST_CASE("a report of many events and many runs stays small", "[report]") {
     const ReportInput input =
         report_of(**trace, {"torch", "buddy", "best-fit", "torch", "buddy", "best-fit"}, "mix");
     CHECK(html_report(input).size() < kLargestReport);
+}
+
+TEST_CASE("what waits for the device is not listed among what is allocated", "[report]") {
+    TraceInfo info;
+    const std::uint32_t waits = info.strings.intern("waits");
+    const std::uint32_t lives = info.strings.intern("lives");
+    TraceBuilder builder;
+    builder.add({.size = 4_MiB, .slot = 0, .tag = waits});
+    builder.end(EventKind::retire, 0);
+    builder.add({.size = 6_MiB, .slot = 1, .tag = lives});
+    builder.end(EventKind::finish, 0);
+    builder.free(1);
+    const VectorTrace trace = builder.build(std::move(info));
+    const ReportInput input = report_of(trace, {"best-fit"}, "wait.tmk");
+    const report::PeakContent content = report::peak_content(input.runs[0], 10);
+    CHECK(content.live == 1);
+    REQUIRE(content.tags.size() == 1);
+    CHECK(content.tags[0].name == "lives");
+    CHECK(content.tags[0].bytes == content.values[Series::allocated]);
 }
 
 TEST_CASE("a run without events has a report", "[report]") {
