@@ -28,11 +28,15 @@ NO_CODE = re.compile(r'''//.*|/\*(?:.|\n)*?\*/|'(?:[^'\\\n]|\\.)'|"(?:[^"\\\n]|\
 ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
 
 
-def unreached(root):
-    """Sources and headers of the product under `root` that nothing of the users' leads to."""
-    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8", errors="replace")
-             for folder in PRODUCT for path in (root / folder).rglob("*")
-             if path.suffix in (".h", ".cpp", ".inc", ".in")}
+def texts_of(root):
+    """The product's sources and headers under `root`, by path."""
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+            for folder in PRODUCT for path in (root / folder).rglob("*")
+            if path.suffix in (".h", ".cpp", ".inc", ".in")}
+
+
+def unreached(root, texts):
+    """Those of `texts` that nothing of the users' leads to."""
     headers = {name for name in texts if not name.endswith((".cpp", ".in"))}
     includes = {name: [found for found in INCLUDE.findall(text) if found in headers]
                 for name, text in texts.items()}
@@ -65,17 +69,14 @@ def unreached(root):
     return sorted(name for name in texts if name not in reached and not name.endswith(".in"))
 
 
-def unnamed(root):
+def unnamed(texts):
     """Enumerators and virtual functions of the product that it names once, as (header, name). The
     first enumerator is named by every `{}`."""
-    texts = {path.relative_to(root).as_posix():
-             NO_CODE.sub("", path.read_text(encoding="utf-8", errors="replace"))
-             for folder in PRODUCT for path in (root / folder).rglob("*")
-             if path.suffix in (".h", ".cpp", ".inc", ".in")}
-    named = collections.Counter(word for text in texts.values()
+    code = {name: NO_CODE.sub("", text) for name, text in texts.items()}
+    named = collections.Counter(word for text in code.values()
                                 for word in re.findall(r"[A-Za-z_]\w*", text))
     found = []
-    for name, text in texts.items():
+    for name, text in code.items():
         if name.startswith(MIRRORS):
             continue
         declared = [one for body in ENUM.findall(text) for one in ENUMERATOR.findall(body)[1:]]
@@ -90,7 +91,8 @@ def main():
     parser.add_argument("--root", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parent.parent)
     root = parser.parse_args().root
-    names, unused = unreached(root), unnamed(root)
+    texts = texts_of(root)
+    names, unused = unreached(root, texts), unnamed(texts)
     for name in names:
         print(f"{name}: no program and no example leads to it; ship it, unite it or delete it")
     for name, one in unused:

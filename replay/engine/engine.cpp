@@ -346,6 +346,8 @@ void Replay::order(const EventBatch& batch, std::size_t i, const DeviceContext& 
 inline void Replay::replay_event(const EventBatch& batch, std::size_t i,
                                  const DeviceContext& context) {
     const EventKind kind = batch.kind[i];
+    if (limits_.completions != nullptr && asks(kind)) [[unlikely]]
+        end_waits(batch, i);
     if (kind == EventKind::allocate)
         allocate(batch, i, context);
     else if (kind == EventKind::free || kind == EventKind::finish)
@@ -401,7 +403,6 @@ template <bool Single>
 void Replay::replay_batch(const EventBatch& batch) {
     const Allocator& only = *contexts_[0].allocator;
     const bool watched = static_cast<bool>(limits_.before_event);
-    const bool samples_waits = limits_.completions != nullptr;
     for (std::size_t i = 0; i < batch.count && !stop_; ++i) {
         if (watched) [[unlikely]]
             limits_.before_event(first_event_ + i);
@@ -411,8 +412,6 @@ void Replay::replay_batch(const EventBatch& batch) {
         if (context.clock != nullptr)
             context.clock->recorded = batch.time[i];
         granted_[i] = Address::null;
-        if (samples_waits && asks(batch.kind[i])) [[unlikely]]
-            end_waits(batch, i);
         replay_event(batch, i, context);
         usages_[i] = Single ? only.usage() : usage();
         requesteds_[i] = requested_;

@@ -13,7 +13,7 @@ MemoryParts memory_parts(const History& history, EventIndex event,
     parts.reserved = history.values(event)[Series::reserved];
     history.for_each_live(event, [&](BlockIndex index) {
         const Block block = history.block(index);
-        if (block.freed <= event) {
+        if (block.waits(event)) {
             parts.waiting += block.size;
             return;
         }

@@ -15,6 +15,7 @@ constexpr double kTwoSided95 = 1.96;  // standard deviations
 
 Slope slope_of(std::span<const Sample> samples) {
     std::vector<double> slopes;
+    slopes.reserve(samples.size() * (samples.size() - 1) / 2);
     std::int64_t rising = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
         for (std::size_t j = i + 1; j < samples.size(); ++j) {
@@ -31,14 +32,18 @@ Slope slope_of(std::span<const Sample> samples) {
     const double reach = kTwoSided95 * std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
     const auto count = static_cast<double>(slopes.size());
     const auto at = [&](double rank) {
-        const auto index = static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1));
-        std::ranges::nth_element(slopes, slopes.begin() + static_cast<std::ptrdiff_t>(index));
-        return slopes[index];
+        return slopes.begin() + static_cast<std::ptrdiff_t>(std::clamp(rank, 0.0, count - 1));
     };
-    const double middle = (at(std::floor((count - 1) / 2)) + at(std::ceil((count - 1) / 2))) / 2;
-    // Sen counts from one.
-    return {middle, at(std::floor((count - reach) / 2) - 1), at(std::ceil((count + reach) / 2)),
-            static_cast<double>(rising) / count};
+    // The middle parts the lower from the upper: each end of the interval is sought in its half.
+    const auto half = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
+    std::nth_element(slopes.begin(), half, slopes.end());
+    const double below = slopes.size() % 2 == 1 ? *half : *std::max_element(slopes.begin(), half);
+    const double middle = (below + *half) / 2;
+    const auto least = at(std::floor((count - reach) / 2) - 1);  // Sen counts from one
+    const auto most = at(std::ceil((count + reach) / 2));
+    std::nth_element(slopes.begin(), least, half + 1);
+    std::nth_element(half, most, slopes.end());
+    return {middle, *least, *most, static_cast<double>(rising) / count};
 }
 
 }  // namespace tidemark::facts

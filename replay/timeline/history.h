@@ -82,6 +82,9 @@ struct BlockLife {
     EventIndex reused = kNever;  // the bytes could be granted again: later than `freed` if a device
                                  // was not done with them
     std::uint32_t site = 0;      // of History::site()
+
+    // Of a block that lives at `event`: does it only wait for its device?
+    bool waits(EventIndex event) const { return freed <= event; }
 };
 
 // By its short name; the allocators have a Block of their own (core/regions).

@@ -54,8 +54,8 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
     std::vector<BlockIndex> live;
     history.for_each_live(content.event, [&](BlockIndex index) {
         const Block block = history.block(index);
-        if (block.freed <= content.event)
-            return;  // the program has let go of it; it waits for the device
+        if (block.waits(content.event))
+            return;
         const Site& site = history.site(block.site);
         add_to(by_site, one_line(sites.site(site.stack)), block.size);
         add_to(tags, one_line(range_family(history.strings()[site.tag])), block.size);

@@ -14,7 +14,7 @@ OwnerDetails owner_details(const History& history, const OwnerQuestion& question
         if (cancelled || question.series->owner_of(index) != question.owner)
             return;
         const Block block = history.block(index);
-        if (block.freed <= question.event)
+        if (block.waits(question.event))
             return;
         details.bytes += block.size;
         ++details.blocks;

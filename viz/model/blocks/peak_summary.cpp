@@ -58,8 +58,8 @@ void add_holders(const History& history, PeakSummary& summary, const Cancelled& 
         if (cancelled.load(std::memory_order_relaxed))
             return;
         const Block block = history.block(index);
-        if (block.freed != kNever && block.freed <= summary.peak)
-            return;  // waits for a device: no longer allocated
+        if (block.waits(summary.peak))
+            return;
         const Sum one{block.size, 1, block.size, index, {}};
         add(by_site[block.site], one);
         add(by_size[block.size], one);
