@@ -1,6 +1,7 @@
 """The viewer in a notebook's cell."""
 
 import gc
+import http.client
 import os
 import re
 import subprocess
@@ -71,7 +72,7 @@ def test_it_ends_with_the_process_that_showed_it(small):
     assert said.returncode == 9
     url, cell = said.stdout.split(" ", 1)
     assert url in cell
-    with pytest.raises(urllib.error.URLError):
+    with pytest.raises((OSError, http.client.HTTPException)):  # refused, or cut off in an answer
         for _ in range(10_000):  # it is on its way out
             page(url)
 
