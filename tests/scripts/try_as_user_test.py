@@ -1,12 +1,17 @@
 """scripts/try-as-user finds answers that differ, wrong plurals and crashes; it is run by itself too."""
+import base64
 import importlib.machinery
 import importlib.util
 import json
 import pathlib
+import sys
 import types
 import unittest
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import quantities  # noqa: E402
 
 
 def load():
@@ -58,6 +63,26 @@ class TryAsUser(unittest.TestCase):
         rows = dict((name, agreed) for name, agreed, _ in script.rows_of(
             "graphs", [trial("replay", "json", REPLAY), trial("info", "json", info)]))
         self.assertFalse(rows["out_of_memory"])
+
+    def test_an_answer_about_another_allocator_counts_for_the_program_alone(self):
+        replay = {**REPLAY, "policy": "rmm-pool"}
+        diff = {"before": {"policy": "torch", "peak_reserved_bytes": 8192},
+                "after": {"peak": {"bytes": 12}}}
+        rows = {name: agreed for name, agreed, _ in script.rows_of(
+            "graphs", [trial("replay", "json", replay), trial("diff", "json", diff)])}
+        self.assertTrue(rows["peak_reserved_bytes"])
+        self.assertIn("peak_requested_bytes", rows)
+        replay["policy"] = "torch"
+        rows = {name: agreed for name, agreed, _ in script.rows_of(
+            "graphs", [trial("replay", "json", replay), trial("diff", "json", diff)])}
+        self.assertFalse(rows["peak_reserved_bytes"])
+
+    def test_a_pages_curves_are_read(self):
+        # Two buckets in units of 2: last 1 and 3, which went 4 above the larger of itself and the one before.
+        packed = zlib.compressobj(wbits=-15)
+        values = packed.compress(bytes([2, 4, 0, 8, 0, 0])) + packed.flush()
+        curves = {"unit": 2, "names": ["reserved"], "values": base64.b64encode(values).decode()}
+        self.assertEqual(list(quantities.peaks_of_curves(curves, 2)), [("reserved", 14)])
 
     def test_plurals(self):
         for text in ("1 segments", "it took 1 times", "1 frees waited", "(1 blocks)"):

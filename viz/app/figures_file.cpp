@@ -10,6 +10,8 @@
 #include "traces/io/output_file.h"
 #include "viz/app/still_loading.h"
 #include "viz/model/blocks/peak_answer.h"
+#include "viz/model/ranks/rank_divergence.h"
+#include "viz/model/ranks/rank_table.h"
 #include "viz/model/timeline/step_index.h"
 #include "viz/model/timeline/timeline_columns.h"
 
@@ -106,6 +108,35 @@ Json figures_of(const ViewedRun& run) {
     return figures;
 }
 
+// As `compare --json` has them.
+Json ranks_of(const Session& session) {
+    RankTable table;
+    if (!table.look(session, {}) || !table.largest())
+        return nullptr;
+    std::vector<RankHistory> ranks;
+    std::vector<std::size_t> runs;
+    for (const RankFigures& row : table.rows()) {
+        if (!row.is_known)
+            continue;
+        ranks.push_back({session.runs[row.run].history, session.runs[row.run].preamble});
+        runs.push_back(row.run);
+    }
+    const Cancelled never = false;
+    const RankDivergences found =
+        find_divergences(ranks, 0, rank_threshold(table.median_peak()), never);
+    Json diverge;
+    if (const auto first = found.first_to_leave()) {
+        const RequestDivergence& where = *found.requests[*first];
+        diverge = {{"trace", session.runs[runs[*first]].path},
+                   {"allocation", where.index},
+                   {"event", where.event},
+                   {"bytes", where.size},
+                   {"from_bytes", where.usual}};
+    }
+    return {{"sets_limit", session.runs[table.rows()[*table.largest()].run].path},
+            {"diverge", std::move(diverge)}};
+}
+
 }  // namespace
 
 Result<ExitCode> write_figures_file(const ViewCommand& command) {
@@ -117,7 +148,8 @@ Result<ExitCode> write_figures_file(const ViewCommand& command) {
     TM_TRY(load_all(unadvised, session, loader, living));
     const Json figures{{"format", "tidemark-figures"},
                        {"version", 1},
-                       {"runs", report::list_of(session.runs, figures_of)}};
+                       {"runs", report::list_of(session.runs, figures_of)},
+                       {"ranks", ranks_of(session)}};
     TM_ASSIGN(const auto file, OutputFile::create(command.figures));
     TM_TRY(file->write(report::text_of(figures)));
     TM_TRY(file->commit());

@@ -148,8 +148,8 @@ std::string gaps_text(const TraceInfo& info, const Advice& advice) {
     if (gaps.count == 0)
         text += ", none of it for such a request";
     else
-        text += fmt::format(":\n  {} of it in {} gaps for such requests, the largest {}",
-                            format_bytes(gaps.reachable), format_count(gaps.count),
+        text += fmt::format(":\n  {} of it in {} for such requests, the largest {}",
+                            format_bytes(gaps.reachable), format_counted(gaps.count, "gap"),
                             format_bytes(gaps.largest));
     if (gaps.whole > 0)
         text += fmt::format(" ({} are whole segments)", format_bytes(gaps.whole));

@@ -169,7 +169,7 @@ std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run) {
         {"Out of memory", format_count(refused(run)),
          fmt::format("times, {}", format_counted(bytes_of(run, "retries"), "retry", "retries"))});
     list.push_back({"Driver time", figure_text(run.recorded.run.measurement("driver_ns")),
-                    format_count(bytes_of(run, "device_calls")) + " calls of the device"});
+                    format_counted(bytes_of(run, "device_calls"), "call") + " of the device"});
     list.push_back({"Events", format_count(info.event_count),
                     info.duration > 0 ? "in " + format_duration(info.duration)
                                       : std::string("without times")});

@@ -1,6 +1,8 @@
 // Two sentences: of requests, and of reserved memory.
 #include "viz/model/ranks/divergence_text.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -10,25 +12,19 @@ namespace {
 
 std::string requests_text(const Session& session, std::span<const RankFigures> rows,
                           const RankDivergences& found) {
-    std::size_t count = 0;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (!found.requests[i])
-            continue;
-        if (count == 0 || found.requests[i]->index < found.requests[first]->index)
-            first = i;
-        ++count;
-    }
-    if (count == 0)
+    const auto first = found.first_to_leave();
+    if (!first)
         return "All ranks request the same sizes in the same order.";
-    const RequestDivergence& where = *found.requests[first];
-    const History& history = *session.runs[rows[first].run].history;
+    const auto count = std::ranges::count_if(
+        found.requests, [](const auto& request) { return request.has_value(); });
+    const RequestDivergence& where = *found.requests[*first];
+    const History& history = *session.runs[rows[*first].run].history;
     return fmt::format(
         "{} at {} (event {}, by order of requests): {} requests {} where the others request {}.",
-        count == 1 ? fmt::format("Rank {} leaves what the others do", rows[first].number)
+        count == 1 ? fmt::format("Rank {} leaves what the others do", rows[*first].number)
                    : fmt::format("{} ranks leave what most do, the first", count),
         format_duration(history.time(where.event)), format_count(where.event),
-        count == 1 ? "it" : "rank " + rows[first].number, format_bytes(where.size),
+        count == 1 ? "it" : "rank " + rows[*first].number, format_bytes(where.size),
         format_bytes(where.usual));
 }
 

@@ -205,6 +205,14 @@ class ReservedPair {
 
 }  // namespace
 
+std::optional<std::size_t> RankDivergences::first_to_leave() const {
+    std::optional<std::size_t> first;
+    for (std::size_t rank = 0; rank < requests.size(); ++rank)
+        if (requests[rank] && (!first || requests[rank]->index < requests[*first]->index))
+            first = rank;
+    return first;
+}
+
 RankDivergences find_divergences(std::span<const RankHistory> ranks, std::size_t reference,
                                  Bytes threshold, const Cancelled& cancelled) {
     const std::vector<Requests> requests(ranks.begin(), ranks.end());

@@ -51,6 +51,10 @@ struct RankDivergences {
     std::vector<std::optional<RequestDivergence>> requests;  // of each rank
     std::vector<std::optional<ReservedDivergence>> reserved;
 
+    // Who leaves the others after the fewest requests, the lowest of several; none: nobody does.
+    // O(ranks).
+    std::optional<std::size_t> first_to_leave() const;
+
     friend bool operator==(const RankDivergences&, const RankDivergences&) = default;
 };
 

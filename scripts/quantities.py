@@ -1,0 +1,236 @@
+"""Quantities that several of Tidemark's answers hold: where each of them says which.
+
+FROM_JSON has, for each command, what takes its answer and gives quantity -> value; from_text() gives
+the same of what it prints. Used by scripts/try-as-user.
+"""
+import base64
+import itertools
+import json
+import pathlib
+import re
+import zlib
+
+
+def known(pairs):
+    return {name: value for name, value in pairs if value is not None}
+
+
+def peaks(of, prefix="peak_"):
+    return [(f"peak_{kind}_bytes", of.get(f"{prefix}{kind}_bytes"))
+            for kind in ("reserved", "allocated", "active", "requested")]
+
+
+def events(of):
+    return [(name, of.get(name)) for name in ("out_of_memory", "retries")]
+
+
+def parts(said):
+    """What the fullest peak consists of."""
+    names = ("reserved", "in_use", "rounding", "waiting", "fragmentation", "cached")
+    return [(f"fullest_{name}_bytes", said.get(f"{name}_bytes")) for name in names]
+
+
+def first_refusal(event, requested, reserved, free, largest):
+    return [("refused_event", event), ("refused_bytes", requested),
+            ("refused_reserved_bytes", reserved), ("refused_free_bytes", free),
+            ("refused_largest_bytes", largest)]
+
+
+def first_of_run(said):
+    for each in said.get("out_of_memory_events", [])[:1]:
+        usage = each["usage"]
+        return first_refusal(each["event"], each["bytes"], usage["reserved_bytes"],
+                             usage["reserved_bytes"] - usage["active_bytes"],
+                             each["largest_free_bytes"])
+    return []
+
+
+def limit_of(said):
+    """0 and nothing both mean that there is none."""
+    return [("limit_bytes", said.get("limit_bytes") or 0)]
+
+
+def from_run(said):
+    return known(peaks(said) + events(said) + limit_of(said) + first_of_run(said) +
+                 [(name, said.get(name)) for name in ("segments_created", "driver_ns", "events",
+                                                      "peak_reserved_event")])
+
+
+def from_compare(said):
+    rows = [row for row in said["runs"] if row["baseline"]]
+    return {**(from_run(rows[0]) if rows else {}), **known(from_ranks(said.get("ranks")))}
+
+
+def from_verify(said):
+    limits = {fact["bytes"] for fact in said["facts"] if fact["kind"] == "limit"}
+    return known(peaks(said["peak"] or {}, "") + events(said) +
+                 [("limit_bytes", limits.pop() if len(limits) == 1 else None if limits else 0),
+                  ("segments_created", said.get("segments_created")),
+                  ("events", said.get("events"))])
+
+
+def from_fit(said):
+    rows = [row for row in said["candidates"] if row["recorded"]]
+    if not rows:
+        return {}
+    return known([("peak_requested_bytes", rows[0].get("peak_requested_bytes")),
+                  ("recorded_out_of_memory", said.get("recorded_out_of_memory"))])
+
+
+def from_advise(said):
+    return known(peaks(said["before"]) + events(said["before"]) + limit_of(said) +
+                 [("driver_ns", said["before"].get("driver_ns")),
+                  ("peak_requested_bytes", said.get("peak_requested_bytes")),
+                  ("offline_lower_bytes", said.get("offline_lower_bytes")),
+                  ("recorded_peak_reserved_bytes", said.get("recorded_peak_reserved_bytes") or None),
+                  ("recorded_out_of_memory", said.get("recorded_out_of_memory"))] +
+                 parts(said["memory"]) + first_of_advice(said))
+
+
+def first_of_advice(said):
+    for each in said.get("out_of_memory_cases", [])[:1]:
+        return first_refusal(each["event"], each["bytes"], each["usage"]["reserved_bytes"],
+                             each["free_bytes"], each["largest_hole_bytes"])
+    return []
+
+
+def from_view(said):
+    """The figures of the viewer's overview."""
+    run = said["runs"][0]
+    ranks = known(from_ranks(said.get("ranks")))
+    if "events" not in run:
+        return ranks
+    first = run["first_out_of_memory"] if run["out_of_memory"] else None
+    return ranks | known(peaks(run) + events(run) + parts(run["memory"]) +
+                 [(f"{name}, legend", value) for name, value in parts(run["legend"] or {})] +
+                 [(name, run[name]) for name in ("events", "peak_reserved_event")] +
+                 (first_refusal(first["event"], first["requested_bytes"], first["reserved_bytes"],
+                                first["free_bytes"], first["largest_free_bytes"]) if first else []))
+
+
+def from_report(said):
+    run = said["runs"][0]
+    return known(peaks(run) + events(run) +
+                 [(name, run.get(name)) for name in ("events", "offline_lower_bytes")])
+
+
+def from_info(said):
+    recorded = said["peak_recorded_reserved"]
+    return known([("peak_requested_bytes", said["peak_requested"]["value"]),
+                  ("recorded_out_of_memory", said["out_of_memory"]),
+                  ("recorded_peak_reserved_bytes", recorded["value"] if recorded else None),
+                  ("recorded_peak_reserved_event", recorded["event"] if recorded else None),
+                  ("events", said["events"])])
+
+
+def from_gate(said):
+    return known([(budget["metric"], budget["value"]) for budget in said["budgets"]])
+
+
+def from_diff(said):
+    """Of two times the same trace."""
+    return known([("peak_requested_bytes", said["after"]["peak"]["bytes"]),
+                  ("peak_reserved_bytes", said["before"]["peak_reserved_bytes"])])
+
+
+def from_bound(said):
+    devices = said["devices"]
+    recorded = devices[0]["recorded_reserved_bytes"] if len(devices) == 1 else None
+    return known([("offline_lower_bytes", sum(each["lower_bytes"] for each in devices)),
+                  ("recorded_peak_reserved_bytes", recorded or None)])
+
+
+def from_ranks(said):
+    """Who sets the limit and who leaves the others, of `compare` and of the viewer."""
+    if not said:
+        return []
+    where = said["diverge"] or {}
+    return [("ranks_limit", folder_of(said["sets_limit"])),
+            ("ranks_diverge", folder_of(where["trace"]) if where else "none"),
+            ("ranks_diverge_event", where.get("event")), ("ranks_alike", where.get("allocation"))]
+
+
+def folder_of(file):
+    return pathlib.PurePath(file).parent.name
+
+
+def from_page(page):
+    """The data that a report's page draws: of its first run."""
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page,
+                                re.DOTALL)[1])
+    run, buckets = data["runs"][0], data["traces"][0]["buckets"]
+    # In a larger unit than a byte, what a program requested is rounded.
+    is_exact = run["curves"]["unit"] == 1
+    return known([("events", data["traces"][0]["events"]),
+                  ("peak_reserved_event", run["peak"]["event"])] +
+                 [(f"peak_{name}_bytes", peak)
+                  for name, peak in peaks_of_curves(run["curves"], buckets)
+                  if is_exact or name != "requested"])
+
+
+def peaks_of_curves(curves, buckets):
+    """Of each curve, the largest value: a bucket's last values, then how far above them it went."""
+    numbers = signed_numbers(zlib.decompress(base64.b64decode(curves["values"]), wbits=-15))
+    for name in curves["names"]:
+        last = list(itertools.accumulate(itertools.islice(numbers, buckets)))
+        above = list(itertools.islice(numbers, 2 * buckets))[:buckets]
+        before = [0, *last]
+        highest = (max(here, was) + more for here, was, more in zip(last, before, above))
+        yield name, curves["unit"] * max(highest, default=0)
+
+
+def signed_numbers(data):
+    """Seven bits a byte, the lowest first; the sign is a number's lowest bit."""
+    number, shift = 0, 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        shift += 7
+        if not byte & 128:
+            yield -(number + 1) // 2 if number & 1 else number // 2
+            number, shift = 0, 0
+
+
+FROM_JSON = {"gate": from_gate, "diff": from_diff, "bound": from_bound, "info": from_info, "replay": from_run, "compare": from_compare, "verify": from_verify,
+             "fit": from_fit, "advise": from_advise, "report": from_report, "view": from_view}
+
+def policy_of(command, said):
+    """Which allocator an answer's figures are of; None: it says no other than was given."""
+    if command in ("advise", "diff"):
+        return said["before"].get("policy")
+    return None
+
+
+def is_of_program(quantity):
+    """Whether it is the same under every allocator."""
+    return quantity.startswith(("recorded_", "ranks_")) or quantity in (
+        "peak_requested_bytes", "offline_lower_bytes", "limit_bytes")
+
+
+SIZE = r"([\d.]+ [KMGTPE]?i?B)"
+COUNT = r"([\d,]+|once|twice)"
+# Command -> quantity -> where its text says it.
+FROM_TEXT = {
+    "info": {"peak_requested_bytes": rf"requested, peak +{SIZE}"},
+    "replay": {"peak_reserved_bytes": rf"\n  reserved +{SIZE}",
+               "peak_allocated_bytes": rf"\n  allocated +{SIZE}",
+               "peak_requested_bytes": rf"\n  requested +{SIZE}",
+               "out_of_memory": rf"\n  out of memory +{COUNT}"},
+    "verify": {"peak_reserved_bytes": rf"\n  peak reserved +{SIZE}",
+               "peak_allocated_bytes": rf"\n  peak allocated +{SIZE}",
+               "retries": rf"\n  retries +{COUNT}",
+               "out_of_memory": rf"\n  out of memory +{COUNT}"},
+    "advise": {"peak_reserved_bytes": rf"Where it went: {SIZE} reserved"},
+    "report": {"peak_reserved_bytes": rf"\n  Peak reserved +{SIZE}",
+               "peak_requested_bytes": rf"\n  Requested +{SIZE}",
+               "out_of_memory": rf"\n  Out of memory +{COUNT}"},
+}
+
+
+def from_text(command, text):
+    """Quantity -> as it is printed."""
+    found = {}
+    for quantity, pattern in FROM_TEXT.get(command, {}).items():
+        match = re.search(pattern, text)
+        if match:
+            found[quantity] = {"once": "1", "twice": "2"}.get(match[1], match[1])
+    return found
