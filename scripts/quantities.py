@@ -162,7 +162,7 @@ def from_page(page):
     # In a larger unit than a byte, what a program requested is rounded.
     is_exact = run["curves"]["unit"] == 1
     return known([("events", data["traces"][0]["events"]),
-                  ("peak_reserved_event", run["peak"]["event"])] +
+                  ("peak_reserved_event", run.get("peak", {}).get("event"))] +
                  [(f"peak_{name}_bytes", peak)
                   for name, peak in peaks_of_curves(run["curves"], buckets)
                   if is_exact or name != "requested"])

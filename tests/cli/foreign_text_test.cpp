@@ -210,7 +210,7 @@ std::set<std::string> catalogue() {
 
 }  // namespace
 
-TEST_CASE("no name drives the terminal, whatever the command", "[cli][foreign]") {
+TEST_CASE("no name drives the terminal, whatever the command", "[cli][foreign][many-starts]") {
     const support::LiveFolder live;
     const Inputs inputs;
     std::set<std::string> tried;

@@ -181,7 +181,7 @@ void check_kept(const Output& output, const std::string& target, bool force,
 
 }  // namespace
 
-TEST_CASE("no option writes over what its command reads", "[cli][outputs]") {
+TEST_CASE("no option writes over what its command reads", "[cli][outputs][many-starts]") {
     const Desk desk;
     for (const Output& output : outputs()) {
         if (output.in.empty())
@@ -201,7 +201,7 @@ TEST_CASE("no option writes over what its command reads", "[cli][outputs]") {
     }
 }
 
-TEST_CASE("every option writes over a recording by --force only", "[cli][outputs]") {
+TEST_CASE("every option writes over a recording by --force only", "[cli][outputs][many-starts]") {
     const Desk desk;
     for (const Output& output : outputs()) {
         const std::string target = "other-" + output.out;
@@ -215,7 +215,8 @@ TEST_CASE("every option writes over a recording by --force only", "[cli][outputs
     }
 }
 
-TEST_CASE("every option replaces what is of its kind and nothing else", "[cli][outputs]") {
+TEST_CASE("every option replaces what is of its kind and nothing else",
+          "[cli][outputs][many-starts]") {
     const Desk desk;
     for (const Output& output : outputs()) {
         for (const std::string other : {"own.json", "picture.png", "report.html"}) {

@@ -40,7 +40,8 @@ constexpr const char* kPrepare =
 
 }  // namespace
 
-TEST_CASE("every command reads its trace from a pipe, of every format", "[cli][pipes]") {
+TEST_CASE("every command reads its trace from a pipe, of every format",
+          "[cli][pipes][many-starts]") {
     const Folder folder;
     REQUIRE(bash(folder, kPrepare).code == 0);
     for (const char* const file : {"a.tmk", "a.jsonl", "a.jsonl.xz"}) {

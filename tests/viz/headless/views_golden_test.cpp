@@ -107,7 +107,7 @@ Bitmap drawn(const ViewScene& scene) {
 
 }  // namespace
 
-TEST_CASE("views look as they did") {
+TEST_CASE("views look as they did", "[golden]") {
     for (const ViewScene& scene : kScenes)
         check_golden(scene.name, drawn(scene));
 }

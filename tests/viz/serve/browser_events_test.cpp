@@ -22,7 +22,7 @@ BrowserKey pressed(std::string name, HeldModifiers held = {}) {
 
 }  // namespace
 
-TEST_CASE("a message is one or more events, in order", "[one-thread]") {
+TEST_CASE("a message is one or more events, in order") {
     const auto events = parse_browser_events(BrowserBytes()
                                                  .size(1600, 900, 384)
                                                  .move(300, 65535, 2)
@@ -66,7 +66,7 @@ TEST_CASE("a message is one or more events, in order", "[one-thread]") {
     CHECK(std::holds_alternative<FocusLost>((*events)[9]));
 }
 
-TEST_CASE("what is no event is refused, with all of its message", "[one-thread]") {
+TEST_CASE("what is no event is refused, with all of its message") {
     CHECK(refuses(BrowserBytes()));
     CHECK(refuses(BrowserBytes().u8(0)));
     CHECK(refuses(BrowserBytes().u8(11)));
@@ -84,7 +84,7 @@ TEST_CASE("what is no event is refused, with all of its message", "[one-thread]"
     CHECK(refuses(BrowserBytes().paste(std::string(kMostMessageBytes, 'a'))));
 }
 
-TEST_CASE("an event that is cut off is refused wherever it is cut", "[one-thread]") {
+TEST_CASE("an event that is cut off is refused wherever it is cut") {
     for (const BrowserBytes& whole :
          {BrowserBytes().size(1, 1), BrowserBytes().move(1, 1), BrowserBytes().button(0, 1),
           BrowserBytes().wheel(1, 1), BrowserBytes().key("Enter"), BrowserBytes().paste("text"),
@@ -95,14 +95,14 @@ TEST_CASE("an event that is cut off is refused wherever it is cut", "[one-thread
     }
 }
 
-TEST_CASE("text must be UTF-8", "[one-thread]") {
+TEST_CASE("text must be UTF-8") {
     CHECK_FALSE(refuses(BrowserBytes().paste("\xf0\x9f\x98\x80 \xed\x9f\xbf")));
     for (const std::string_view wrong : {"\xc3", "\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
                                          "\xf4\x90\x80\x80", "\xff", "a\xe2\x82"})
         CHECK(refuses(BrowserBytes().paste(wrong)));
 }
 
-TEST_CASE("keys are those of the window, whatever the layout needs to type them", "[one-thread]") {
+TEST_CASE("keys are those of the window, whatever the layout needs to type them") {
     CHECK(press_of(pressed("w")) == KeyPress{key('w'), false, false, false});
     CHECK(press_of(pressed("W", {.shift = true})) == KeyPress{key('w'), false, true, false});
     CHECK(press_of(pressed("c", {.control = true})) == KeyPress{key('c'), true, false, false});
@@ -115,7 +115,7 @@ TEST_CASE("keys are those of the window, whatever the layout needs to type them"
         CHECK_FALSE(press_of(pressed(other)));
 }
 
-TEST_CASE("a key types its character unless it is held with Ctrl or Alt", "[one-thread]") {
+TEST_CASE("a key types its character unless it is held with Ctrl or Alt") {
     CHECK(typed_text(pressed("a")) == "a");
     CHECK(typed_text(pressed(">", {.shift = true})) == ">");
     CHECK(typed_text(pressed("\xc3\xa9")) == "\xc3\xa9");
@@ -126,7 +126,7 @@ TEST_CASE("a key types its character unless it is held with Ctrl or Alt", "[one-
     CHECK(typed_text({{}, "a", false, false}).empty());
 }
 
-TEST_CASE("a rate is kept, with so many at once", "[one-thread]") {
+TEST_CASE("a rate is kept, with so many at once") {
     RateLimit limit(10, 3);
     for (int i = 0; i < 3; ++i)
         CHECK(limit.take(100));

@@ -25,7 +25,7 @@ void paint(Bitmap& bitmap, std::uint32_t x, std::uint32_t y, Colour colour) {
 
 }  // namespace
 
-TEST_CASE("what is the same has no boxes, and what has another size is one", "[one-thread]") {
+TEST_CASE("what is the same has no boxes, and what has another size is one") {
     const Bitmap bitmap = blank(100, 50);
     CHECK(changed_boxes(bitmap, bitmap).empty());
     CHECK(changed_boxes(bitmap, Bitmap{}).empty());
@@ -33,7 +33,7 @@ TEST_CASE("what is the same has no boxes, and what has another size is one", "[o
     CHECK(changed_boxes({}, bitmap) == std::vector<PixelBox>{{0, 0, 100, 50}});
 }
 
-TEST_CASE("a pixel changes its tile, and neighbours in a row are one box", "[one-thread]") {
+TEST_CASE("a pixel changes its tile, and neighbours in a row are one box") {
     const Bitmap before = blank(100, 50);
     Bitmap now = before;
     paint(now, 0, 0, 0xffffffffU);
@@ -44,8 +44,7 @@ TEST_CASE("a pixel changes its tile, and neighbours in a row are one box", "[one
     CHECK(changed_boxes(before, now) == std::vector<PixelBox>{{0, 0, 32, 16}, {96, 48, 4, 2}});
 }
 
-TEST_CASE("a browser has each picture as it was drawn, whatever changed, also its size",
-          "[one-thread]") {
+TEST_CASE("a browser has each picture as it was drawn, whatever changed, also its size", "") {
     Random random(7);
     FrameEncoder encoder;
     BrowserScreen browser;
@@ -69,8 +68,7 @@ TEST_CASE("a browser has each picture as it was drawn, whatever changed, also it
     }
 }
 
-TEST_CASE("a new browser gets the whole picture, and the same pictures are the same bytes",
-          "[one-thread]") {
+TEST_CASE("a new browser gets the whole picture, and the same pictures are the same bytes", "") {
     Bitmap bitmap = blank(64, 64);
     paint(bitmap, 3, 3, 0xff0000ffU);
     FrameEncoder encoder;

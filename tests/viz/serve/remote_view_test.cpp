@@ -106,7 +106,7 @@ class RemoteBrowser {
 
 }  // namespace
 
-TEST_CASE("a browser is drawn for once it has said how large it is", "[one-thread]") {
+TEST_CASE("a browser is drawn for once it has said how large it is") {
     SampleSession sample;
     auto view = RemoteView::open(sample.session, {}, {});
     REQUIRE(view);
@@ -117,7 +117,7 @@ TEST_CASE("a browser is drawn for once it has said how large it is", "[one-threa
     CHECK((*view)->next_frame());
 }
 
-TEST_CASE("at rest nothing is due, and input ends that", "[one-thread]") {
+TEST_CASE("at rest nothing is due, and input ends that") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     CHECK(browser.screen.bitmap.width == 1000);
@@ -128,8 +128,7 @@ TEST_CASE("at rest nothing is due, and input ends that", "[one-thread]") {
     CHECK_FALSE(browser.step());
 }
 
-TEST_CASE("a text that is being typed is at rest as well: its cursor doesn't blink",
-          "[one-thread]") {
+TEST_CASE("a text that is being typed is at rest as well: its cursor doesn't blink", "") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.type("f");
@@ -159,7 +158,7 @@ TEST_CASE("two views of the same runs don't move each other") {
     CHECK(second.view->shell().state().dark);
 }
 
-TEST_CASE("a click that comes with one message is a click, and a drag moves", "[one-thread]") {
+TEST_CASE("a click that comes with one message is a click, and a drag moves") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.send(BrowserBytes().move(400, 250).button(0, 1).button(0, 0));
@@ -175,7 +174,7 @@ TEST_CASE("a click that comes with one message is a click, and a drag moves", "[
     CHECK(after.length() == before.length());
 }
 
-TEST_CASE("a key doesn't wait for the turn of a frame that changes nothing", "[one-thread]") {
+TEST_CASE("a key doesn't wait for the turn of a frame that changes nothing") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     const auto draw_when_due = [&] {
@@ -200,7 +199,7 @@ TEST_CASE("a key doesn't wait for the turn of a frame that changes nothing", "[o
     CHECK(wait() > 0.03);
 }
 
-TEST_CASE("who doesn't report frames as drawn gets no more than a few", "[one-thread]") {
+TEST_CASE("who doesn't report frames as drawn gets no more than a few") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.reports = false;
@@ -218,7 +217,7 @@ TEST_CASE("who doesn't report frames as drawn gets no more than a few", "[one-th
     CHECK(browser.rest());
 }
 
-TEST_CASE("nothing is drawn for a page that nobody sees", "[one-thread]") {
+TEST_CASE("nothing is drawn for a page that nobody sees") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.send(BrowserBytes().u8(9).u8(1));
@@ -229,7 +228,7 @@ TEST_CASE("nothing is drawn for a page that nobody sees", "[one-thread]") {
     CHECK(browser.view->shell().camera().unit() == AxisUnit::events);
 }
 
-TEST_CASE("a browser that comes back sees what it saw, as a whole picture", "[one-thread]") {
+TEST_CASE("a browser that comes back sees what it saw, as a whole picture") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.zoom();
@@ -245,7 +244,7 @@ TEST_CASE("a browser that comes back sees what it saw, as a whole picture", "[on
     CHECK(browser.screen.bitmap.pixels == seen.pixels);
 }
 
-TEST_CASE("keys that are held when the keyboard goes are let go", "[one-thread]") {
+TEST_CASE("keys that are held when the keyboard goes are let go") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.send(BrowserBytes().move(400, 250).key("w"));
@@ -255,7 +254,7 @@ TEST_CASE("keys that are held when the keyboard goes are let go", "[one-thread]"
     CHECK(browser.rest());
 }
 
-TEST_CASE("a larger ratio makes letters larger, and any size is drawn", "[one-thread]") {
+TEST_CASE("a larger ratio makes letters larger, and any size is drawn") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     for (const auto& [width, height, ratio] : {std::tuple{1600U, 1200U, 512U},
@@ -269,8 +268,7 @@ TEST_CASE("a larger ratio makes letters larger, and any size is drawn", "[one-th
     }
 }
 
-TEST_CASE("copying goes to the browser's clipboard, and a saved image to its downloads",
-          "[one-thread]") {
+TEST_CASE("copying goes to the browser's clipboard, and a saved image to its downloads", "") {
     SampleSession sample;
     RemoteBrowser browser(sample.session);
     browser.type("y");
@@ -280,7 +278,7 @@ TEST_CASE("copying goes to the browser's clipboard, and a saved image to its dow
     CHECK(browser.saves == 1);
 }
 
-TEST_CASE("a view or location that is none is an error", "[one-thread]") {
+TEST_CASE("a view or location that is none is an error") {
     SampleSession sample;
     RemoteViewOptions options;
     options.views = {"timelin"};
@@ -290,7 +288,7 @@ TEST_CASE("a view or location that is none is an error", "[one-thread]") {
     CHECK_FALSE(RemoteView::open(sample.session, {}, options));
 }
 
-TEST_CASE("whatever a browser sends, the view takes it and comes to rest", "[one-thread]") {
+TEST_CASE("whatever a browser sends, the view takes it and comes to rest") {
     Random random(3);
     SampleSession sample;
     RemoteBrowser browser(sample.session);

@@ -26,7 +26,7 @@ WebAnswer knock(WebRequest request) {
 
 }  // namespace
 
-TEST_CASE("tokens are long, and no two are the same", "[one-thread]") {
+TEST_CASE("tokens are long, and no two are the same") {
     const auto first = random_token(24);
     REQUIRE(first);
     CHECK(first->size() == 48);
@@ -34,7 +34,7 @@ TEST_CASE("tokens are long, and no two are the same", "[one-thread]") {
     CHECK(*first != random_token(24).value_or(*first));
 }
 
-TEST_CASE("secrets are equal if every byte is", "[one-thread]") {
+TEST_CASE("secrets are equal if every byte is") {
     CHECK(equal_secrets("abc", "abc"));
     CHECK_FALSE(equal_secrets("abc", "abd"));
     CHECK_FALSE(equal_secrets("abc", "bbc"));
@@ -42,7 +42,7 @@ TEST_CASE("secrets are equal if every byte is", "[one-thread]") {
     CHECK_FALSE(equal_secrets("", "a"));
 }
 
-TEST_CASE("a target is a path, a token and a view", "[one-thread]") {
+TEST_CASE("a target is a path, a token and a view") {
     const WebTarget target = parse_web_target("/socket?view=12&token=ab=c&x");
     CHECK(target.name == "socket");
     CHECK(target.token == "ab=c");
@@ -55,7 +55,7 @@ TEST_CASE("a target is a path, a token and a view", "[one-thread]") {
     CHECK(parse_web_target("/?tokens=1&xtoken=2").token.empty());
 }
 
-TEST_CASE("the link's token opens the page and the socket, and nothing else does", "[one-thread]") {
+TEST_CASE("the link's token opens the page and the socket, and nothing else does") {
     CHECK(answer({.target = kPage, .host = "127.0.0.1:80"}) == WebAnswer::page);
     CHECK(answer({.upgrades = true, .target = kSocket, .host = "localhost"}) == WebAnswer::socket);
     CHECK(answer({.target = kSocket, .host = "localhost"}) == WebAnswer::no_socket);
@@ -71,7 +71,7 @@ TEST_CASE("the link's token opens the page and the socket, and nothing else does
           WebAnswer::wrong_method);
 }
 
-TEST_CASE("only names that a foreign page cannot have for its own are served", "[one-thread]") {
+TEST_CASE("only names that a foreign page cannot have for its own are served") {
     for (const std::string_view host :
          {"localhost", "LOCALHOST:1", "127.0.0.1:65535", "10.1.2.3", "[::1]:80", "[fe80::1]",
           "gpu.example.org", "GPU.example.org:443"})
@@ -82,7 +82,7 @@ TEST_CASE("only names that a foreign page cannot have for its own are served", "
         CHECK(answer({.target = kPage, .host = host}) == WebAnswer::wrong_host);
 }
 
-TEST_CASE("a page of another origin cannot look, not even with the token", "[one-thread]") {
+TEST_CASE("a page of another origin cannot look, not even with the token") {
     const auto from = [](std::string_view origin) {
         return answer(
             {.upgrades = true, .target = kSocket, .host = "localhost:80", .origin = origin});
@@ -97,7 +97,7 @@ TEST_CASE("a page of another origin cannot look, not even with the token", "[one
         CHECK(from(origin) == WebAnswer::wrong_origin);
 }
 
-TEST_CASE("the port of the other end of a tunnel may be any", "[one-thread]") {
+TEST_CASE("the port of the other end of a tunnel may be any") {
     // ssh -L 9000:127.0.0.1:8765; VS Code where 8765 is taken.
     for (const std::string_view host : {"127.0.0.1:9000", "localhost:8766", "[::1]:9000"}) {
         const std::string origin = fmt::format("http://{}", host);
@@ -107,7 +107,7 @@ TEST_CASE("the port of the other end of a tunnel may be any", "[one-thread]") {
     }
 }
 
-TEST_CASE("page and socket are found under whatever path a proxy leaves", "[one-thread]") {
+TEST_CASE("page and socket are found under whatever path a proxy leaves") {
     for (const std::string_view path : {"/", "/proxy/absolute/8765/", "/user/me/absproxy/8765/"}) {
         const std::string page = fmt::format("{}?token={}", path, kToken);
         const std::string socket = fmt::format("{}socket?token={}", path, kToken);
@@ -120,7 +120,7 @@ TEST_CASE("page and socket are found under whatever path a proxy leaves", "[one-
               WebAnswer::not_found);
 }
 
-TEST_CASE("what a proxy forwards may have any name, if its page is from there", "[one-thread]") {
+TEST_CASE("what a proxy forwards may have any name, if its page is from there") {
     // JupyterHub, caddy, code-server behind them: the browser's Host is kept.
     WebRequest hub{.target = kPage, .host = "hub.example.net", .forwarded = true};
     CHECK(answer(hub) == WebAnswer::page);
@@ -141,7 +141,7 @@ TEST_CASE("what a proxy forwards may have any name, if its page is from there", 
           WebAnswer::wrong_token);
 }
 
-TEST_CASE("a proxy that writes over Host or Origin is understood", "[one-thread]") {
+TEST_CASE("a proxy that writes over Host or Origin is understood") {
     const std::string_view tunnel = "k7x2-8765.euw.devtunnels.ms";
     // VS Code's tunnels: both are written over. Codespaces: Origin alone. nginx: Host alone.
     CHECK(knock({.host = "localhost",
@@ -164,7 +164,7 @@ TEST_CASE("a proxy that writes over Host or Origin is understood", "[one-thread]
                  .forwarded_host = tunnel}) == WebAnswer::wrong_origin);
 }
 
-TEST_CASE("who is refused is told what to type", "[one-thread]") {
+TEST_CASE("who is refused is told what to type") {
     const auto said = [](WebAnswer refusal, const WebRequest& request) {
         return refusal_text(refusal, request);
     };
