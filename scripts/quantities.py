@@ -64,7 +64,7 @@ def from_compare(said):
 def from_verify(said):
     limits = {fact["bytes"] for fact in said["facts"] if fact["kind"] == "limit"}
     return known(peaks(said["peak"] or {}, "") + events(said) +
-                 [("limit_bytes", limits.pop() if len(limits) == 1 else None if limits else 0),
+                 [("limit_bytes", limits.pop() if len(limits) == 1 else None),
                   ("segments_created", said.get("segments_created")),
                   ("events", said.get("events"))])
 
@@ -81,7 +81,7 @@ def from_advise(said):
     return known(peaks(said["before"]) + events(said["before"]) + limit_of(said) +
                  [("driver_ns", said["before"].get("driver_ns")),
                   ("peak_requested_bytes", said.get("peak_requested_bytes")),
-                  ("offline_lower_bytes", said.get("offline_lower_bytes")),
+                  ("offline_lower_bytes", said.get("offline_lower_bytes") or None),
                   ("recorded_peak_reserved_bytes", said.get("recorded_peak_reserved_bytes") or None),
                   ("recorded_out_of_memory", said.get("recorded_out_of_memory"))] +
                  parts(said["memory"]) + first_of_advice(said))

@@ -50,7 +50,7 @@ class Advise final : public Command {
         TM_ASSIGN(paths_, expand_traces(paths_));
         TM_TRY(check_arguments());
         options_.memory = memory_.memory;
-        options_.overhead = memory_.held();
+        options_.overhead = memory_.overhead;
         options_.limit = memory_.limit;
         TM_ASSIGN(const std::unique_ptr<Trace> trace,
                   input_.open_inferred(context, paths_.front()));

@@ -13,6 +13,7 @@
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
+#include "replay/facts/missing_history.h"
 #include "replay/report/bound/bound_report.h"
 
 namespace tidemark::commands {
@@ -95,6 +96,7 @@ class BoundCommand final : public Command {
             return parts;
         }
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open(context, path_));
+        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
         TM_ASSIGN(const TraceSummary summary, summarize(*trace).map_error(in_trace(path_)));
         TM_ASSIGN(std::vector<DeviceIntervals> devices,
                   trace_intervals(*trace, alignment_).map_error(in_trace(path_)));

@@ -11,6 +11,7 @@
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
+#include "replay/facts/missing_history.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/report/runs/json.h"
 #include "replay/report/runs/text.h"
@@ -98,6 +99,7 @@ class Compare final : public Command {
         std::vector<NamedTrace> named;
         for (const std::string& path : paths_) {
             TM_ASSIGN(std::unique_ptr<Trace> trace, input_.open_inferred(context, path));
+            TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path)));
             named.push_back({names[traces.size()], trace.get()});
             traces.push_back(std::move(trace));
         }

@@ -4,6 +4,7 @@
 #include "replay/cli/trace_input.h"
 #include "replay/cli_support/interrupt.h"
 #include "replay/cli_support/memory_options.h"
+#include "replay/facts/missing_history.h"
 #include "replay/report/advise/fit_report.h"
 
 namespace tidemark::commands {
@@ -48,6 +49,7 @@ class Fit final : public Command {
         question_.limit = memory_.limit;
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
+        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
         const std::string name = trace_name(path_);
         Progress progress(context.front(), "fitting " + name);
         const std::uint64_t events = trace->info().event_count;

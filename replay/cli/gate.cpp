@@ -7,6 +7,7 @@
 #include "replay/cli/machine_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/facts/missing_history.h"
 #include "replay/report/gate/baseline.h"
 #include "replay/report/gate/gate_report.h"
 #include "replay/report/runs/json.h"
@@ -54,6 +55,7 @@ class Gate final : public Command {
         const Baseline* const before = baseline ? &*baseline : nullptr;
         TM_TRY(tidemark::gate(prototype(), conditions, before));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
+        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
         const std::string name = trace_name(path_);
         Progress progress(context.front(), "replaying " + name);
         RunListeners listeners;

@@ -19,6 +19,7 @@
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
 #include "replay/cli_support/memory_options.h"
+#include "replay/facts/missing_history.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/minimize/minimize_report.h"
 
@@ -104,6 +105,7 @@ class Minimize final : public Command {
                         "name a file");
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
+        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
 
         RunListeners listeners;
         if (const auto cancelled = context.front().cancelled())
@@ -201,7 +203,7 @@ class Minimize final : public Command {
             add("--limit", *scenario.limit);
         if (scenario.memory > 0) {
             add("--memory", scenario.memory);
-            add("--overhead", scenario.overhead);
+            add("--overhead", scenario.overhead.value_or(0));
         }
         return command_line(arguments);
     }

@@ -12,6 +12,7 @@
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
+#include "replay/facts/missing_history.h"
 #include "replay/report/charts/chart.h"
 #include "replay/report/export/state_dump.h"
 #include "replay/report/runs/json.h"
@@ -92,6 +93,7 @@ class Replay final : public Command {
         TM_TRY(check_plot(plot_.path));
         TM_TRY(allow_report(decisions_.path, json_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
+        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
         Progress progress(context.front(), "replaying " + trace_name(path_));
         RunListeners listeners;
         listeners.progress = progress.listener(trace->info().event_count);

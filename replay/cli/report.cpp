@@ -187,7 +187,7 @@ class Report final : public Command {
         Progress progress(context.front(), "trying settings on " + trace.name);
         AdviseOptions options;
         options.memory = memory_.memory;
-        options.overhead = memory_.held();
+        options.overhead = memory_.overhead;
         options.limit = memory_.limit;
         options.bound = bound_;
         if (!profile_.empty())
@@ -201,6 +201,10 @@ class Report final : public Command {
     Result<void> add_bound(ReportedTrace& trace) const {
         if (trace.advice) {
             trace.offline = trace.advice->offline;
+            return {};
+        }
+        if (trace.trace->info().is_state()) {  // which has no course that could be packed
+            trace.offline = OfflineBound{};
             return {};
         }
         TM_ASSIGN(trace.offline, offline_bound(*trace.trace, {.search = bound_}));
@@ -237,7 +241,7 @@ class Report final : public Command {
                         {"peak_reserved_bytes", run.measurement("peak_reserved_bytes").whole},
                         {"out_of_memory", run.measurement("out_of_memory").whole},
                         {"offline_bound_bytes", report::or_null(offline.packed)},
-                        {"offline_lower_bytes", offline.lower}};
+                        {"report::or_null(offline.lower)_bytes", offline.lower}};
             });
         return report::text_of({{"target", output_.path},
                                 {"bytes", size},

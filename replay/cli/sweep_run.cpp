@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "replay/cli/tier_options.h"
+#include "replay/facts/missing_history.h"
 #include "replay/scenario/policy_identity.h"
 
 namespace tidemark {
@@ -62,6 +63,7 @@ Result<void> SweepRun::sweep_trace(std::size_t index, std::span<const std::size_
     TM_ASSIGN(const std::unique_ptr<Trace> trace, plan_.tiers.empty()
                                                       ? input_.open_inferred(context_, path)
                                                       : input_.open(context_, path));
+    TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path)));
     std::vector<SweptUnit> units;
     for (const std::size_t setting : settings) {
         SweptUnit unit{.trace = names_[index], .trace_index = index, .setting = setting};

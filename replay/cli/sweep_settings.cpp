@@ -112,7 +112,6 @@ Result<std::vector<SweepSetting>> policy_settings(Front& front, const SweepSpec&
                                         .profile = profile,
                                         .scale = spec.scale,
                                         .memory = memory,
-                                        .overhead = memory > 0 ? kMeasuredOverhead : 0,
                                         .limit = limit});
     return settings;
 }

@@ -47,7 +47,9 @@ class Verify final : public Command {
         const std::string name = trace_name(path_);
         context.print(json_ ? verify_json(name, *trace, report, context.provenance())
                             : verify_text(name, report));
-        return report.mismatches == 0 ? ExitCode::yes : ExitCode::no;
+        if (report.mismatches > 0)
+            return ExitCode::no;
+        return report.compares() ? ExitCode::yes : ExitCode::nothing_to_compare;
     }
 
   private:
@@ -68,7 +70,8 @@ CommandInfo verify_command() {
         .examples =
             "  tidemark verify snapshot.pickle\n"
             "  tidemark verify churn.pickle --limit 6GiB     as the program had limited it\n"
-            "  tidemark verify snapshot.pickle && echo 'the simulation is exact'\n",
+            "  tidemark verify snapshot.pickle && echo 'the simulation is exact'\n"
+            "                                       exit code 6: it holds nothing to compare\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Verify>(); },
     };
 }

@@ -16,6 +16,7 @@ enum class ExitCode : int {
     bad_input = 3,
     out_of_memory = 4,
     not_possible = 5,
+    nothing_to_compare = 6,
     interrupted = 130,  // by the shell's convention: 128 + SIGINT
 };
 
@@ -24,7 +25,7 @@ struct ExitCodeInfo {
     std::string_view meaning;
 };
 
-constexpr std::array<ExitCodeInfo, 7> kExitCodes{{
+constexpr std::array<ExitCodeInfo, 8> kExitCodes{{
     {ExitCode::yes, "done; where there was a question, the answer is yes"},
     {ExitCode::no,
      "the answer is no: verify found a difference, --check a hazard, --touch a foreign byte, "
@@ -36,6 +37,8 @@ constexpr std::array<ExitCodeInfo, 7> kExitCodes{{
     {ExitCode::out_of_memory,
      "out of memory: replay's policy could not serve what the recorded one did"},
     {ExitCode::not_possible, "not possible here: a file, device or policy lacks what is needed"},
+    {ExitCode::nothing_to_compare,
+     "nothing to compare: verify's trace holds no decisions, as a snapshot without a history"},
     {ExitCode::interrupted, "interrupted"},
 }};
 

@@ -16,28 +16,28 @@
 namespace tidemark {
 
 struct MemoryOptions {
-    Bytes memory = 0;  // 0 = not given
-    Bytes overhead = kMeasuredOverhead;
-    std::optional<Bytes> limit = {};  // 0 = "none"
+    Bytes memory = 0;                    // 0 = not given
+    std::optional<Bytes> overhead = {};  // none = card_overhead()
+    std::optional<Bytes> limit = {};     // 0 = "none"
 
     void declare(Arguments& arguments) {
         arguments.bytes({"--memory", "SIZE", "of the card (default: the recorded one's)"}, memory);
-        arguments.bytes({"--overhead", "SIZE",
-                         "of --memory, for the CUDA context and libraries (default: 768MiB, "
-                         "measured on an H200 while PyTorch trained)"},
+        arguments.limit({"--overhead", "SIZE",
+                         "of --memory, what others hold: CUDA contexts, libraries, other processes "
+                         "(default: what they held of the recorded card, where its out-of-memory "
+                         "events tell it, else 768MiB, measured on an H200 while PyTorch trained)"},
                         overhead);
-        arguments.limit({"--limit", "SIZE",
-                         "per process, on reserved memory; none lifts the recorded one "
-                         "(default: as recorded, also if only inferred from out of memory)"},
-                        limit);
+        arguments.limit(
+            {"--limit", "SIZE",
+             "per process, on reserved memory; none lifts the recorded one (default: as "
+             "recorded, or what the recorded card had, also if only inferred from out "
+             "of memory)"},
+            limit);
     }
-
-    // Of the card; 0 where no card is named.
-    Bytes held() const { return memory > 0 ? overhead : 0; }
 
     void apply(Scenario& scenario) const {
         scenario.memory = memory;
-        scenario.overhead = held();
+        scenario.overhead = overhead;
         scenario.limit = limit;
     }
 };

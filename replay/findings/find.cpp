@@ -2,8 +2,11 @@
 #include "replay/findings/find.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
+
+#include "replay/facts/missing_history.h"
 
 namespace tidemark::findings {
 namespace {
@@ -32,6 +35,22 @@ void drop_repeated(std::vector<Finding>& shown, std::vector<Finding>& advised) {
                each.figure("further") == 0;
     });
     std::erase_if(shown, [&](const Finding& each) { return has(advised, each.kind); });
+}
+
+// What is said of a run's course has no meaning where there is the state at one moment.
+void keep_to_state(std::vector<Finding>& list, const TraceInfo& info) {
+    constexpr std::array kOfACourse{Kind::growth_while_free,
+                                    Kind::cache_growth,
+                                    Kind::idle,
+                                    Kind::drift,
+                                    Kind::leak,
+                                    Kind::setting};
+    std::erase_if(list, [&](const Finding& each) {
+        return std::ranges::find(kOfACourse, each.kind) != kOfACourse.end();
+    });
+    Finding lack = remark(Severity::problem, facts::how_to_record(info));
+    lack.kind = Kind::no_history;
+    list.push_back(std::move(lack));
 }
 
 }  // namespace
@@ -63,6 +82,8 @@ std::vector<Finding> find(const Source& source, const std::atomic<bool>& cancell
             list.push_back(
                 remark(Severity::warning, "the recording ends early: what was whole is shown"));
     }
+    if (source.info != nullptr && source.info->is_state())
+        keep_to_state(list, *source.info);
     put_in_order(list);
     return list;
 }

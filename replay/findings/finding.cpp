@@ -8,12 +8,30 @@
 namespace tidemark::findings {
 namespace {
 
-constexpr std::array<std::string_view, 22> kFindingKinds{
-    "out_of_memory", "does_not_fit",  "leak",       "drift",   "beyond_memory",
-    "fragmentation", "setting",       "near_limit", "retries", "growth_while_free",
-    "waiting",       "other_streams", "cached",     "pinned",  "rounding",
-    "lost_events",   "cache_growth",  "idle",       "in_use",  "pools",
-    "holders",       "remark",
+constexpr std::array<std::string_view, 23> kFindingKinds{
+    "no_history",
+    "out_of_memory",
+    "does_not_fit",
+    "leak",
+    "drift",
+    "beyond_memory",
+    "fragmentation",
+    "setting",
+    "near_limit",
+    "retries",
+    "growth_while_free",
+    "waiting",
+    "other_streams",
+    "cached",
+    "pinned",
+    "rounding",
+    "lost_events",
+    "cache_growth",
+    "idle",
+    "in_use",
+    "pools",
+    "holders",
+    "remark",
 };
 static_assert(kFindingKinds.size() == static_cast<std::size_t>(Kind::remark) + 1);
 

@@ -18,6 +18,7 @@ namespace tidemark::findings {
 
 // In the order in which findings of one severity are shown.
 enum class Kind : std::uint8_t {
+    no_history,         // the recording is the state at one moment
     out_of_memory,      // a request was not granted
     does_not_fit,       // no setting survives: too much lives at once
     leak,               // what lives at the ends of steps keeps growing

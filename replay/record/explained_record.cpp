@@ -9,16 +9,21 @@
 
 namespace tidemark {
 
-Bytes ExplainedRecord::limit() const {
-    for (const RecordedDevice& device : devices)
-        if (device.limit != 0)
-            return device.limit;
-    return 0;
+const RecordedDevice* ExplainedRecord::limited() const {
+    const auto found = std::ranges::find_if(
+        devices, [](const RecordedDevice& device) { return device.limit != 0; });
+    return found == devices.end() ? nullptr : &*found;
 }
 
-bool ExplainedRecord::limit_inferred() const {
-    return std::ranges::any_of(devices,
-                               [](const RecordedDevice& device) { return device.limit_inferred; });
+Bytes ExplainedRecord::limit() const {
+    const RecordedDevice* const device = limited();
+    return device == nullptr ? 0 : device->limit;
+}
+
+const RecordedDevice* ExplainedRecord::fullest_card(Bytes memory) const {
+    const auto found = std::ranges::max_element(
+        devices, {}, [&](const RecordedDevice& device) { return outside(device.card, memory); });
+    return found == devices.end() || outside(found->card, memory) == 0 ? nullptr : &*found;
 }
 
 std::uint64_t ExplainedRecord::refusals() const {
@@ -29,9 +34,13 @@ std::uint64_t ExplainedRecord::refusals() const {
 }
 
 std::string ExplainedRecord::limit_text() const {
-    if (limit() == 0)
+    const RecordedDevice* const device = limited();
+    if (device == nullptr)
         return {};
-    if (!limit_inferred())
+    if (device->source == LimitSource::card)
+        return fmt::format("limit {}, all that its card had for it ({})",
+                           format_bytes(device->limit), room_text(device->card));
+    if (device->source == LimitSource::settings)
         return fmt::format("limit {}, as recorded", format_bytes(limit()));
     const std::uint64_t count = refusals();
     return count == 0 ? fmt::format("limit {}, inferred from retries", format_bytes(limit()))

@@ -12,17 +12,26 @@
 #include <vector>
 
 #include "core/allocator/spec.h"
+#include "replay/record/recorded_card.h"
 #include "replay/record/replay_findings.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
 
+// How a limit on reserved memory is known.
+enum class LimitSource : std::uint8_t {
+    settings,  // the recorded settings name it
+    inferred,  // from what was refused though the device had memory
+    card,      // RecordedCard::room
+};
+
 // One device of a recorded run.
 struct RecordedDevice {
-    Bytes limit = 0;              // on reserved memory; 0 = none known
-    bool limit_inferred = false;  // from what was refused; else the recorded settings name it
-    std::uint64_t refusals = 0;   // requests that were refused
-    ModelSpec model;              // its policy has the limit
+    Bytes limit = 0;  // on reserved memory; 0 = none known
+    LimitSource source = LimitSource::settings;
+    RecordedCard card;
+    std::uint64_t refusals = 0;  // requests that were refused
+    ModelSpec model;             // its policy has the limit
     DeviceFindings findings;
 };
 
@@ -43,11 +52,16 @@ struct ExplainedRecord {
     // The first limit that any device has, for headers; 0 = none known. O(devices).
     Bytes limit() const;
 
-    bool limit_inferred() const;
+    // The first device with that limit; null = none known. O(devices).
+    const RecordedDevice* limited() const;
+
+    // The device whose card others had most of, as far as is known; null = of none. O(devices).
+    const RecordedDevice* fullest_card(Bytes memory) const;
 
     std::uint64_t refusals() const;
 
-    // "limit 6.00 GiB, inferred from 5 refusals"; "" without a limit.
+    // "limit 6.00 GiB, inferred from 5 out-of-memory events", "limit 66.1 GiB, all that its card
+    // had"; "" without a limit.
     std::string limit_text() const;
 
     // The limit for `device` under `spec`: the known one, unless the spec names its own.

@@ -91,6 +91,7 @@ struct LimitTrial {
 // One device under `policy`; without a limit, under those that the record points to as well.
 // Whichever agrees with it longest is looked into.
 Result<RecordedDevice> explain_device(DeviceRecord& record, const PolicySpec& policy, Bytes memory,
+                                      Bytes total,
                                       const std::function<void(std::uint64_t)>& progress) {
     RecordedDevice run;
     record.max_split = max_split_of(policy);
@@ -124,9 +125,14 @@ Result<RecordedDevice> explain_device(DeviceRecord& record, const PolicySpec& po
                                      .event = 0,
                                      .count = best->limit});
     run.limit = best->limit;
-    run.limit_inferred = best->limit != 0;
+    run.source = best->limit != 0 ? LimitSource::inferred : LimitSource::settings;
     if (run.limit == 0 && policy.keeps_limit())
         run.limit = policy.options.bytes("limit");
+    run.card = recorded_card(record, total);
+    if (run.card.room != 0 && (run.limit == 0 || run.card.room < run.limit)) {
+        run.limit = run.card.room;
+        run.source = LimitSource::card;
+    }
     for (const RecordedStep& step : record.steps)
         run.refusals += step.event.kind == EventKind::out_of_memory ? 1U : 0U;
     run.findings = std::move(found);
@@ -173,7 +179,7 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
             if (options.progress)
                 options.progress(done + steps);
         };
-        TM_ASSIGN(RecordedDevice found, explain_device(record, policy, memory, progress));
+        TM_ASSIGN(RecordedDevice found, explain_device(record, policy, memory, recorded, progress));
         add(report, record, found.findings);
         if (run != nullptr)
             run->devices.push_back(std::move(found));

@@ -79,6 +79,10 @@ struct VerifyReport {
     std::vector<PoolChange> pools;    // likewise: what the facts about segments mean for requests
     std::optional<Mismatch> first_mismatch;
     std::vector<std::string> notes;  // what could not be compared, and why
+
+    // Were decisions compared? The state at the end alone says nothing: what is replayed was
+    // rebuilt from it.
+    bool compares() const { return decisions > final_blocks; }
 };
 
 struct ExplainedRecord;

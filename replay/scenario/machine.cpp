@@ -121,11 +121,11 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
         Bytes capacity = simulated_memory(scenario, recorded, *setup.profile);
         const Bytes limit = limit_of(setup, i);
         if (limit > 0 && !setup.policy.keeps_limit())
-            capacity =
-                std::min(capacity, limit + align_up(scenario.overhead, setup.profile->granularity));
+            capacity = std::min(capacity, limit + align_up(scenario.overhead.value_or(0),
+                                                           setup.profile->granularity));
         if (setup.record != nullptr)
             capacity = SimDevice::kLargestCapacity;  // what was recorded fitted
-        const Bytes held = align_up(scenario.overhead, setup.profile->granularity);
+        const Bytes held = align_up(scenario.overhead.value_or(0), setup.profile->granularity);
         if (held > 0 && held >= capacity)
             return fail(ErrorCode::bad_option,
                         fmt::format("of a device with {}, {} cannot be in use already",
@@ -273,7 +273,8 @@ void Machine::find_leaks(DeviceStack& stack, Run& run) {
     if (!stack.sim)
         return;  // others use a real device too: see Run::device_memory
     const MemoryInfo memory = stack.sim->memory();
-    const Bytes held = memory.total - memory.free;
+    const Bytes others = align_up(run.scenario.held(), stack.sim->granularity());
+    const Bytes held = memory.total - memory.free - others;
     const Bytes known = stack.allocator->usage().reserved;
     if (held <= known)
         return;

@@ -195,7 +195,7 @@ void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& pa
             fmt::format("{} waited for other streams: each completes as many events after its "
                         "request as it did when recorded",
                         format_counted(run.summary.retired, "free")));
-    if (info.begins_inside)
+    if (info.begins_inside && !info.is_state())
         run.warnings.emplace_back(
             run.measurement("peak_reserved_time_ns").whole == 0
                 ? "reserved memory is at its peak where the recording begins: the program may have "
@@ -231,6 +231,8 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     Run result;
     result.scenario = scenario;
     result.trace_hash = trace.recorded_hash();
+    if (!scenario.overhead)
+        result.scenario.overhead = scenario.memory > 0 ? card_overhead(trace, scenario.memory) : 0;
     TM_ASSIGN(const Parts parts, find_parts(info, result.scenario, result.warnings));
     if (scaled)
         result.warnings.push_back(info.warnings.back());

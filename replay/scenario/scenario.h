@@ -21,18 +21,12 @@
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
 #include "replay/metrics/metric.h"
+#include "replay/scenario/card_overhead.h"
 #include "replay/scenario/peak_spread.h"
 #include "replay/timeline/timeline.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
-
-// What a process takes from a card beside what its allocator reserves: the CUDA context and the
-// code of libraries. Measured on an H200 (driver 580.159, CUDA 13.0, torch 2.11, module loading
-// lazy) as total - free - reserved: 527 MiB for the context alone, 619 with the first kernel, 685
-// with cuBLAS, 703 with cuDNN and attention, 767 after training steps, 941 with FFT, linear algebra
-// and sorting. The default is what the training steps took.
-constexpr Bytes kMeasuredOverhead = 768_MiB;
 
 struct Scenario {
     std::string trace = {};        // a path, "-", or "generate:NAME:options"; for provenance
@@ -41,7 +35,8 @@ struct Scenario {
     std::string profile = "h200";  // of the simulated device: a shipped name or a JSON file
     double scale = 1;              // every size of the trace times this; see ScaledTrace
     Bytes memory = 0;              // of a simulated device; 0 = as recorded, else the profile's
-    Bytes overhead = 0;            // of `memory`, what others hold: see kMeasuredOverhead
+    // Of `memory`, what others hold; none = card_overhead(). A Run has the one that held.
+    std::optional<Bytes> overhead = {};
     // Per process, on the reserved bytes of each device; 0 = none. Without one: as the recorded
     // program had it, as far as that is known (Trace::explained_record), unless `memory` names
     // another card.
@@ -49,6 +44,9 @@ struct Scenario {
     bool check = false;            // run on the checked device
     bool touch = false;            // write all memory that is granted, and check it before its free
     bool stop_at_refusal = false;  // the first one, also of what was refused when recorded
+
+    // Of `memory`, as far as it is known: 0 where no card is named.
+    Bytes held() const { return memory > 0 ? overhead.value_or(0) : 0; }
 };
 
 // One hazard that the checker found, as text (backends/wrap/checked.h has the parts).

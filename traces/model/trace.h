@@ -89,6 +89,10 @@ struct TraceInfo {
     // The value of a setting or metadata key, "" if absent. O(keys).
     std::string_view setting(std::string_view key) const;
 
+    // Whether it is the state at one moment, without a history: all of its events rebuild what
+    // lived. O(1).
+    bool is_state() const { return event_count > 0 && preamble_count == event_count; }
+
     // Whether PyTorch's caching allocator managed the memory. O(keys).
     bool from_torch() const;
 

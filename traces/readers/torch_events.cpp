@@ -494,7 +494,7 @@ Result<void> write_events(Records& records, Contents& contents, TraceSink& sink,
         info.warnings.push_back(
             "the file is cut off: what came after is missing, and nothing can be said about the "
             "state at the dump");
-    if (info.begins_inside)
+    if (info.begins_inside && !info.is_state())
         info.warnings.push_back(fmt::format(
             "the trace begins in the middle: what lived then ({} blocks) is rebuilt from the "
             "state at the dump",

@@ -17,6 +17,7 @@
 #include "replay/analysis/trace/trace_summary.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
+#include "replay/scenario/card_overhead.h"
 
 namespace tidemark {
 namespace {
@@ -108,6 +109,8 @@ bool has_stacks(const TraceInfo& info) {
 }
 
 void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {
+    if (info.is_state())
+        return;
     if (info.cut_off)
         advice.warnings.emplace_back(
             "the file ends early: the peak may lie in what is missing; everything here is about "
@@ -198,14 +201,18 @@ namespace {
 void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& advice) {
     const ExplainedRecord* const record = explained_record(trace);
     advice.memory = options.memory > 0 ? options.memory : recorded_memory(trace.info());
-    advice.overhead = options.memory > 0 ? options.overhead : 0;
+    advice.overhead =
+        options.memory > 0 ? options.overhead.value_or(card_overhead(trace, options.memory)) : 0;
     advice.limit = options.limit.value_or(0);
     if (advice.limit > 0)
         advice.limit_text = fmt::format("limit {}", format_bytes(advice.limit));
     if (options.limit || options.memory > 0 || record == nullptr)
         return;
-    advice.limit = record->limit();
-    advice.limit_is_inferred = record->limit_inferred();
+    const RecordedDevice* const limited = record->limited();
+    if (limited == nullptr)
+        return;
+    advice.limit = limited->limit;
+    advice.limit_source = limited->source;
     advice.limit_text = record->limit_text();
 }
 
@@ -231,7 +238,7 @@ std::optional<Bytes> requested_limit(const AdviseOptions& options) {
 // Garbage collection acts only under a limit that the program has set itself. One that is inferred
 // may be the device's end instead, unless the program did collect.
 bool collects(const Advice& advice, const policies::TorchSettings& settings, Bytes memory) {
-    if (advice.limit_is_inferred)
+    if (advice.limit > 0 && advice.limit_source != LimitSource::settings)
         return settings.gc_threshold > 0;
     return advice.limit > 0 || settings.limit_on(memory) > 0;
 }
@@ -239,9 +246,12 @@ bool collects(const Advice& advice, const policies::TorchSettings& settings, Byt
 // Where no setting survives: what would live at once, had it the memory.
 Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_t top,
                           Advice& advice) {
-    // Under the limit that was inferred the recorded run did survive.
-    if (advice.search.improves || advice.search.before.result.refused == 0 ||
-        advice.limit_is_inferred)
+    // Under the limit that was inferred the recorded run did survive; on the card that was full it
+    // asked for what it didn't get.
+    const TrialResult& before = advice.search.before.result;
+    const LimitSource source = advice.limit > 0 ? advice.limit_source : LimitSource::settings;
+    const bool is_short = source == LimitSource::card ? before.refusals() > 0 : !before.survived();
+    if (advice.search.improves || !is_short || source == LimitSource::inferred)
         return {};
     TrialSetup unlimited = base;
     unlimited.memory = unlimited.overhead = 0;
@@ -258,6 +268,9 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     for (const TrialResult& result : results)
         lack.needed =
             lack.needed == 0 ? result.peak.reserved : std::min(lack.needed, result.peak.reserved);
+    // In a replay that grants it, what was out of memory when it was recorded ends at once.
+    if (const auto& probe = before.first_probe; probe && probe->what.size < kLargestRequest)
+        lack.needed = std::max(lack.needed, probe->usage.active + probe->what.size);
     const Bytes limit = advice.limit;
     const Bytes card = base.memory - base.overhead;
     lack.available = limit == 0 ? card : card == 0 ? limit : std::min(limit, card);
@@ -318,6 +331,14 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
               policies::TorchSettings::from(policy.options));
     advice.paged = settings.expandable;
     look_at_peak(info, options.top, advice);
+    if (info.is_state()) {
+        TM_ASSIGN(advice.search.before.result, run_trial(trace, base));
+        TM_ASSIGN(advice.search.before.choice, choice_of(policy));
+        advice.search.before.policy = policy;
+        advice.search.best = advice.search.before;
+        note_gaps_in_trace(info, advice);
+        return advice;
+    }
 
     SearchSetup setup{
         .base = base,

@@ -16,6 +16,7 @@
 #include "replay/analysis/advise/search.h"
 #include "replay/analysis/bound/offline_bound.h"
 #include "replay/analysis/trace/step_growth.h"
+#include "replay/record/explained_record.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -24,8 +25,8 @@ struct AdviseOptions {
     // Settings of torch to compare with; "" = as recorded, else PyTorch's defaults.
     std::string policy = {};
     std::string profile = "h200";
-    Bytes memory = 0;    // of each device; 0 = as recorded, else unlimited
-    Bytes overhead = 0;  // of `memory`, what others hold
+    Bytes memory = 0;                    // of each device; 0 = as recorded, else unlimited
+    std::optional<Bytes> overhead = {};  // of `memory`, what others hold; none = card_overhead()
     // On what each allocator reserves; 0 = none. Without one and without `memory`: as the recorded
     // program had it, as far as that is known.
     std::optional<Bytes> limit = {};
@@ -65,11 +66,11 @@ struct Advice {
     Bytes memory = 0;    // of each device, 0 = unlimited
     Bytes overhead = 0;  // of `memory`
     Bytes limit = 0;
-    bool limit_is_inferred = false;  // from what the recorded run was refused
-    std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
-    Bytes peak_requested = 0;        // by the program: no setting can do with less
-    OfflineBound offline;            // 0 if the search for settings was interrupted
-    Bytes recorded_peak = 0;         // reserved by the recorded system, 0 = the trace doesn't say
+    LimitSource limit_source = LimitSource::settings;  // settings: also one that was asked for
+    std::string limit_text;    // "limit 6.00 GiB, inferred from ..."; "" = none
+    Bytes peak_requested = 0;  // by the program: no setting can do with less
+    OfflineBound offline;      // 0 if the search for settings was interrupted
+    Bytes recorded_peak = 0;   // reserved by the recorded system, 0 = the trace doesn't say
     std::uint64_t recorded_refusals = 0;  // out_of_memory events
     SearchResult search;
     std::string spread_verdict;  // what differs from run to run, "" where nothing does

@@ -155,7 +155,7 @@ Result<OutOfMemoryReport> explain_first(const Trace& trace, const Run& run) {
     question.base.profile = &profile;
     if (!run.as_recorded) {
         question.base.memory = run.scenario.memory;
-        question.base.overhead = run.scenario.overhead;
+        question.base.overhead = run.scenario.held();
         question.base.limit = run.scenario.limit;
     }
     report.count = run.summary.refused + run.summary.refused_again;

@@ -68,12 +68,13 @@ Result<void> check(const FitQuestion& question) {
     if (question.memory > 0 && limit > 0)
         return fail(ErrorCode::bad_option, "contradicts --memory", "--limit",
                     "a card's size or a process's limit");
-    if (question.memory > 0 && question.overhead >= question.memory)
+    const Bytes overhead = question.overhead.value_or(0);
+    if (question.memory > 0 && overhead >= question.memory)
         return fail(ErrorCode::bad_option,
                     fmt::format("{} of overhead leave nothing of a card with {}",
-                                format_bytes(question.overhead), format_bytes(question.memory)),
+                                format_bytes(overhead), format_bytes(question.memory)),
                     "--overhead");
-    if (std::max({question.memory, limit, question.overhead}) > SimDevice::kLargestCapacity / 4)
+    if (std::max({question.memory, limit, overhead}) > SimDevice::kLargestCapacity / 4)
         return fail(
             ErrorCode::bad_option,
             fmt::format("sizes are at most {} here", format_bytes(SimDevice::kLargestCapacity / 4)),
@@ -196,7 +197,7 @@ Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitRepo
     for (std::size_t i = 0; report.requested() && i < rows; ++i) {
         TrialSetup& setup = setups.emplace_back(TrialSetup(setups[i]));
         setup.memory = question.memory;
-        setup.overhead = question.memory > 0 ? question.overhead : 0;
+        setup.overhead = question.memory > 0 ? question.overhead.value_or(0) : 0;
         setup.limit = question.limit.value_or(0);
     }
     TM_ASSIGN(const auto runs,
@@ -259,6 +260,8 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
         question.limit = record->limit();
         report.limit_text = record->limit_text();
     }
+    if (!question.overhead)
+        question.overhead = card_overhead(trace, question.memory);
     TM_TRY(check(question));
     report.question = question;
     report.question.progress = {};

@@ -29,8 +29,9 @@ constexpr Bytes kFitResolution = 2_MiB;
 struct FitQuestion {
     // Candidates beside the recorded settings; empty: usual_candidates().
     std::vector<std::string> policies = {};
-    Bytes memory = 0;                    // of the card, as the driver reports it; 0 = none given
-    Bytes overhead = kMeasuredOverhead;  // of `memory`, not the allocator's
+    Bytes memory = 0;  // of the card, as the driver reports it; 0 = none given
+    // Of `memory`, not the allocator's; none = card_overhead(). A report has the one that held.
+    std::optional<Bytes> overhead = {};
     // On reserved bytes, instead of a card; 0 = none. Without one and without `memory`: as the
     // recorded program had it, as far as that is known.
     std::optional<Bytes> limit = {};

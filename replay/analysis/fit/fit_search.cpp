@@ -31,7 +31,7 @@ FitSearch::FitSearch(const Trace& trace, const FitQuestion& question, const Cost
       question_(question),
       profile_(profile),
       replayed_(std::move(replayed)),
-      overhead_(align_up(question.overhead, profile.granularity)) {}
+      overhead_(align_up(question.overhead.value_or(0), profile.granularity)) {}
 
 Result<TrialResult> FitSearch::replay(Bytes memory, Bytes limit, std::optional<Goal> goal) {
     if (question_.stop && question_.stop())

@@ -49,7 +49,8 @@ std::string unit_name(std::uint64_t trace_hash, const SweepSetting& setting,
     writer.put(trace_hash);
     writer.put_text(setting.policy);
     writer.put(profile_hash);
-    writer.put_text(fmt::format("{} {} {} {}", setting.memory, setting.overhead,
+    writer.put_text(fmt::format("{} {} {} {}", setting.memory,
+                                setting.overhead ? fmt::format("{}", *setting.overhead) : "usual",
                                 setting.limit ? fmt::format("{}", *setting.limit) : "recorded",
                                 setting.scale));
     return fmt::format("{:016x}", tmk::hash_bytes(writer.bytes()));

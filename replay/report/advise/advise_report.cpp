@@ -298,7 +298,8 @@ std::string advice_text(const std::string& name, const TraceInfo& info, const Ad
     return head(name, info, advice) +
            report::out_of_memory_text(advice.out_of_memory, advice.limit_text) +
            exceeds(info, advice) + memory_text(info, advice) + holders_text(advice) +
-           fragmentation_text(info, advice) + settings_text(advice) + bounds_text(advice) +
+           fragmentation_text(info, advice) +
+           (info.is_state() ? std::string() : settings_text(advice) + bounds_text(advice)) +
            remarks(advice.warnings, advice.notes) + trace_notes(info);
 }
 

@@ -33,7 +33,7 @@ std::string label_of(const FitRow& row) {
 std::string conditions(const FitReport& report) {
     const FitQuestion& question = report.question;
     if (question.memory > 0)
-        return "on a card with " + card_text(question.memory, question.overhead);
+        return "on a card with " + card_text(question.memory, question.overhead.value_or(0));
     if (!report.limit_text.empty())
         return report.limit_text;
     if (question.limit.value_or(0) > 0)
@@ -223,8 +223,9 @@ std::string fit_text(const std::string& name, const TraceInfo& info, const FitRe
         "counted {}.\n",
         report.requested() ? "under what was asked" : "on the smallest card");
     if (report.question.memory == 0)
-        text += fmt::format("Cards include {} for the CUDA context and libraries (--overhead).\n",
-                            format_bytes(report.question.overhead));
+        text += fmt::format("Cards include {} for {} (--overhead).\n",
+                            format_bytes(report.question.overhead.value_or(0)),
+                            others_text(report.question.overhead.value_or(0)));
     text += fmt::format("Offline bound: {}, {}.\n", offline_figure(report.offline),
                         offline_meaning(report.offline));
     if (report.interrupted)
@@ -242,7 +243,7 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
         {{"trace", name},
          {"events", info.event_count},
          {"memory_bytes", or_null(report.question.memory)},
-         {"overhead_bytes", report.question.overhead},
+         {"overhead_bytes", report.question.overhead.value_or(0)},
          {"limit_bytes", or_null(report.question.limit.value_or(0))},
          {"limit_source", report.limit_text},
          {"resolution_bytes", kFitResolution},

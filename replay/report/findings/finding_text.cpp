@@ -384,6 +384,9 @@ FindingText wording(const findings::Finding& finding) {
             return in_use(finding);
         case Kind::holders:
             return {"What holds the memory at the allocated peak", parts_text(finding)};
+        case Kind::no_history:
+            return {"The file has no history: it is the state at one moment, not a run",
+                    "Nothing is replayed. To have a run, " + finding.message + "."};
         case Kind::remark:
         default:
             return {printable(finding.message)};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/scenario/card_overhead.h"
 
 namespace tidemark {
 std::string one_line(std::string_view text, std::size_t most) {
@@ -37,11 +38,16 @@ std::string figure_text(const Measurement& measurement) {
     return format_percent(measurement.real);
 }
 
+std::string others_text(Bytes overhead) {
+    return overhead == kMeasuredOverhead ? "the CUDA context and libraries"
+                                         : "others: CUDA contexts, libraries, other processes";
+}
+
 std::string card_text(Bytes memory, Bytes overhead) {
     if (overhead == 0)
         return format_bytes(memory);
-    return fmt::format("{}, {} of them for the CUDA context and libraries", format_bytes(memory),
-                       format_bytes(overhead));
+    return fmt::format("{}, {} of them for {}", format_bytes(memory), format_bytes(overhead),
+                       others_text(overhead));
 }
 
 }  // namespace tidemark

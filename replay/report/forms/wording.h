@@ -15,6 +15,10 @@ namespace tidemark {
 // trace may be of any length. O(most).
 std::string one_line(std::string_view text, std::size_t most = 200);
 
+// Who has the overhead of a card: "the CUDA context and libraries"; if it is another than usual,
+// others.
+std::string others_text(Bytes overhead);
+
 // "80.0 GiB, 768 MiB of them for the CUDA context and libraries": a card that was named.
 std::string card_text(Bytes memory, Bytes overhead);
 

@@ -56,8 +56,13 @@ const ReportedRun* lowest(const ReportInput& input, const ReportedRun& first) {
 std::string answer_of(const ReportInput& input, const ReportedRun& run) {
     const Bytes peak = peak_reserved(run);
     const Bytes requested = bytes_of(run, "peak_requested_bytes");
-    std::string text =
-        fmt::format("{} under {} ", input.traces[run.trace].name, run.recorded.run.policy_name);
+    const ReportedTrace& trace = input.traces[run.trace];
+    if (trace.trace->info().is_state())
+        return fmt::format(
+            "{} holds one moment, without a history: {} reserved, {} of them in "
+            "use.",
+            trace.name, format_bytes(peak), format_bytes(requested));
+    std::string text = fmt::format("{} under {} ", trace.name, run.recorded.run.policy_name);
     if (peak == 0)
         return text + "took no memory.";
     text += fmt::format("peaked at {}", format_bytes(peak));
@@ -156,7 +161,7 @@ std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run) {
                                     "might go",
                                     format_counted(spread->runs, "replay"))});
     list.push_back({"Requested", format_bytes(requested), "by the program, at its own peak"});
-    if (const auto& offline = input.traces[run.trace].offline)
+    if (const auto& offline = input.traces[run.trace].offline; offline && !info.is_state())
         list.push_back({"Offline bound", offline_figure(*offline), offline_meaning(*offline)});
     list.push_back(
         {"Not requested", format_bytes(peak - std::min(peak, requested)),

@@ -159,7 +159,7 @@ std::string conditions(const ComparisonRow& row) {
         text = fmt::format("on {} ({}) with {}", printable(row.run.device_name), scenario.device,
                            format_bytes(row.run.device_memory->total));
     if (scenario.memory > 0)
-        text += " with " + card_text(scenario.memory, scenario.overhead);
+        text += " with " + card_text(scenario.memory, scenario.overhead.value_or(0));
     if (!row.run.limit_text.empty())
         text += ", " + row.run.limit_text;
     if (scenario.scale != 1)
@@ -180,6 +180,21 @@ std::string option_range(const OptionInfo& option) {
     if (option.minimum.empty() && option.maximum.empty())
         return {};
     return fmt::format("{}..{}", option.minimum, option.maximum);
+}
+
+// A model that goes its own way may take segments of its own: there can be more differences than
+// decisions that were compared.
+std::string verdict_text(const VerifyReport& report) {
+    if (report.mismatches > report.decisions)
+        return fmt::format("{} from the {} of the record",
+                           format_counted(report.mismatches, "difference"),
+                           format_counted(report.decisions, "decision"));
+    if (report.mismatches > 0)
+        return fmt::format("{} of {} differ from the recorded ones",
+                           format_count(report.mismatches),
+                           format_counted(report.decisions, "decision"));
+    return report.compares() ? "every decision is the recorded one"
+                             : "nothing to compare: the file holds no decisions";
 }
 
 }  // namespace
@@ -235,13 +250,8 @@ std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
 }
 
 std::string verify_text(const std::string& name, const VerifyReport& report) {
-    std::string text = fmt::format(
-        "{}: {} under {}\n", printable(name),
-        report.mismatches == 0
-            ? "every decision is the recorded one"
-            : fmt::format("{} of {} differ from the recorded ones", format_count(report.mismatches),
-                          format_counted(report.decisions, "decision")),
-        printable(report.policy));
+    std::string text = fmt::format("{}: {} under {}\n", printable(name), verdict_text(report),
+                                   printable(report.policy));
     Table table = Table::untitled("lr");
     const auto add = [&table](std::string_view label, std::string value) {
         table.row(label, std::move(value));

@@ -10,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "replay/analysis/advise/memory.h"
+#include "replay/facts/missing_history.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/runs/text.h"
 
@@ -49,7 +50,9 @@ std::string head(const std::string& name, const TraceInfo& info, const TraceSumm
     if (info.start_time > 0)
         table.row("started", utc_time(info.start_time));
     table.row("duration", info.duration > 0 ? format_duration(info.duration) : "no times");
-    if (info.preamble_count > 0)
+    if (info.is_state())
+        table.row("history", "none: this is the state at one moment, not a run");
+    else if (info.preamble_count > 0)
         table.row("starts inside",
                   fmt::format("{} lived before the first event",
                               format_counted(summary.preamble_live, "allocation")));
@@ -265,6 +268,8 @@ std::string trace_notes(const TraceInfo& info) {
 std::string trace_text(const std::string& name, const TraceInfo& info,
                        const TraceSummary& summary) {
     std::string notes = trace_notes(info);
+    if (info.is_state())
+        notes += fmt::format("note: to have a run, {}\n", facts::how_to_record(info));
     if (summary.unmatched > 0)
         notes += fmt::format("note: {} about allocations that the trace never introduced\n",
                              format_counted(summary.unmatched, "event"));

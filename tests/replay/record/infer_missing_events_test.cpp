@@ -256,7 +256,7 @@ TEST_CASE("a limit that was inferred is a fact of the run, and holds in its repl
     const ExplainedRecord* const record = explained_record(explained.trace());
     REQUIRE(record != nullptr);
     CHECK(record->limit() == 64_MiB);
-    CHECK(record->limit_inferred());
+    CHECK(record->limited()->source == LimitSource::inferred);
     CHECK(record->limit_text() == "limit 64.0 MiB, inferred from 1 out-of-memory event");
     const TrialSetup setup{.policy = *parse_policy("torch")};
     TrialSetup lifted = setup;

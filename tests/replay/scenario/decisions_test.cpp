@@ -40,7 +40,7 @@ VectorTrace small_trace() {
 }  // namespace
 
 TEST_CASE("each call that takes or gives memory, each grant and each refusal is a line") {
-    const Logged log = logged(small_trace(), {.policy = "torch", .memory = 1_GiB});
+    const Logged log = logged(small_trace(), {.policy = "torch", .memory = 1_GiB, .overhead = 0});
     CHECK(log.lines ==
           "0 0 malloc 2097152 -> p1\n"
           "0 0 grant 1000 0 -> p1 (1024)\n"
@@ -49,7 +49,8 @@ TEST_CASE("each call that takes or gives memory, each grant and each refusal is 
           "3 0 grant 600 0 -> p1 (1024)\n");
     CHECK(log.run.decisions->count == 5);
 
-    const Logged refused = logged(small_trace(), {.policy = "cuda-malloc", .memory = 2_MiB});
+    const Logged refused =
+        logged(small_trace(), {.policy = "cuda-malloc", .memory = 2_MiB, .overhead = 0});
     CHECK(refused.lines.find("1 0 malloc 3145728 -> out of memory\n"
                              "1 0 refuse 3145728 0: device full\n") != std::string::npos);
 }
@@ -123,7 +124,8 @@ TEST_CASE("where memory lies does not show, what was decided does") {
 }
 
 TEST_CASE("a run without listeners writes no decisions down") {
-    const Result<Run> run = tidemark::run(small_trace(), {.policy = "torch", .memory = 1_GiB});
+    const Result<Run> run =
+        tidemark::run(small_trace(), {.policy = "torch", .memory = 1_GiB, .overhead = 0});
     REQUIRE(run);
     CHECK_FALSE(run->decisions);
     CHECK_FALSE(run->touch);
@@ -142,10 +144,11 @@ TEST_CASE("touching and checking change no decision") {
     for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
         const std::string name(policy.name);
-        const Logged bare = logged(trace, {.policy = name, .memory = 4_GiB});
-        const Logged touched = logged(trace, {.policy = name, .memory = 4_GiB, .touch = true});
-        const Logged checked =
-            logged(trace, {.policy = name, .memory = 4_GiB, .check = true, .touch = true});
+        const Logged bare = logged(trace, {.policy = name, .memory = 4_GiB, .overhead = 0});
+        const Logged touched =
+            logged(trace, {.policy = name, .memory = 4_GiB, .overhead = 0, .touch = true});
+        const Logged checked = logged(
+            trace, {.policy = name, .memory = 4_GiB, .overhead = 0, .check = true, .touch = true});
         CHECK(bare.run.decisions->count > 0);
         CHECK(bare.lines == touched.lines);
         CHECK(bare.run.decisions->hash == touched.run.decisions->hash);

@@ -32,7 +32,8 @@ std::uint64_t figure(const Run& run, std::string_view name) {
 
 TEST_CASE("a run reports what its policy did on its device", "[scenario]") {
     const VectorTrace trace = two_of(10_MiB);
-    const Run run = must_run(trace, {.trace = "two", .policy = "cuda-malloc", .memory = 1_GiB});
+    const Run run =
+        must_run(trace, {.trace = "two", .policy = "cuda-malloc", .memory = 1_GiB, .overhead = 0});
 
     CHECK(run.summary.events == 4);
     CHECK(run.summary.refused == 0);
@@ -76,7 +77,7 @@ TEST_CASE("the device has as much memory as the trace says it had", "[scenario]"
     REQUIRE(run.refusals.size() == 1);
     CHECK(run.refusals[0].event == 1);
 
-    const Run larger = must_run(trace, {.policy = "cuda-malloc", .memory = 1_GiB});
+    const Run larger = must_run(trace, {.policy = "cuda-malloc", .memory = 1_GiB, .overhead = 0});
     CHECK(figure(larger, "out_of_memory") == 0);
 }
 
@@ -84,10 +85,12 @@ TEST_CASE("a limit holds for every policy, whether it takes one or not", "[scena
     const VectorTrace trace = two_of(30_MiB);
     for (const PolicyInfo& policy : support::general_policies()) {
         INFO(policy.name);
-        const Run free = must_run(trace, {.policy = std::string(policy.name), .memory = 1_GiB});
+        const Run free =
+            must_run(trace, {.policy = std::string(policy.name), .memory = 1_GiB, .overhead = 0});
         CHECK(figure(free, "out_of_memory") == 0);
-        const Run run =
-            must_run(trace, {.policy = std::string(policy.name), .memory = 1_GiB, .limit = 50_MiB});
+        const Run run = must_run(
+            trace,
+            {.policy = std::string(policy.name), .memory = 1_GiB, .overhead = 0, .limit = 50_MiB});
         CHECK(figure(run, "out_of_memory") >= 1);
         CHECK(figure(run, "peak_reserved_bytes") <= 50_MiB);
     }
@@ -108,15 +111,15 @@ TEST_CASE("each device of a trace has a device and an allocator of its own", "[s
                                   .add({.size = 10_MiB, .slot = 0, .device = 0})
                                   .add({.size = 10_MiB, .slot = 1, .device = 1})
                                   .build(info);
-    const Run run = must_run(trace, {.policy = "cuda-malloc", .memory = 15_MiB});
+    const Run run = must_run(trace, {.policy = "cuda-malloc", .memory = 15_MiB, .overhead = 0});
     CHECK(figure(run, "out_of_memory") == 0);
     CHECK(figure(run, "peak_reserved_bytes") == 20_MiB);
 }
 
 TEST_CASE("a run stops at the first refusal when asked to", "[scenario]") {
     const VectorTrace trace = two_of(10_MiB);
-    const Run run =
-        must_run(trace, {.policy = "cuda-malloc", .memory = 15_MiB, .stop_at_refusal = true});
+    const Run run = must_run(
+        trace, {.policy = "cuda-malloc", .memory = 15_MiB, .overhead = 0, .stop_at_refusal = true});
     CHECK(run.summary.events == 2);
 }
 
@@ -127,7 +130,7 @@ TEST_CASE("a run without a policy takes the recorded one with its settings", "[s
                      {"max_split_size", "134217728"},
                      {"garbage_collection_threshold", "0.0"},
                      {"expandable_segments", "False"}};
-    const Run run = must_run(two_of(1_MiB, info), {.memory = 1_GiB});
+    const Run run = must_run(two_of(1_MiB, info), {.memory = 1_GiB, .overhead = 0});
     CHECK(run.policy_name == "torch");
     CHECK(run.scenario.policy == "torch:max_split_size_mb=128");
     CHECK(run.warnings.empty());

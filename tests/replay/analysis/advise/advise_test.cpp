@@ -118,11 +118,11 @@ TEST_CASE("a limit that was inferred is kept to, unless another is given", "[adv
     const Advice given = tidemark::advise(trace, {.limit = 200_MiB, .budget = 5}).value();
 
     CHECK(inferred.limit == 64_MiB);
-    CHECK(inferred.limit_is_inferred);
+    CHECK(inferred.limit_source == LimitSource::inferred);
     CHECK(inferred.recorded_peak == 60_MiB);
     CHECK(inferred.search.before.result.refusals() == 1);
     CHECK(given.limit == 200_MiB);
-    CHECK(!given.limit_is_inferred);
+    CHECK(given.limit_source == LimitSource::settings);
     CHECK(given.search.before.result.refusals() == 0);
 }
 

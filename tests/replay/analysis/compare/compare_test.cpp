@@ -91,7 +91,7 @@ TEST_CASE("rows are ranked by refusals, then peak, and compared with the first g
     const VectorTrace trace = random_trace(4, 3000);
     const std::vector<NamedTrace> traces{{"t", &trace}};
     auto scenarios = policies({"torch", "cuda-malloc", "best-fit"});
-    scenarios.insert(scenarios.begin() + 1, {.policy = "buddy", .memory = 32_MiB});
+    scenarios.insert(scenarios.begin() + 1, {.policy = "buddy", .memory = 32_MiB, .overhead = 0});
     const Comparison comparison = must_compare(traces, scenarios);
 
     REQUIRE(comparison.traces.size() == 1);

@@ -48,7 +48,7 @@ TEST_CASE("the screen says where, why and what to do", "[advise]") {
     CHECK(contains(text, "me/train.py:7 evil\\x1b[2J"));
     CHECK(contains(text, "in step\\n\\x1b (1 of 1)"));
     CHECK(contains(text, "100 MiB were requested"));
-    CHECK(contains(text, "96.0 MiB of it in 1 gaps"));
+    CHECK(contains(text, "96.0 MiB of it in 1 gap"));
     REQUIRE(advice.search.improves);
     CHECK(contains(text, "\n  export PYTORCH_ALLOC_CONF="));
     CHECK(contains(text, torch_conf(advice.search.best.policy)));
