@@ -241,7 +241,7 @@ class Report final : public Command {
                         {"peak_reserved_bytes", run.measurement("peak_reserved_bytes").whole},
                         {"out_of_memory", run.measurement("out_of_memory").whole},
                         {"offline_bound_bytes", report::or_null(offline.packed)},
-                        {"report::or_null(offline.lower)_bytes", offline.lower}};
+                        {"offline_lower_bytes", report::or_null(offline.lower)}};
             });
         return report::text_of({{"target", output_.path},
                                 {"bytes", size},

@@ -35,6 +35,8 @@ TEST_CASE("what a full card didn't have is promised by no advice", "[cli][card]"
     CHECK_FALSE(contains(text, "export "));
     CHECK(contains(text, "66.0 GiB reserved and 100 MiB free"));
     CHECK(contains(text, "Free 1.90 GiB of what is live at once"));
+    CHECK(contains(text, "device full\n      forward (/app/model.py:181): aten::relu\n"));
+    CHECK_FALSE(contains(text, "unwind"));
 }
 
 TEST_CASE("other settings run on the card that was there, unless its limit is lifted",

@@ -35,8 +35,15 @@ std::string saving_text(const SavingSpread& saving) {
         return "saves " + ends_text(saving.p5, saving.p95);
     if (saving.p95 < 0)
         return fmt::format("needs {} more", ends_text(-saving.p95, -saving.p5));
-    return fmt::format("needs from {:.0f} % less to {:.0f} % more", std::round(100 * saving.p95),
-                       std::round(-100 * saving.p5));
+    const auto less = static_cast<int>(std::lround(100 * saving.p95));
+    const auto more = static_cast<int>(std::lround(-100 * saving.p5));
+    if (less == 0 && more == 0)
+        return "needs as much";
+    if (less == 0)
+        return fmt::format("needs up to {} % more", more);
+    if (more == 0)
+        return fmt::format("needs up to {} % less", less);
+    return fmt::format("needs from {} % less to {} % more", less, more);
 }
 
 }  // namespace tidemark

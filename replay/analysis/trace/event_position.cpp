@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "replay/analysis/trace/sites.h"
+
 namespace tidemark {
 namespace {
 
@@ -54,7 +56,9 @@ EventPosition describe(const TraceEvent& event, const Ranges& ranges, const Trac
     if (position.inside.empty())
         position.after = named_ranges(ranges.last(), info);
     if (event.stack < info.stacks.size()) {
-        for (const Frame& frame : info.stacks[event.stack])
+        Sites sites(info);
+        position.operation = sites.operation(event.stack);
+        for (const Frame& frame : sites.own_frames(event.stack))
             position.stack.push_back(fmt::format("{} ({}:{})", info.strings[frame.name],
                                                  info.strings[frame.file], frame.line));
     }

@@ -21,8 +21,11 @@ struct NamedRange {
 struct EventPosition {
     std::vector<NamedRange> inside;  // ranges that are open on the event's device, outermost first
     std::vector<NamedRange> after;   // if none is open: the one that ended last; else empty
-    std::vector<std::string> stack;  // "name (file:line)", innermost first; empty if not recorded
-    std::string tag;                 // the program's own name for the event
+    // "name (file:line)", innermost first, from the program's own line on (Sites::own_frames);
+    // empty if not recorded.
+    std::vector<std::string> stack;
+    std::string operation;  // that this line ran: "aten::convolution" (Sites::operation)
+    std::string tag;        // the program's own name for the event
 };
 
 struct EventPositions {

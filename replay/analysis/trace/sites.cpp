@@ -1,6 +1,7 @@
 // What the frames of PyTorch's stacks look like, and which of them to show.
 #include "replay/analysis/trace/sites.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
@@ -49,6 +50,14 @@ std::string_view short_name(std::string_view name) {
     while (at != std::string_view::npos && name.substr(at).starts_with(kAnonymous))
         at = name.find('(', at + kAnonymous.size());
     return at == 0 ? name : name.substr(0, at);
+}
+
+// The allocator, and what recorded the stack.
+bool is_machinery(std::string_view name) {
+    constexpr std::string_view kRecorders[] = {"torch::unwind::", "torch::CapturedTraceback::"};
+    return name.starts_with("c10::") ||
+           std::ranges::any_of(kRecorders,
+                               [name](std::string_view of) { return name.starts_with(of); });
 }
 
 // The operator that a C++ frame stands for: "aten::add", "at::_ops::add::call" and
@@ -103,28 +112,33 @@ std::string Sites::operation_of(std::uint32_t stack) const {
     return found;
 }
 
-std::string Sites::site_of(std::uint32_t stack, std::string_view operation) const {
-    const Frame* inside = nullptr;   // the innermost of PyTorch's Python
-    const Frame* outside = nullptr;  // the innermost of C++ beyond the allocator
+std::span<const Frame> Sites::own_frames(std::uint32_t stack) const {
+    if (stack >= stacks_.size())
+        return {};
     const std::span<const Frame> frames = stacks_[stack];
-    for (const Frame& frame : frames) {
-        const std::string_view file = strings_[frame.file];
+    std::size_t inside = frames.size();   // the innermost of PyTorch's Python
+    std::size_t outside = frames.size();  // the innermost of C++ beyond the allocator
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        const std::string_view file = strings_[frames[i].file];
         if (!is_python(file)) {
-            if (outside == nullptr && !strings_[frame.name].starts_with("c10::"))
-                outside = &frame;
+            if (outside == frames.size() && !is_machinery(strings_[frames[i].name]))
+                outside = i;
         } else if (!is_torch(file) && !is_standard(file)) {
-            return describe(frame);
-        } else if (inside == nullptr) {
-            inside = &frame;
+            return frames.subspan(i);
+        } else if (inside == frames.size()) {
+            inside = i;
         }
     }
-    if (inside != nullptr)
-        return describe(*inside);
-    if (!operation.empty())
-        return std::string(operation);
-    if (outside != nullptr)
-        return describe(*outside);
-    return frames.empty() ? std::string() : describe(frames.front());
+    const std::size_t found = inside < frames.size() ? inside : outside;
+    return found < frames.size() ? frames.subspan(found) : frames;
+}
+
+std::string Sites::site_of(std::uint32_t stack, std::string_view operation) const {
+    const std::span<const Frame> frames = own_frames(stack);
+    if (frames.empty())
+        return {};
+    const bool is_line = is_python(strings_[frames.front().file]);
+    return is_line || operation.empty() ? describe(frames.front()) : std::string(operation);
 }
 
 const Sites::Names& Sites::names(std::uint32_t stack) {

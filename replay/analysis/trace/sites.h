@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,10 @@ class Sites {
     // "aten::convolution", "ConvolutionBackward0", "batch_norm": the outermost operator below the
     // Python code, or the innermost function of PyTorch's Python. "" if the stack names none.
     const std::string& operation(std::uint32_t stack) { return names(stack).operation; }
+
+    // The stack from the frame on that `site` stands for, outwards: without the allocator, what
+    // recorded the stack, and the operators above the program's own line. O(frames).
+    std::span<const Frame> own_frames(std::uint32_t stack) const;
 
     // One frame, worded as `site` does: Python's with file and line, others by name. O(length).
     std::string describe(const Frame& frame) const;

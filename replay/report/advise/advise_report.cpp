@@ -266,9 +266,11 @@ std::string bounds_text(const Advice& advice) {
     const Bytes floor = advice.search.floor;
     std::string text = fmt::format("  Floor: {} (peak of live blocks)", format_bytes(floor));
     if (floor > 0)
-        text += fmt::format("; the {} {} above it",
-                            advice.search.improves ? "best is" : "present settings are",
-                            format_share(best - std::min(best, floor), floor));
+        text += fmt::format(
+            "; the {} {}", advice.search.improves ? "best needs" : "present settings need",
+            best > 2 * floor ? fmt::format("{:.1f} times as much", share_of(best, floor))
+            : best > floor   ? format_share(best - floor, floor) + " more"
+                             : "no more");
     text += fmt::format(". The program requested {} at most.\n  Offline bound: {}, {}.\n",
                         format_bytes(advice.peak_requested), offline_figure(advice.offline),
                         offline_meaning(advice.offline));

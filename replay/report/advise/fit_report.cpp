@@ -19,8 +19,6 @@ namespace {
 
 using namespace report;
 
-constexpr std::size_t kFitReportFramesShown = 4;
-
 std::string size_or_none(Bytes bytes) {
     return bytes == 0 ? "none" : format_bytes(bytes);
 }
@@ -113,10 +111,7 @@ std::string death_text(const Death& death) {
     if (death.refused_in_all > 1)
         text += fmt::format("Had it gone on, {} would have been out of memory in all.\n",
                             format_counted(death.refused_in_all, "request"));
-    const std::size_t frames = std::min(death.position.stack.size(), kFitReportFramesShown);
-    for (std::size_t i = 0; i < frames; ++i)
-        text += fmt::format("    {}\n", one_line(death.position.stack[i]));
-    return text;
+    return text + report::stack_text(death.position, 4);
 }
 
 // "a card with 12.7 GiB or more, or under a limit of 11.9 GiB".
@@ -174,6 +169,7 @@ Json death_of(const std::optional<Death>& death) {
             {"inside", position["inside"]},
             {"after", position["after"]},
             {"stack", position["stack"]},
+            {"operator", position["operator"]},
             {"tag", position["tag"]},
             {"out_of_memory_in_all", death->refused_in_all},
             {"refused_in_all", death->refused_in_all}};

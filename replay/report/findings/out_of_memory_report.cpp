@@ -11,7 +11,7 @@
 namespace tidemark::report {
 namespace {
 
-constexpr std::size_t kOutOfMemoryReportFramesShown = 4;
+constexpr std::size_t kFramesShown = 4;
 
 std::string ranges_text(const std::vector<NamedRange>& all) {
     constexpr std::size_t kShownMost = 8;
@@ -48,15 +48,14 @@ Json remedy_of(const Remedy& remedy) {
 
 std::string request_text(const OutOfMemoryCase& found) {
     const Refusal& refusal = found.refusal;
-    std::string text = fmt::format(
-        "\n  event {}{}: {} requested on stream {} with {} reserved, {} of them allocated: {}\n",
-        format_count(refusal.event), position_text(found.position), format_bytes(refusal.what.size),
-        to_integer(refusal.what.stream), format_bytes(refusal.usage.reserved),
-        format_bytes(refusal.usage.allocated), to_text(refusal.why.cause));
-    const std::size_t frames = std::min(found.position.stack.size(), kOutOfMemoryReportFramesShown);
-    for (std::size_t i = 0; i < frames; ++i)
-        text += fmt::format("      {}\n", one_line(found.position.stack[i]));
-    return text;
+    return fmt::format(
+               "\n  event {}{}: {} requested on stream {} with {} reserved, {} of them allocated: "
+               "{}\n",
+               format_count(refusal.event), position_text(found.position),
+               format_bytes(refusal.what.size), to_integer(refusal.what.stream),
+               format_bytes(refusal.usage.reserved), format_bytes(refusal.usage.allocated),
+               to_text(refusal.why.cause)) +
+           stack_text(found.position, 6);
 }
 
 std::string free_text(const OutOfMemoryCase& found) {
@@ -118,10 +117,21 @@ std::string position_text(const EventPosition& position) {
     return position.after.empty() ? "" : fmt::format(", after {}", ranges_text(position.after));
 }
 
+std::string stack_text(const EventPosition& position, std::size_t indent) {
+    std::string text;
+    for (const std::string& frame :
+         std::span(position.stack).first(std::min(position.stack.size(), kFramesShown)))
+        text += fmt::format(
+            "{:{}}{}{}\n", "", indent, one_line(frame),
+            text.empty() && !position.operation.empty() ? ": " + one_line(position.operation) : "");
+    return text;
+}
+
 Json position_json(const EventPosition& position) {
     return {{"inside", ranges_of(position.inside)},
             {"after", ranges_of(position.after)},
             {"stack", position.stack},
+            {"operator", position.operation},
             {"tag", position.tag}};
 }
 

@@ -13,6 +13,10 @@ namespace tidemark::report {
 // ", in step #7 > forward #3"; ", after step #6"; "" where the trace has no ranges.
 std::string position_text(const EventPosition& position);
 
+// The first frames of its stack, a line each, and of the first the operator that it ran; "" if none
+// was recorded.
+std::string stack_text(const EventPosition& position, std::size_t indent);
+
 Json position_json(const EventPosition& position);
 
 // "torch:expandable_segments=true: granted (no out of memory in all)".

@@ -85,6 +85,9 @@ TEST_CASE("savings are taken run by run", "[spread]") {
     CHECK(mixed.p5 < 0);
     CHECK(mixed.p95 > 0);
     CHECK(saving_text(mixed) == "needs from 20 % less to 10 % more");
+    CHECK(saving_text({.p5 = 0, .p50 = 0, .p95 = 0}) == "needs as much");
+    CHECK(saving_text({.p5 = -0.1, .p50 = 0, .p95 = 0}) == "needs up to 10 % more");
+    CHECK(saving_text({.p5 = -0.001, .p50 = 0, .p95 = 0.1}) == "needs up to 10 % less");
 }
 
 }  // namespace

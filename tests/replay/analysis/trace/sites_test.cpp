@@ -83,6 +83,29 @@ TEST_CASE("where nothing better is known, a frame beyond the allocator is shown"
     CHECK(native.operation(1).empty());
 }
 
+TEST_CASE("a stack begins at the program's own line, without allocator and unwinder", "[advise]") {
+    const TraceInfo info =
+        with_stack({{"torch::unwind::unwind()", "??", 0},
+                    {"torch::CapturedTraceback::gather(bool, bool, bool)", "??", 0},
+                    {"c10::cuda::CUDACachingAllocator::malloc(unsigned long)", "??", 0},
+                    {"at::_ops::relu::call(at::Tensor const&)", "??", 0},
+                    {"relu", kTorch, 1704},
+                    {"forward", kProgram, 181},
+                    {"main", kProgram, 12}});
+    const TraceInfo native = with_stack({{"torch::unwind::unwind()", "??", 0},
+                                         {"c10::malloc(int)", "??", 0},
+                                         {"my::run(int)", "??", 0}});
+    const TraceInfo allocator = with_stack({{"c10::malloc(int)", "??", 0}});
+
+    const std::span<const Frame> own = Sites(info).own_frames(1);
+    REQUIRE(own.size() == 2);
+    CHECK(own.front().line == 181);
+    CHECK(Sites(native).own_frames(1).size() == 1);
+    CHECK(Sites(native).site(1) == "my::run");
+    CHECK(Sites(allocator).own_frames(1).size() == 1);
+    CHECK(Sites(info).own_frames(77).empty());
+}
+
 TEST_CASE("no stack has no place, nor has one that the trace does not hold", "[advise]") {
     const TraceInfo info = with_stack({{"main", kProgram, 12}});
     Sites sites(info);
