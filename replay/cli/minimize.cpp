@@ -147,6 +147,7 @@ class Minimize final : public Command {
         if (policy_.empty())
             candidate.policy = whole.scenario.policy;
         candidate.limit = whole.limit;
+        candidate.overhead = whole.scenario.overhead;  // a smaller file tells less of the card
         return candidate;
     }
 
@@ -203,7 +204,7 @@ class Minimize final : public Command {
             add("--limit", *scenario.limit);
         if (scenario.memory > 0) {
             add("--memory", scenario.memory);
-            add("--overhead", scenario.overhead.value_or(0));
+            add("--overhead", scenario.held());
         }
         return command_line(arguments);
     }

@@ -121,11 +121,11 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
         Bytes capacity = simulated_memory(scenario, recorded, *setup.profile);
         const Bytes limit = limit_of(setup, i);
         if (limit > 0 && !setup.policy.keeps_limit())
-            capacity = std::min(capacity, limit + align_up(scenario.overhead.value_or(0),
-                                                           setup.profile->granularity));
+            capacity =
+                std::min(capacity, limit + align_up(scenario.held(), setup.profile->granularity));
         if (setup.record != nullptr)
             capacity = SimDevice::kLargestCapacity;  // what was recorded fitted
-        const Bytes held = align_up(scenario.overhead.value_or(0), setup.profile->granularity);
+        const Bytes held = align_up(scenario.held(), setup.profile->granularity);
         if (held > 0 && held >= capacity)
             return fail(ErrorCode::bad_option,
                         fmt::format("of a device with {}, {} cannot be in use already",

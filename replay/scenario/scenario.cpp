@@ -231,8 +231,10 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     Run result;
     result.scenario = scenario;
     result.trace_hash = trace.recorded_hash();
-    if (!scenario.overhead)
-        result.scenario.overhead = scenario.memory > 0 ? card_overhead(trace, scenario.memory) : 0;
+    if (scenario.memory == 0)
+        result.scenario.overhead = 0;
+    else if (!scenario.overhead)
+        result.scenario.overhead = card_overhead(trace, scenario.memory);
     TM_ASSIGN(const Parts parts, find_parts(info, result.scenario, result.warnings));
     if (scaled)
         result.warnings.push_back(info.warnings.back());

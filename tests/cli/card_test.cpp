@@ -96,3 +96,20 @@ TEST_CASE("what others hold of a card is no leak", "[cli][card]") {
     CHECK(run["overhead_bytes"] == std::uint64_t{768} << 20U);
     CHECK(run["hazard_count"] == 0);
 }
+
+TEST_CASE("an overhead is of a card that is named", "[cli][card]") {
+    const json run = tidemark_json(
+        {"replay", "generate:serving:events=400", "-p", "torch", "--overhead", "1GiB"});
+
+    CHECK(run["overhead_bytes"] == 0);
+}
+
+TEST_CASE("the command that shows a minimized trace has the overhead it was found with",
+          "[cli][card]") {
+    const support::Folder folder;
+    const json small =
+        tidemark_json({"minimize", "generate:steps:events=300", "-p", "torch", "--memory", "2GiB",
+                       "--keep", "peak_reserved > 1MiB", "-o", folder / "small.jsonl"});
+
+    CHECK(contains(small["again"], "--overhead 805306368"));
+}

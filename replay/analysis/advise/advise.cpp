@@ -238,7 +238,7 @@ std::optional<Bytes> requested_limit(const AdviseOptions& options) {
 // Garbage collection acts only under a limit that the program has set itself. One that is inferred
 // may be the device's end instead, unless the program did collect.
 bool collects(const Advice& advice, const policies::TorchSettings& settings, Bytes memory) {
-    if (advice.limit > 0 && advice.limit_source != LimitSource::settings)
+    if (advice.limit_source != LimitSource::settings)
         return settings.gc_threshold > 0;
     return advice.limit > 0 || settings.limit_on(memory) > 0;
 }
@@ -249,9 +249,9 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     // Under the limit that was inferred the recorded run did survive; on the card that was full it
     // asked for what it didn't get.
     const TrialResult& before = advice.search.before.result;
-    const LimitSource source = advice.limit > 0 ? advice.limit_source : LimitSource::settings;
-    const bool is_short = source == LimitSource::card ? before.refusals() > 0 : !before.survived();
-    if (advice.search.improves || !is_short || source == LimitSource::inferred)
+    const bool is_short =
+        advice.limit_source == LimitSource::card ? before.refusals() > 0 : !before.survived();
+    if (advice.search.improves || !is_short || advice.limit_source == LimitSource::inferred)
         return {};
     TrialSetup unlimited = base;
     unlimited.memory = unlimited.overhead = 0;

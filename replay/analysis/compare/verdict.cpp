@@ -118,7 +118,7 @@ std::string all_refused(std::span<const ComparisonRow> rows) {
     for (const Refusal& refusal : best.refusals)  // what no memory could hold is in no peak
         if (refusal.what.size >= kLargestRequest)
             floor = std::max(floor, refusal.what.size);
-    const Bytes card = best.scenario.memory - best.scenario.overhead.value_or(0);
+    const Bytes card = best.scenario.memory - best.scenario.held();
     const Bytes memory =
         best.limit > 0 && card > 0 ? std::min(best.limit, card) : std::max(best.limit, card);
     std::string text = rows.size() == 1

@@ -99,7 +99,7 @@ Result<std::vector<TrialSetup>> setups_of(std::span<const Run> runs, const CostP
         setups.push_back({.policy = std::move(policy),
                           .profile = &profile,
                           .memory = run.scenario.memory,
-                          .overhead = run.scenario.overhead.value_or(0),
+                          .overhead = run.scenario.held(),
                           .limit = run.scenario.limit});
     }
     return setups;

@@ -89,7 +89,7 @@ Json run_object(const Run& run) {
         {"profile", run.scenario.profile},
         {"scale", run.scenario.scale},
         {"memory_bytes", run.device_memory ? run.device_memory->total : run.scenario.memory},
-        {"overhead_bytes", run.scenario.overhead.value_or(0)},
+        {"overhead_bytes", run.scenario.held()},
         {"limit_bytes", run.limit},
         {"limit_source", run.limit_text},
         {"as_recorded", run.as_recorded},

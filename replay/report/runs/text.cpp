@@ -193,7 +193,7 @@ std::string conditions_text(const Run& run) {
     const auto add = [&text](const std::string& part) {
         text += (text.empty() ? "" : "; ") + part;
     };
-    if (const Bytes overhead = run.scenario.overhead.value_or(0); overhead > 0)
+    if (const Bytes overhead = run.scenario.held(); overhead > 0)
         add("a card with " + card_text(run.scenario.memory, overhead));
     if (!run.limit_text.empty())
         add(run.limit_text);

@@ -159,7 +159,7 @@ std::string conditions(const ComparisonRow& row) {
         text = fmt::format("on {} ({}) with {}", printable(row.run.device_name), scenario.device,
                            format_bytes(row.run.device_memory->total));
     if (scenario.memory > 0)
-        text += " with " + card_text(scenario.memory, scenario.overhead.value_or(0));
+        text += " with " + card_text(scenario.memory, scenario.held());
     if (!row.run.limit_text.empty())
         text += ", " + row.run.limit_text;
     if (scenario.scale != 1)

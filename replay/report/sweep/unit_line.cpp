@@ -34,7 +34,7 @@ void add_figures(Json& object, const Run& run) {
     object["options"] = report::pairs(run.policy_options);
     object["profile_hash"] = report::hash_text(run.profile_hash);
     object["memory_bytes"] = run.scenario.memory;
-    object["overhead_bytes"] = run.scenario.overhead.value_or(0);
+    object["overhead_bytes"] = run.scenario.held();
     object["limit_bytes"] = run.limit;
     object["scale"] = run.scenario.scale;
     object["events"] = run.summary.events;
