@@ -204,11 +204,14 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
     HistoryKey key;
     key.trace_hash = trace.hash();
     key.file_hash = trace.file_hash();
-    key.scenario =
-        fmt::format("{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} limit:{} {}",
-                    identity, explained_record(trace) != nullptr, scenario.policy.empty(),
-                    profile.hash(), scenario.scale, scenario.memory, limit_of(trace, scenario),
-                    scenario.stop_at_refusal ? "to the first out of memory" : "to the end");
+    const Bytes overhead =
+        scenario.memory > 0 ? scenario.overhead.value_or(card_overhead(trace, scenario.memory)) : 0;
+    key.scenario = fmt::format(
+        "{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} overhead:{} "
+        "limit:{} {}",
+        identity, explained_record(trace) != nullptr, scenario.policy.empty(), profile.hash(),
+        scenario.scale, scenario.memory, overhead, limit_of(trace, scenario),
+        scenario.stop_at_refusal ? "to the first out of memory" : "to the end");
     return std::optional(std::move(key));
 }
 
