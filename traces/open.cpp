@@ -3,11 +3,13 @@
 #include "traces/open.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/threads.h"
+#include "traces/readers/foreign_files.h"
 #include "traces/generators/generators.h"
 #include "traces/io/output_file.h"
 #include "traces/readers/format.h"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::string_view kGenerate = "generate:";
 constexpr std::size_t kHead = 4096;  // what formats may look at
+constexpr std::size_t kForeignHead = std::size_t{1} << 20U;
 
 // A reader makes events faster than one thread encodes them, but no reader keeps four busy.
 unsigned encoding_helpers() {
@@ -67,6 +70,14 @@ class CancellableSink final : public TraceSink {
     const Cancelling& cancelled_;
 };
 
+const FormatInfo* find_format(std::span<const std::byte> head) {
+    for (const FormatInfo& format : all_formats()) {
+        if (format.recognises(head))
+            return &format;
+    }
+    return nullptr;
+}
+
 Result<const FormatInfo*> recognise(ByteSource& source) {
     TM_TRY(source.need(kHead));
     const std::span<const std::byte> head =
@@ -75,15 +86,18 @@ Result<const FormatInfo*> recognise(ByteSource& source) {
         return fail(ErrorCode::bad_input,
                     source.cut_off() ? "is cut off before its first byte" : "is empty",
                     source.name(), "a trace was expected");
-    for (const FormatInfo& format : all_formats()) {
-        if (format.recognises(head))
-            return &format;
-    }
-    std::string known = "tmk";
-    for (const FormatInfo& format : all_formats())
-        known.append(", ").append(format.name);
-    return fail(ErrorCode::bad_input, "is in no format that Tidemark reads", source.name(),
-                "known formats: " + known + " (also compressed by xz, zstd or gzip)");
+    if (const FormatInfo* const format = find_format(head); format != nullptr)
+        return format;
+    TM_TRY(source.need(kForeignHead));
+    const std::span<const std::byte> begin =
+        source.window().first(std::min(source.window().size(), kForeignHead));
+    if (std::optional<Error> foreign = explain_foreign_file(
+            source.name(), {reinterpret_cast<const char*>(begin.data()), begin.size()}))
+        return tl::make_unexpected(std::move(*foreign));
+    return fail(ErrorCode::bad_input, "is no recording that Tidemark can read", source.name(),
+                "it reads memory snapshots of PyTorch, logs of RMM, CuPy and Umpire, profiles of "
+                "torch.profiler and JAX, Nsight Systems' .sqlite, JSON lines and .tmk, also "
+                "compressed by xz, zstd or gzip");
 }
 
 // Pours a stream that is no .tmk into `sink`.
@@ -144,7 +158,7 @@ Result<Opened> open_either(std::unique_ptr<ByteSource> source, const ReadOptions
 Result<Opened> open_either(const std::string& path, const ReadOptions& options) {
     if (path.starts_with(kGenerate))
         return Opened{};
-    TM_ASSIGN(std::unique_ptr<ByteSource> source, open_bytes(path));
+    TM_ASSIGN(std::unique_ptr<ByteSource> source, open_bytes(named_part(path).path));
     return open_either(std::move(source), options);
 }
 
@@ -173,9 +187,37 @@ Result<std::unique_ptr<Trace>> trace_of(const std::string& path, Opened opened,
 
 }  // namespace
 
+NamedPart named_part(const std::string& name) {
+    const std::size_t mark = name.rfind('#');
+    if (mark == std::string::npos || mark == 0 || file_identity(name))
+        return {name, {}};
+    std::size_t part = 0;
+    const char* const end = name.data() + name.size();
+    const auto [parsed, code] = std::from_chars(name.data() + mark + 1, end, part);
+    std::string path = name.substr(0, mark);
+    if (code != std::errc() || parsed != end || !file_identity(path))
+        return {name, {}};
+    return {std::move(path), part};
+}
+
+std::size_t count_recordings(const std::string& path) {
+    if (!file_identity(path))  // a pipe: looking would take from it
+        return 1;
+    const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
+    if (!source || !(*source)->need(kHead) || is_tmk((*source)->window()))
+        return 1;
+    const Result<const FormatInfo*> format = recognise(**source);
+    if (!format || (*format)->count == nullptr)
+        return 1;
+    return std::max<std::size_t>((*format)->count(**source).value_or(1), 1);
+}
+
 Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options) {
-    TM_ASSIGN(Opened opened, open_either(path, options));
-    return trace_of(path, std::move(opened), options);
+    ReadOptions inside = options;
+    if (!inside.part)
+        inside.part = named_part(path).part;
+    TM_ASSIGN(Opened opened, open_either(path, inside));
+    return trace_of(path, std::move(opened), inside);
 }
 
 Result<std::unique_ptr<Trace>> open_trace(std::unique_ptr<ByteSource> source,
@@ -191,18 +233,23 @@ bool is_trace_file(const std::string& path) {
     const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
     if (!source || !(*source)->need(kHead))
         return false;
-    return is_tmk((*source)->window()) || recognise(**source).has_value();
+    const std::span<const std::byte> window = (*source)->window();
+    return is_tmk(window) ||
+           find_format(window.first(std::min(window.size(), kHead))) != nullptr;
 }
 
 Result<TraceInfo> import_trace(const std::string& path, const OutputTarget& target,
                                const ReadOptions& options) {
-    TM_ASSIGN(const Opened opened, open_either(path, options));
+    ReadOptions inside = options;
+    if (!inside.part)
+        inside.part = named_part(path).part;
+    TM_ASSIGN(const Opened opened, open_either(path, inside));
     TM_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::create(target));
     FileSink bytes(*file);
     const std::unique_ptr<TraceSink> writer = make_tmk_writer(bytes, encoding_helpers());
     TM_ASSIGN(const TraceInfo info,
               opened.tmk ? copy_trace(*opened.tmk, *writer)
-                         : generate_or_read(path, opened.source.get(), *writer, options));
+                         : generate_or_read(path, opened.source.get(), *writer, inside));
     TM_TRY(writer->finish(info));
     TM_TRY(file->commit());
     return info;

@@ -2,7 +2,9 @@
 // both the catalogue of formats and .tmk.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -12,7 +14,8 @@
 
 namespace tidemark {
 
-// `path`, "-" for standard input, or "generate:NAME:options" (traces/generators). It is opened
+// `path`, "-" for standard input, or "generate:NAME:options" (traces/generators). "path#1" is the
+// second recording of a file that holds several, unless a file has that very name. It is opened
 // once, be it a file or a pipe. Of a .tmk file chunks are read when they are wanted; everything
 // else is read once and kept encoded in memory (some 8 bytes an event). Errors: those of the
 // reader; bad_input for a format that nobody recognises, with the list of those that are.
@@ -22,6 +25,19 @@ Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOpt
 // The same of a source of which nothing has been consumed.
 Result<std::unique_ptr<Trace>> open_trace(std::unique_ptr<ByteSource> source,
                                           const ReadOptions& options = {});
+
+// A file's name, and which of its recordings is meant.
+struct NamedPart {
+    std::string path;
+    std::optional<std::size_t> part;
+};
+
+// What `name` stands for: "a.pickle#1" is {"a.pickle", 1}, unless that is a file's whole name.
+NamedPart named_part(const std::string& name);
+
+// How many recordings the plain file `path` holds; 1 for what isn't a plain file or can't be read:
+// opening it says why. Reads all of it where its format allows for several.
+std::size_t count_recordings(const std::string& path);
 
 // Whether `path` is a plain file in a format that open_trace reads, by its first bytes. False for
 // what cannot be read.

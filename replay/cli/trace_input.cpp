@@ -60,6 +60,7 @@ Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& p
     TM_ASSIGN(ReadOptions options, read_options(front, reading));
     if (const Trace* const opened = front.opened(path, reading, true); opened != nullptr)
         return std::make_unique<CancellableTrace>(*opened, options.cancelled);
+    options.part = named_part(path).part;
     Progress progress(front, "reading " + trace_name(path));
     options.progress = [&progress](std::uint64_t done) { progress.show_bytes(done); };
     TM_ASSIGN(std::unique_ptr<Trace> trace,
@@ -92,7 +93,7 @@ Result<std::unique_ptr<ByteSource>> TraceInput::take_source(const std::string& p
         looked_at_.erase(found);
         return source;
     }
-    return open_bytes(path);
+    return open_bytes(named_part(path).path);
 }
 
 bool TraceInput::is_open(const Context& context, const std::string& path) const {

@@ -44,6 +44,15 @@ Result<std::vector<std::string>> recordings_in(const std::string& folder) {
     return found;
 }
 
+// The file, or each of its recordings by its own name.
+void add_recordings(const std::string& path, std::vector<std::string>& all) {
+    const std::size_t count = count_recordings(path);
+    if (count == 1)
+        all.push_back(path);
+    for (std::size_t part = 0; part < count && count > 1; ++part)
+        all.push_back(fmt::format("{}#{}", path, part));
+}
+
 bool is_pattern(const std::string& path) {
     std::error_code ignored;
     return path != "-" && !path.starts_with("generate:") &&
@@ -80,11 +89,12 @@ Result<std::vector<std::string>> expand_traces(std::span<const std::string> path
         for (const std::string& each : found) {
             std::error_code ignored;
             if (each == "-" || !fs::is_directory(each, ignored)) {
-                all.push_back(each);
+                add_recordings(each, all);
                 continue;
             }
             TM_ASSIGN(const std::vector<std::string> inside, recordings_in(each));
-            all.insert(all.end(), inside.begin(), inside.end());
+            for (const std::string& file : inside)
+                add_recordings(file, all);
         }
     }
     return all;

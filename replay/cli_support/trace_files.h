@@ -12,7 +12,8 @@ namespace tidemark {
 
 // Each of `paths` that is a folder replaced by the recordings anywhere in it (files that a reader
 // recognises; names that begin with a dot are left out), and each pattern (*, ?, [...]) that names
-// no file itself by what it matches, both sorted. Errors (not_found): a folder without recordings,
+// no file itself by what it matches, both sorted; a file of several recordings by each of them
+// ("ranks.pickle#0"). Errors (not_found): a folder without recordings,
 // a pattern that matches nothing.
 Result<std::vector<std::string>> expand_traces(std::span<const std::string> paths);
 

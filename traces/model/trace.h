@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -153,6 +154,7 @@ using Cancelling = std::function<bool()>;
 struct ReadOptions {
     bool strict = false;   // the first anomaly is an Error
     bool lenient = false;  // malformed records are skipped and counted instead of an Error
+    std::optional<std::size_t> part = {};  // of a file that holds several recordings, from 0
     std::function<void(std::uint64_t bytes_done)> progress;  // now and then; may be empty
     Cancelling cancelled = {};                               // may be empty
 };

@@ -23,6 +23,8 @@ struct FormatInfo {
     // Errors: bad_input with name and offset or line, what was expected and what to do; io; those
     // of `sink`. The caller throws away what was appended before an error. One thread a source.
     Result<TraceInfo> (*read)(ByteSource& source, TraceSink& sink, const ReadOptions& options);
+    // How many recordings a source holds, of which ReadOptions::part is one; null: always one.
+    Result<std::size_t> (*count)(ByteSource& source) = nullptr;
 };
 
 // The catalogue (formats.cpp); the order decides between formats that both recognise a head.

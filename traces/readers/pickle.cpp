@@ -116,9 +116,11 @@ Unpickler::Step Unpickler::execute_rare(unsigned opcode) {
             break;
         case opcode::kBinunicode:
         case opcode::kBinbytes:
+        case opcode::kBinstring:
             good = input_.take_number(4, length) && push_string(length);
             break;
         case opcode::kShortBinbytes:
+        case opcode::kShortBinstring:
             good = input_.take_number(1, length) && push_string(length);
             break;
         case opcode::kBinunicode8:
@@ -151,7 +153,12 @@ bool Unpickler::execute_structure(unsigned opcode) {
         case opcode::kList:
         case opcode::kDict:
             return make_from_mark(opcode);
+        case opcode::kAddItems:
+            return append_all();
+        case opcode::kFrozenSet:
+            return stack_.pop_mark(begin) ? make_tuple(begin) : underflow();
         case opcode::kEmptyTuple:
+        case opcode::kEmptySet:
             return push({Value::Kind::list, objects_.lists.create()});
         case opcode::kBinput:
             return input_.take_number(1, index) && put(index);
@@ -252,9 +259,8 @@ bool Unpickler::put(std::uint64_t index) {
 bool Unpickler::append() {
     if (stack_.within_reach() < 2)
         return underflow();
-    if (!stack_.top(1).is(Value::Kind::list))
-        return input_.fail_here("appends to something that is no list");
-    objects_.lists.append(stack_.top(1).index(), stack_.from(stack_.size() - 1));
+    if (!append_to(stack_.top(1), stack_.size() - 1))
+        return false;
     stack_.truncate(stack_.size() - 1);
     return true;
 }
@@ -263,18 +269,26 @@ bool Unpickler::append_all() {
     std::size_t begin = 0;
     if (!stack_.pop_group(begin))
         return underflow();
-    if (!stack_[begin - 1].is(Value::Kind::list))
-        return input_.fail_here("appends to something that is no list");
-    objects_.lists.append(stack_[begin - 1].index(), stack_.from(begin));
+    if (!append_to(stack_[begin - 1], begin))
+        return false;
     stack_.truncate(begin);
     return true;
 }
 
+// The values from `begin` on; what an opaque object is given is of no interest either.
+bool Unpickler::append_to(Value target, std::size_t begin) {
+    if (target.is(Value::Kind::list))
+        objects_.lists.append(target.index(), stack_.from(begin));
+    return target.is(Value::Kind::list) || target.is(Value::Kind::opaque) ||
+           input_.fail_here("appends to something that is no list");
+}
+
 // Takes the values from `begin` on as items of `dict`.
 inline bool Unpickler::give_items(Value dict, std::size_t begin) {
-    if (!dict.is(Value::Kind::dict)) [[unlikely]]
+    const bool is_dict = dict.is(Value::Kind::dict);
+    if (!is_dict && !dict.is(Value::Kind::opaque)) [[unlikely]]
         return input_.fail_here("sets items of something that is no dict");
-    if (stack_.size() != begin)
+    if (is_dict && stack_.size() != begin)
         dicts_.set_items(dict.index(), stack_.from(begin), 0);
     stack_.truncate(begin);
     return true;

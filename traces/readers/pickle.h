@@ -1,7 +1,8 @@
 // A restricted, streaming unpickler: reads what Python's pickle writes for plain data (numbers,
-// strings, lists, tuples, dicts; protocols 2 to 5) and nothing else. It is a parser, never an
-// interpreter: an opcode that would import, call or build anything is an Error, so a hostile file
-// can do no more than be rejected.
+// strings, lists, tuples, dicts; protocols 0 to 5), and the objects of well-known libraries that
+// stand for such data or beside it (pickle_objects.h). It is a parser, never an interpreter: what
+// would import, call or build anything else is an Error, so a hostile file can do no more than be
+// rejected.
 //
 // Dicts are not kept: a DictHandler sees their items as they come and makes of them what it wants.
 // Time O(bytes). Memory O(bytes) with small factors: 4 bytes a memo entry, 8 a value on the stack;
@@ -56,6 +57,9 @@ class Unpickler {
     // "name:0xOFFSET" (offset of the opcode in the uncompressed stream); io.
     Result<Value> run();
 
+    // After run(): takes from the source what was read of it, so that it goes on behind the pickle.
+    void consume() { input_.consume(); }
+
     // True when run() failed because the stream ended in the middle.
     bool cut_off() const { return input_.cut_off(); }
 
@@ -72,7 +76,9 @@ class Unpickler {
     Step execute_rare(unsigned opcode);
     bool execute_structure(unsigned opcode);
     bool execute_text(unsigned opcode);
+    bool execute_object(unsigned opcode);
     bool reject(unsigned opcode);
+    bool reject_global(std::string_view module, std::string_view name);
     bool underflow();
 
     bool push(Value value) {
@@ -84,6 +90,17 @@ class Unpickler {
     bool push_string(std::uint64_t length);
     bool push_decimal(std::string_view line);
     bool push_real_line(std::string_view line);
+    bool push_quoted(std::string_view line);
+    bool push_global(std::string_view module, std::string_view name);
+    bool push_global_line();
+    bool push_stack_global();
+    bool push_persistent();
+    bool call();
+    bool push_dict_of(Value arguments);
+    bool push_scalar(Value arguments);
+    bool push_dtype(Value arguments);
+    bool push_encoded(Value arguments);
+    bool build();
 
     bool mark();
     bool memoize();
@@ -93,6 +110,7 @@ class Unpickler {
 
     bool append();
     bool append_all();
+    bool append_to(Value target, std::size_t begin);
     bool set_item();
     bool set_all();
     bool read_flat_dict();

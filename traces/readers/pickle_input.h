@@ -52,6 +52,12 @@ class PickleInput {
     // Takes the bytes up to `to`, which is in [ahead(), end()].
     void skip_to(const unsigned char* to) { cursor_ = to; }
 
+    // Drops from the source what has been taken. Nothing can be taken afterwards.
+    void consume() {
+        source_.consume(static_cast<std::size_t>(cursor_ - window_));
+        window_ = opcode_ = cursor_ = end_ = nullptr;
+    }
+
     // Of the current opcode in the uncompressed stream.
     std::uint64_t offset() const {
         return source_.offset() + static_cast<std::uint64_t>(opcode_ - window_);

@@ -1,4 +1,5 @@
-// The opcodes of Python's pickle that plain data needs, and those that never occur in it.
+// The opcodes of Python's pickle that snapshots need, however they were written, and those that never
+// occur in one.
 #pragma once
 
 #include <string_view>
@@ -42,6 +43,20 @@ constexpr unsigned kEmptyDict = '}';
 constexpr unsigned kBinfloat = 'G';
 constexpr unsigned kBinbytes = 'B';
 constexpr unsigned kShortBinbytes = 'C';
+constexpr unsigned kString = 'S';  // Python 2's, as the next two
+constexpr unsigned kBinstring = 'T';
+constexpr unsigned kShortBinstring = 'U';
+constexpr unsigned kGlobal = 'c';
+constexpr unsigned kReduce = 'R';
+constexpr unsigned kBuild = 'b';
+constexpr unsigned kPersistentId = 'P';
+constexpr unsigned kBinaryPersistentId = 'Q';
+constexpr unsigned kNewObject = 0x81;
+constexpr unsigned kEmptySet = 0x8f;
+constexpr unsigned kAddItems = 0x90;
+constexpr unsigned kFrozenSet = 0x91;
+constexpr unsigned kNewObjectEx = 0x92;
+constexpr unsigned kStackGlobal = 0x93;
 constexpr unsigned kProto = 0x80;
 constexpr unsigned kTuple1 = 0x85;
 constexpr unsigned kTuple2 = 0x86;
@@ -56,7 +71,7 @@ constexpr unsigned kBinbytes8 = 0x8e;
 constexpr unsigned kMemoize = 0x94;
 constexpr unsigned kFrame = 0x95;
 
-// The name of an opcode that imports, calls or builds objects; "" for any other byte.
+// The name of an opcode that builds objects which no file of ours has; "" for any other byte.
 std::string_view forbidden_name(unsigned opcode);
 
 }  // namespace opcode

@@ -1,6 +1,5 @@
 // Opcodes that are rare in a snapshot: the text forms of protocol 0, which hand-made and very old
-// files use, and the rejection of everything that is no plain data.
-#include <array>
+// files use.
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -57,45 +56,6 @@ std::string from_raw_unicode_escape(std::string_view line) {
 
 }  // namespace
 
-std::string_view opcode::forbidden_name(unsigned opcode) {
-    static constexpr std::array<std::pair<unsigned, std::string_view>, 15> kNames{{
-        {'c', "GLOBAL"},
-        {0x93, "STACK_GLOBAL"},
-        {'R', "REDUCE"},
-        {'b', "BUILD"},
-        {'i', "INST"},
-        {'o', "OBJ"},
-        {0x81, "NEWOBJ"},
-        {0x92, "NEWOBJ_EX"},
-        {'P', "PERSID"},
-        {'Q', "BINPERSID"},
-        {0x82, "EXT1"},
-        {0x83, "EXT2"},
-        {0x84, "EXT4"},
-        {0x97, "NEXT_BUFFER"},
-        {0x98, "READONLY_BUFFER"},
-    }};
-    for (const auto& [number, name] : kNames) {
-        if (number == opcode)
-            return name;
-    }
-    return {};
-}
-
-bool Unpickler::reject(unsigned opcode) {
-    const std::string_view name = opcode::forbidden_name(opcode);
-    if (name.empty())
-        return input_.fail_here(
-            fmt::format("byte {:#04x} begins no part of plain pickled data", opcode),
-            "the file is damaged or no memory snapshot: record it again with "
-            "torch.cuda.memory._dump_snapshot()");
-    return input_.fail_here(
-        fmt::format("opcode {} ({:#04x}) would import or build Python objects, which "
-                    "no memory snapshot needs; nothing of it was executed",
-                    name, opcode),
-        "do not open the file with Python either, unless you trust its origin");
-}
-
 bool Unpickler::execute_text(unsigned opcode) {
     std::string_view line;
     switch (opcode) {
@@ -106,12 +66,24 @@ bool Unpickler::execute_text(unsigned opcode) {
             return input_.take_line(line) && push_real_line(line);
         case opcode::kUnicode:
             return input_.take_line(line) && push(objects_.string(from_raw_unicode_escape(line)));
+        case opcode::kString:
+            return input_.take_line(line) && push_quoted(line);
         case opcode::kPut:
         case opcode::kGet:
             return input_.take_line(line) && get_or_put(line, opcode == opcode::kPut);
         default:
-            return reject(opcode);
+            return execute_object(opcode);
     }
+}
+
+// 'text' or "text" as Python 2 writes them; an escape stays as it is, for no name of ours has one.
+bool Unpickler::push_quoted(std::string_view line) {
+    const bool quoted = line.size() >= 2 && (line.front() == '\'' || line.front() == '"') &&
+                        line.front() == line.back();
+    if (!quoted)
+        return input_.fail_here("a line that should be a text in quotes isn't one",
+                                "the file is damaged");
+    return push(objects_.string(line.substr(1, line.size() - 2)));
 }
 
 // "17", "-3", "12L"; "00" and "01" are False and True.

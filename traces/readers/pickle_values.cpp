@@ -1,11 +1,23 @@
 // The stores behind Value.
 #include "traces/readers/pickle_values.h"
 
+#include <charconv>
+#include <cmath>
+
 namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kItemsMax = 0xffffffffU;
 constexpr std::uint64_t kBoxesMax = std::uint64_t{1} << 28U;  // what fits beside a kind in 32 bits
+
+// "512", "0x7fd73a000000".
+bool parse_whole_number(std::string_view text, std::uint64_t& number) {
+    const bool is_hex = text.starts_with("0x");
+    text.remove_prefix(is_hex ? 2 : 0);
+    const auto [end, code] =
+        std::from_chars(text.data(), text.data() + text.size(), number, is_hex ? 16 : 10);
+    return code == std::errc() && end == text.data() + text.size();
+}
 
 }  // namespace
 
@@ -51,6 +63,15 @@ bool PickleObjects::other_whole_number(Value value, std::uint64_t& number) const
     if (value.is(Value::Kind::wide)) {
         number = wides[value.index()].magnitude;
         return !wides[value.index()].negative;
+    }
+    if (value.is(Value::Kind::string))
+        return parse_whole_number(text(value), number);
+    if (value.is(Value::Kind::real)) {
+        constexpr double kExactBelow = 9007199254740992.0;  // 2^53
+        const double real = reals[value.index()];
+        const bool is_whole = real >= 0 && real <= kExactBelow && std::floor(real) == real;
+        number = is_whole ? static_cast<std::uint64_t>(real) : 0;
+        return is_whole;
     }
     number = value.payload();
     return value.is(Value::Kind::boolean);

@@ -29,6 +29,9 @@ class Value {
         dict,     // payload: number of the dict, counted from 0
         pair,     // a tuple of two numbers below 2^14: payload = first << 14 | second
         boxed,    // PackedValue only: payload = index of a Value that needs more than 32 bits
+        callable,  // payload: which (pickle_objects.h); it is never called
+        dtype,     // payload: NumPy's type of a number (pickle_objects.h)
+        opaque,    // an object of no interest
     };
 
     constexpr Value() = default;
@@ -153,7 +156,8 @@ struct PickleObjects {
         return {Value::Kind::real, reals.size() - 1};
     }
 
-    // The number of an integer or boolean in [0, 2^64). False for anything else.
+    // The number of an integer or boolean in [0, 2^64), and of a text or a float that says one, as
+    // files have them that went through other tools. False for anything else.
     bool whole_number(Value value, std::uint64_t& number) const {
         if (value.is(Value::Kind::integer) && value.number() >= 0) [[likely]] {
             number = value.payload();

@@ -1,11 +1,14 @@
-// rmm-csv: the log of RMM's logging_resource_adaptor, as written since 2020:
+// rmm-csv: the log of RMM's logging_resource_adaptor, as written since 2020, and RMM's log before:
 //
 //   Thread,Time,Action,Pointer,Size,Stream
 //   30,10:20:30.123456,allocate,0x7f1234000000,1048576,0x0
 //
+//   Event Type,Device ID,Address,Stream,Size (bytes),...,Start,End,Elapsed,Location
+//   Alloc,0,0x7f1000000000,0,4096,...,1.10,1.11,0.01,program.py:1
+//
 // Columns are found by name, in any order; spaces, quotes, a byte order mark and CRLF are fine.
-// The order of the rows is the order of events. Time is a wall clock without a date: a step back
-// by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers are 0x...;
+// The order of the rows is the order of events. Time is seconds, or a wall clock without a date: a
+// step back by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers are 0x...;
 // "(nil)", "0" or nothing stand for null. The stream is the handle's number, in hex or decimal;
 // every spelling of zero is the default stream, all other handles (0x1 legacy, 0x2 per thread)
 // stay distinct. A null pointer for zero bytes is no allocation: it is counted and left out. A
@@ -33,14 +36,18 @@ namespace {
 
 enum Column : std::size_t { kThread, kTime, kAction, kPointer, kSize, kStream };
 
-constexpr std::array<std::string_view, 6> kNames{"Thread",  "Time", "Action",
-                                                 "Pointer", "Size", "Stream"};
+using ColumnNames = std::array<std::string_view, 6>;
+
+constexpr ColumnNames kNames{"Thread", "Time", "Action", "Pointer", "Size", "Stream"};
+constexpr ColumnNames kNamesBefore2020{"",        "Start",        "Event Type",
+                                       "Address", "Size (bytes)", "Stream"};
 constexpr std::size_t kMostColumns = 32;
 constexpr std::size_t kAbsent = kMostColumns;
 constexpr Nanoseconds kSecond = 1'000'000'000;
 constexpr Nanoseconds kHour = 3600 * kSecond;
 constexpr Nanoseconds kDay = 24 * kHour;
 
+constexpr Nanoseconds kYear2001 = 1'000'000'000 * kSecond;  // later ones are times since 1970
 constexpr Nanoseconds kMostMidnights = 36'500 * kDay;  // a century, far from overflow
 
 using Row = std::array<std::string_view, kMostColumns + 1>;  // the last stays empty: kAbsent
@@ -126,6 +133,16 @@ bool parse_fraction(std::string_view text, Nanoseconds& time) {
     return true;
 }
 
+// Seconds with up to nine decimals, below 2^33 of them.
+bool parse_seconds(std::string_view text, Nanoseconds& time) {
+    const std::size_t dot = std::min(text.find('.'), text.size());
+    std::uint64_t seconds = 0;
+    if (!parse_decimal(text.substr(0, dot), seconds) || seconds >> 33U != 0)
+        return false;
+    time = static_cast<Nanoseconds>(seconds) * kSecond;
+    return parse_fraction(text.substr(dot), time);
+}
+
 // A pointer or a stream's handle; every way to write null is 0.
 bool parse_handle(std::string_view text, bool allow_decimal, std::uint64_t& value) {
     value = 0;
@@ -152,9 +169,9 @@ struct LogEntry {
 };
 
 Action parse_action(std::string_view text) {
-    if (text == "allocate")
+    if (text == "allocate" || text == "Alloc")
         return Action::allocate;
-    if (text == "free" || text == "deallocate")
+    if (text == "free" || text == "deallocate" || text == "Free")
         return Action::free;
     return text == "allocate failure" ? Action::failure : Action::unknown;
 }
@@ -203,6 +220,7 @@ class RmmCsv {
     LineReader lines_;
     EventBuffer events_;
     TraceInfo info_;
+    const ColumnNames* names_ = &kNames;
     std::array<std::size_t, kNames.size()> columns_{};  // where each is
     std::size_t column_count_ = 0;
     Row row_{};
@@ -217,6 +235,7 @@ class RmmCsv {
 
     std::array<char, 8> last_clock_{};  // "HH:MM:SS", and what it says
     Nanoseconds last_clock_time_ = 0;
+    bool seconds_ = false;          // times are seconds, of a clock that passes no midnight
     Nanoseconds midnights_ = 0;     // passed so far, as a time
     Nanoseconds last_of_day_ = -1;  // -1: no row yet
     Nanoseconds first_ = 0;         // time of the first row
@@ -231,22 +250,19 @@ Result<void> RmmCsv::read_header() {
     if (!more)
         return fail(ErrorCode::bad_input, "the file is empty", source_.name());
     if (is_old_header(line))
-        return fail(ErrorCode::unsupported, "an RMM log in the layout from before 2020",
-                    lines_.position(),
-                    "record it again with a newer RMM, whose header is "
-                    "Thread,Time,Action,Pointer,Size,Stream");
+        names_ = &kNamesBefore2020;
     column_count_ = split(line, row_);
     if (column_count_ > kMostColumns)
         return fail(ErrorCode::bad_input, "a header of more than 32 columns", lines_.position());
     columns_.fill(kAbsent);
     for (std::size_t name = 0; name < kNames.size(); ++name) {
         for (std::size_t i = 0; i < column_count_; ++i) {
-            if (row_[i] == kNames[name])
+            if (row_[i] == (*names_)[name])
                 columns_[name] = i;
         }
         if (columns_[name] == kAbsent && name != kThread)
             return fail(ErrorCode::bad_input,
-                        fmt::format("the header has no column '{}'", kNames[name]),
+                        fmt::format("the header has no column '{}'", (*names_)[name]),
                         lines_.position(), "expected Thread,Time,Action,Pointer,Size,Stream");
     }
     return {};
@@ -294,6 +310,10 @@ bool RmmCsv::parse(std::string_view line, LogEntry& record) {
 // The row's time of day. Rows of the same second share their clock, which is read once.
 bool RmmCsv::parse_time(Nanoseconds& time) {
     const std::string_view text = row_[columns_[kTime]];
+    if (seconds_ || (last_of_day_ < 0 && text.find(':') == text.npos)) {
+        seconds_ = true;
+        return parse_seconds(text, time);
+    }
     if (text.size() < last_clock_.size())
         return false;
     if (std::memcmp(text.data(), last_clock_.data(), last_clock_.size()) != 0) {
@@ -314,7 +334,8 @@ std::string RmmCsv::explain(std::string_view line) {
     LogEntry record;
     const auto quoted = [this](Column column) { return excerpt(row_[columns_[column]]); };
     if (!parse_time(record.time_of_day))
-        return fmt::format("'{}' is not a time, expected HH:MM:SS.microseconds", quoted(kTime));
+        return fmt::format("'{}' is not a time, expected {}", quoted(kTime),
+                           seconds_ ? "seconds" : "HH:MM:SS.microseconds");
     if (!parse_handle(row_[columns_[kPointer]], false, record.pointer))
         return fmt::format("'{}' is not a pointer, expected 0x...", quoted(kPointer));
     if (!parse_decimal(row_[columns_[kSize]], record.size))
@@ -394,7 +415,7 @@ Result<void> RmmCsv::free(TraceEvent event, std::uint64_t pointer) {
 Result<Nanoseconds> RmmCsv::elapsed(Nanoseconds time_of_day) {
     if (last_of_day_ < 0)
         first_ = last_of_day_ = time_of_day;
-    const Nanoseconds step = time_of_day - last_of_day_;
+    const Nanoseconds step = seconds_ ? 0 : time_of_day - last_of_day_;
     Nanoseconds time = midnights_ + time_of_day - first_;
     if (step < -kDay / 2 && midnights_ < kMostMidnights) {
         midnights_ += kDay;
@@ -439,6 +460,8 @@ void RmmCsv::conclude() {
     info_.event_count = events_.count();
     info_.duration = events_.last_time();
     info_.slot_count = slots_.count();
+    if (first_ > kYear2001)
+        info_.start_time = first_;
     if (threads_.size() != 0)
         info_.metadata.emplace_back("threads", fmt::format("{}", threads_.size()));
     info_.cut_off = last_row_lost_ || source_.cut_off();
@@ -463,8 +486,7 @@ void RmmCsv::conclude() {
             fmt::format("{} requests for 0 bytes got a null pointer and are left out", nulls_));
 }
 
-// Recognises the header, today's in any order of columns and the one from before 2020, so that
-// the latter gets an answer.
+// Recognises the header, today's in any order of columns and the one from before 2020.
 bool recognises_rmm(std::span<const std::byte> head) {
     std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     text = text.substr(0, text.find('\n'));

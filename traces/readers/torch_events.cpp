@@ -78,6 +78,9 @@ class EventWriter {
 
     std::size_t lone_completions() const { return lone_completions_; }
 
+    // Requested frees of devices where none is ever completed.
+    std::size_t never_completed() const { return never_completed_; }
+
     std::size_t early_annotations() const { return early_annotations_; }
 
   private:
@@ -277,7 +280,9 @@ class EventWriter {
             return write_end(EventKind::finish, event);
         lone_completions_ += action == Action::free_completed ? 1U : 0U;
         const bool awaited = action == Action::free_requested && !pair;
-        if (!awaited || !walk.history.completes_frees)
+        const bool waits = awaited && (walk.history.completes_frees || entry.has(Entry::kWaits));
+        never_completed_ += awaited && !waits ? 1U : 0U;
+        if (!waits)
             return write_end(EventKind::free, event);
         event.kind = EventKind::retire;
         if (event.slot != kNoSlot)
@@ -435,6 +440,7 @@ class EventWriter {
     Nanoseconds time_ = 0;
     std::size_t early_annotations_ = 0;
     std::size_t lone_completions_ = 0;
+    std::size_t never_completed_ = 0;
     std::size_t entry_number_ = 0;
     std::size_t entry_device_ = 0;
     bool strict_failure_ = false;
@@ -467,6 +473,9 @@ void add_warnings(const std::vector<History>& histories, const Contents& content
          "recording?");
     warn(info, writer.lone_completions(),
          "frees were completed without having been requested: taken as plain frees");
+    warn(info, writer.never_completed(),
+         "frees were requested and no entry says when they were complete (skip_actions?): taken as "
+         "complete at once, so that a replay may need less than the program did");
     warn(info, writer.early_annotations(),
          "annotations lie before the first entry of the trace: left out");
 }

@@ -47,8 +47,6 @@ class BackwardWalk {
             for (std::size_t i = 0; i < segment.block_count && !cut_off_; ++i) {
                 const std::size_t index = segment.first_block + i;
                 const Block& block = contents_.blocks[index];
-                history_.completes_frees =
-                    history_.completes_frees || block.state == BlockState::pending;
                 if (block.state != BlockState::inactive && live_.find(block.address) == kNoSlot)
                     live_.insert(block.address, kFinalLink | static_cast<std::uint32_t>(index));
             }
@@ -71,8 +69,11 @@ class BackwardWalk {
                 undo_free(i);
                 break;
             case Action::free_requested:
-                if (awaits_request(live_.find(entry.address)))
+                if (const std::uint32_t end = live_.find(entry.address); awaits_request(end)) {
+                    if ((end & kFinalLink) != 0)
+                        entry.set(Entry::kWaits);
                     live_.erase(entry.address);
+                }
                 undo_free(i);
                 break;
             case Action::free:

@@ -121,13 +121,16 @@ inline Key Records::key_of(Value key) {
     return static_cast<Key>(keys_[key.index()]);
 }
 
+// A dict of dicts is no record, whatever its keys: somebody put a snapshot beside other things.
 inline Records::Kind Records::kind_of(std::span<const Value> pairs) {
+    Kind kind = Kind::plain;
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const Kind kind = kind_by(key_of(pairs[i]));
-        if (kind != Kind::plain)
-            return kind;
+        if (pairs[i + 1].is(Value::Kind::dict))
+            return Kind::plain;
+        if (kind == Kind::plain)
+            kind = kind_by(key_of(pairs[i]));
     }
-    return Kind::plain;
+    return kind;
 }
 
 std::uint32_t Records::create(Kind kind) {

@@ -61,6 +61,7 @@ struct Entry {
     static constexpr std::uint8_t kHasSize = 2;
     static constexpr std::uint8_t kOwned = 4;  // a free whose allocation is known: link = its slot
     static constexpr std::uint8_t kTwice = 8;  // a free of what had been freed before
+    static constexpr std::uint8_t kWaits = 16;  // a requested free that isn't complete at the dump
 
     std::uint64_t address = 0;  // of oom: the device's free bytes
     std::uint64_t size = 0;
@@ -193,6 +194,19 @@ class Records final : public DictHandler {
             is_key = !is_key;
         };
         objects_.lists.for_each(plain_lists_[plain], take, most * 2);
+    }
+
+    // All values of a plain dict, in order: visit(key, value), whatever the key is.
+    template <class Visit>
+    void for_each_value(std::uint32_t plain, Visit visit) const {
+        Value key;
+        bool is_key = true;
+        objects_.lists.for_each(plain_lists_[plain], [&](Value value) {
+            if (!is_key)
+                visit(key, value);
+            key = value;
+            is_key = !is_key;
+        });
     }
 
     // The context that differs from `context` in its pool only. Amortised O(1).

@@ -1,27 +1,30 @@
 // torch-snapshot: what torch.cuda.memory._dump_snapshot() writes, from PyTorch 1.13 to past 2.11.
 //
-// A pickle of plain data: the state of the caching allocator at the dump and, if history was
-// recorded, what it did before. The way through: pickle.h reads it into torch_records.h, whose
-// contents torch_history.h walks back to the begin and torch_events.h writes forward as events.
-// Nothing in the file is ever executed. Time O(bytes); memory: 32 bytes an entry and 16 for what
-// the pickle makes of it, less than the file.
-#include <optional>
+// Plain data in a pickle (or another form: torch_file.h): the state of the caching allocator at the
+// dump and, if history was recorded, what it did before. The way through: the form is read into
+// torch_records.h, whose contents torch_history.h walks back to the begin and torch_events.h writes
+// forward as events. Nothing in the file is ever executed. Time O(bytes); memory: 32 bytes an entry
+// and 16 for what the pickle makes of it, less than the file.
+#include <algorithm>
 #include <utility>
 
 #include "traces/readers/format.h"
-#include "traces/readers/pickle.h"
-#include "traces/readers/pickle_opcodes.h"
 #include "traces/readers/torch_contents.h"
 #include "traces/readers/torch_events.h"
+#include "traces/readers/torch_file.h"
 
 namespace tidemark::formats {
 namespace {
 
-// Any pickle of protocol 2 or newer: no other format begins so, and for one that is no snapshot the
-// reader has the better message.
+constexpr std::size_t kFormHead = 4096;
+
+std::string_view head_of(std::span<const std::byte> bytes) {
+    const std::span<const std::byte> head = bytes.first(std::min(bytes.size(), kFormHead));
+    return {reinterpret_cast<const char*>(head.data()), head.size()};
+}
+
 bool recognises_torch(std::span<const std::byte> head) {
-    return head.size() >= 2 && head[0] == std::byte{opcode::kProto} && head[1] >= std::byte{2} &&
-           head[1] <= std::byte{32};
+    return torch::find_form(head_of(head)) != nullptr;
 }
 
 bool has_entries(const torch::Contents& contents) {
@@ -32,29 +35,29 @@ bool has_entries(const torch::Contents& contents) {
     return false;
 }
 
-Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
-    PickleObjects objects;
-    torch::Records records(objects);
-    std::optional<Error> end;  // where the file was cut off
-    Value root;
-    {
-        Unpickler unpickler(source, objects, records, options.progress);
-        Result<Value> read = unpickler.run();
-        if (!read) {
-            if (!unpickler.cut_off() || !options.lenient)
-                return tl::make_unexpected(std::move(read).error());
-            end = std::move(read).error();
-            root = unpickler.close_open();
-        } else {
-            root = *read;
-        }
-    }
-    if (!records.whole())
+Result<void> read_file(ByteSource& source, torch::File& file, const ReadOptions& options) {
+    TM_TRY(source.need(kFormHead));
+    const torch::Form* const form = torch::find_form(head_of(source.window()));
+    if (form == nullptr)
+        return fail(ErrorCode::bad_input, "is no memory snapshot", source.name());
+    TM_TRY(form->read(source, file, options));
+    if (!file.records.whole() || !file.objects.lists.whole())
         return fail(ErrorCode::unsupported, "more than 500 million entries", source.name(),
                     "record less with max_entries");
-    Result<torch::Contents> contents = torch::resolve(records, root, source.name());
-    if (end && (!contents || !has_entries(*contents)))
-        return tl::make_unexpected(std::move(*end));
+    return {};
+}
+
+Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
+    torch::File file;
+    TM_TRY(read_file(source, file, options));
+    const auto chosen = torch::choose_part(file.parts.size(), options.part, source.name());
+    if (!chosen)
+        return tl::make_unexpected(file.end ? std::move(*file.end) : std::move(chosen).error());
+    const torch::Part& part = file.parts[*chosen];
+    Result<torch::Contents> contents =
+        torch::resolve(file.records, part.snapshot, source.name());
+    if (file.end && (!contents || !has_entries(*contents)))
+        return tl::make_unexpected(std::move(*file.end));
     if (!contents)
         return tl::make_unexpected(std::move(contents).error());
 
@@ -62,17 +65,38 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     info.format = "torch-snapshot";
     info.source = contents->source;
     info.settings = contents->settings;
+    info.metadata = part.beside;
+    info.warnings = file.warnings;
     info.devices.resize(contents->device_count);
-    info.cut_off = end.has_value();
-    TM_TRY(torch::write_events(records, *contents, sink, options, source.name(), info));
+    info.cut_off = file.end.has_value();
+    TM_TRY(torch::write_events(file.records, *contents, sink, options, source.name(), info));
     return info;
+}
+
+// PyTorch's own dump begins with its dict's first key. Such a file holds one snapshot unless another
+// was appended, for which only a small one is read twice: of a large one the reader says so.
+bool is_large_dump(const ByteSource& source) {
+    constexpr std::size_t kFirstKey = 64;
+    constexpr std::uint64_t kSmall = std::uint64_t{8} << 20U;
+    const std::string_view begin = head_of(source.window()).substr(0, kFirstKey);
+    return source.raw_size() > kSmall && (begin.find("segments") != std::string_view::npos ||
+                                          begin.find("device_traces") != std::string_view::npos);
+}
+
+Result<std::size_t> count_torch(ByteSource& source) {
+    torch::File file;
+    TM_TRY(source.need(kFormHead));
+    if (is_large_dump(source))
+        return std::size_t{1};
+    TM_TRY(read_file(source, file, {}));
+    return file.parts.size();
 }
 
 }  // namespace
 
 FormatInfo torch_snapshot() {
     return {"torch-snapshot", "PyTorch memory snapshot (torch.cuda.memory._dump_snapshot)",
-            recognises_torch, read_torch};
+            recognises_torch, read_torch, count_torch};
 }
 
 }  // namespace tidemark::formats

@@ -1,0 +1,32 @@
+// Logs of one JSON object a line that say what was allocated and freed, and where: what they share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/base/result.h"
+#include "traces/io/byte_source.h"
+#include "traces/model/trace.h"
+#include "traces/readers/address_events.h"
+
+namespace tidemark {
+
+// What a line says: something of interest, nothing, or that it isn't as it should be.
+enum class LineMeaning { event, nothing, malformed };
+
+// Fills in the event that `line`, an object, says.
+using LineParser = std::function<LineMeaning(const nlohmann::json& line, AddressEvent& event)>;
+
+// Reads all of `source` into `sink`; `info` says the format and who wrote it. Errors (bad_input,
+// with the line): no JSON object, or malformed, unless options.lenient; those of
+// write_address_events. O(n log n).
+Result<TraceInfo> read_allocation_lines(ByteSource& source, TraceSink& sink,
+                                        const ReadOptions& options, TraceInfo info,
+                                        const LineParser& parse);
+
+// A whole number at `key` of an object: a number, or a text in decimal or "0x...". False: none.
+bool take_whole_number(const nlohmann::json& object, const char* key, std::uint64_t& number);
+
+}  // namespace tidemark
