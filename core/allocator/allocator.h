@@ -33,6 +33,9 @@ struct Request {
     // Of several places that the policy's rules hold for equally good, the one here, if it is one
     // of them: how a system is followed that chooses among them by something that nobody records.
     Address among_equals = Address::null;
+    // Asked for again after a refusal: since then the device has done all its work, and what waited
+    // for that has been let go. An allocator that waits itself before it refuses goes on from there.
+    bool waited = false;
 };
 
 // A granted request. `size` is what it costs, at least what was asked for. `node` is the

@@ -33,11 +33,15 @@ tl::expected<Allocation, OutOfMemory> Torch::allocate(const Request& request) {
 }
 
 BlockId Torch::find_or_create(const Request& request, std::uint32_t list, Bytes size) {
+    if (request.waited) [[unlikely]]
+        return retry(request, list, size);
     BlockId id = find_free(list, size);
     if (id != kNoBlock) [[likely]]
         return id;
     if (should_collect())
         collect_garbage();
+    if (rejects(size))
+        return kNoBlock;
     id = new_block(list, size);
     if (id == kNoBlock && release_available(list, size))
         id = new_block(list, size);
@@ -45,11 +49,35 @@ BlockId Torch::find_or_create(const Request& request, std::uint32_t list, Bytes 
     if (id == kNoBlock && !in_scope) {
         release_cached();
         ++stats_.retries;
-        id = new_block(list, size);  // blocks freed by the wait are not looked at: as upstream
+        id = new_after_wait(list, size);
     }
     if (id == kNoBlock && request.pool == PoolId::default_pool)
         id = borrow(pools_.kind_of(list), request.stream, size);
     return id;
+}
+
+// The end of a request whose wait for the device is the caller's affair: it was refused before.
+BlockId Torch::retry(const Request& request, std::uint32_t list, Bytes size) {
+    if (open_scopes_ != 0 || request.pool != PoolId::default_pool || rejects(size))
+        return kNoBlock;
+    release_unwaited();
+    const BlockId id = new_after_wait(list, size);
+    return id != kNoBlock ? id : borrow(pools_.kind_of(list), request.stream, size);
+}
+
+// Blocks that the wait has freed are looked at since version 2.13 only (pytorch issue 189504).
+BlockId Torch::new_after_wait(std::uint32_t list, Bytes size) {
+    const BlockId id = settings_.looks_after_wait() ? find_free(list, size) : kNoBlock;
+    return id != kNoBlock ? id : new_block(list, size);
+}
+
+// Refused before anything is given back: throw_on_cudamalloc_oom with a limit.
+bool Torch::rejects(Bytes size) {
+    if (!settings_.throws_early || limit_ == 0 ||
+        usage_.reserved + settings_.segment_size(size) <= limit_)
+        return false;
+    refusal_ = {OutOfMemory::Cause::limit, DeviceStatus::out_of_memory};
+    return true;
 }
 
 BlockId Torch::find_free(std::uint32_t list, Bytes size) {

@@ -65,6 +65,9 @@ class Torch final : public Allocator {
 
     // Requests (torch.cpp).
     BlockId find_or_create(const Request& request, std::uint32_t list, Bytes size);
+    BlockId retry(const Request& request, std::uint32_t list, Bytes size);
+    BlockId new_after_wait(std::uint32_t list, Bytes size);
+    bool rejects(Bytes size);
     BlockId find_free(std::uint32_t list, Bytes size);
     BlockId borrow(Kind kind, StreamId stream, Bytes size);
     BlockId new_block(std::uint32_t list, Bytes size);

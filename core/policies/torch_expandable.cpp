@@ -9,7 +9,6 @@
 
 namespace tidemark::policies {
 
-// An eighth more than the device has, so that fragmentation of addresses is never the reason.
 // In which its segment grows; 0 outside of reservations.
 Bytes Torch::page_of(const Block& block) const {
     if (block.reservation == 0)
@@ -19,8 +18,8 @@ Bytes Torch::page_of(const Block& block) const {
 }
 
 Bytes Torch::reservation_size(Bytes page) const {
-    const Bytes total = device_->memory().total;
-    return (total + total / 8 + page - 1) / page * page;
+    const Bytes wanted = settings_.reservation_on(device_->memory().total);
+    return (wanted + page - 1) / page * page;
 }
 
 // What change(reservation) does to the memory that it holds is reserved or no longer so.
@@ -36,6 +35,11 @@ DeviceResult<void> Torch::change(Expandable& expandable, Change change) {
 
 // A free block of at least `size` bytes, made by mapping what is missing; it is in no list.
 BlockId Torch::expand(std::uint32_t list, Bytes size) {
+    const Bytes page = settings_.page_size(pools_.kind_of(list) == TorchPools::small);
+    if (size > reservation_size(page)) {
+        refusal_ = {OutOfMemory::Cause::address_space, DeviceStatus::out_of_memory};
+        return kNoBlock;
+    }
     BlockId id = pools_.find_row(list, size, blocks_);
     if (id == kNoBlock)
         id = reserve(list);

@@ -27,10 +27,11 @@ constexpr std::string_view kIgnored = "PYTORCH_ALLOC_CONF; no effect here";
 constexpr std::array<std::string_view, 3> kTorchSettingsVariables{
     "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"};
 
-constexpr std::array<std::string_view, 2> kBackends{"native", "cudaMallocAsync"};
+constexpr std::array<std::string_view, 3> kBackends{"native", "cudaMallocAsync", "hipMallocAsync"};
 
-constexpr std::array<std::string_view, 13> kVersions{
-    "1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11"};
+constexpr std::array<std::string_view, 17> kVersions{
+    "1.13", "2.0", "2.1", "2.2",  "2.3",  "2.4",  "2.5",  "2.6", "2.7",
+    "2.8",  "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15"};
 
 constexpr unsigned kFirstWithNonSplitRounding = 206;  // before: 20 MiB, whatever is asked
 constexpr unsigned kFirstWithWholeUnlimited = 209;    // a fraction of 1 became "no limit"
@@ -106,15 +107,45 @@ constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
     {.name = "throw_on_cudamalloc_oom",
      .type = OptionType::boolean,
      .default_value = "false",
-     .summary = "no effect here: how out of memory is reported",
-     .source = kIgnored},
+     .summary = "a request beyond per_process_memory_fraction or limit is refused before any cache "
+                "is emptied for it; from version 2.12 on",
+     .source = kConf},
     {.name = "expandable_segments_reserve",
      .default_value = "off",
-     .summary = "no effect here: reservations have PyTorch's ordinary size",
-     .source = kIgnored},
+     .summary = "addresses that an expandable segment reserves, which no request may exceed: a part "
+                "of the device's memory (0.5) or GiB (40G); off = 9/8 of it, and never more; from "
+                "version 2.13 on",
+     .source = kConf},
     {.name = "expandable_segments_reserve_by_class",
      .default_value = "off",
-     .summary = "no effect here: reservations have PyTorch's ordinary size",
+     .summary = "no effect here: which stream is of which class isn't recorded",
+     .source = kIgnored},
+    {.name = "release_lock_on_hipmalloc",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: only threads that race see it",
+     .source = kIgnored},
+    {.name = "pinned_use_hip_host_register",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_max_cached_size_mb",
+     .type = OptionType::count,
+     .unit = "MiB",
+     .default_value = "0",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_max_round_threshold_mb",
+     .type = OptionType::count,
+     .unit = "MiB",
+     .default_value = "0",
+     .summary = "no effect here: host memory",
+     .source = kIgnored},
+    {.name = "pinned_free_catch_all",
+     .type = OptionType::boolean,
+     .default_value = "false",
+     .summary = "no effect here: host memory",
      .source = kIgnored},
     {.name = "pinned_use_cuda_host_register",
      .type = OptionType::boolean,
@@ -233,6 +264,23 @@ unsigned parse_version(std::string_view text) {
                                  *parse_count(text.substr(dot + 1)));
 }
 
+// "off", "0.5" (of the device's memory) or "40G".
+Result<void> parse_reserve(std::string_view text, TorchSettings& settings) {
+    if (text == "off")
+        return {};
+    const bool in_gib = text.ends_with('G');
+    const Result<double> value = parse_real(text.substr(0, text.size() - (in_gib ? 1 : 0)));
+    constexpr double kMostGib = 1 << 20U;
+    if (!value || !(*value > 0 && *value <= kMostGib))
+        return refuse(fmt::format("expandable_segments_reserve: '{}' is no size", text),
+                      "write a part of the device's memory (0.5) or GiB (40G)");
+    if (in_gib)
+        settings.reserve_bytes = static_cast<Bytes>(*value * static_cast<double>(1_GiB));
+    else
+        settings.reserve_part = *value;
+    return {};
+}
+
 // A size in MiB, in bytes; what is beyond all memory stays so.
 Bytes from_mib(std::uint64_t count) {
     return std::min<std::uint64_t>(count, kLargestRequest / 1_MiB) * 1_MiB;
@@ -267,6 +315,16 @@ Bytes TorchSettings::limit_on(Bytes total) const {
     return std::max<Bytes>(limit == 0 ? part : std::min(limit, part), 1);  // 0 would be no limit
 }
 
+Bytes TorchSettings::reservation_on(Bytes total) const {
+    const Bytes most = total + total / 8;
+    if (reserve_bytes)
+        return std::min(*reserve_bytes, most);
+    if (reserve_part)
+        return static_cast<Bytes>(
+            std::min(*reserve_part * static_cast<double>(total), static_cast<double>(most)));
+    return most;
+}
+
 std::span<const OptionInfo> torch_options() {
     return kTorchSettingsOptions;
 }
@@ -284,7 +342,8 @@ bool torch_ignores(std::string_view name) {
 
 Result<TorchSettings> TorchSettings::from(const Options& options) {
     if (options.choice("backend") != "native")
-        return refuse("backend:cudaMallocAsync leaves every decision to the driver's pool",
+        return refuse(fmt::format("backend:{} leaves every decision to the driver's pool",
+                                  options.choice("backend")),
                       "a program chooses its backend before it begins");
     TorchSettings settings;
     settings.version = parse_version(options.choice("version"));
@@ -295,6 +354,8 @@ Result<TorchSettings> TorchSettings::from(const Options& options) {
     settings.limit = options.bytes("limit");
     settings.expandable = options.boolean("expandable_segments");
     settings.fraction = options.real("per_process_memory_fraction");
+    settings.throws_early = options.boolean("throw_on_cudamalloc_oom");
+    TM_TRY(parse_reserve(options.text("expandable_segments_reserve"), settings));
     if (settings.gc_threshold >= 1)
         return refuse("garbage_collection_threshold must be below 1",
                       "it is the part of the limit above which unused blocks are released");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -31,6 +32,18 @@ struct TorchSettings {
     Bytes limit = 0;         // on reserved bytes; 0 = none
     double fraction = 0;     // of the device's memory, as another limit; 0 = none; see limit_on
     unsigned version = 211;  // PyTorch's: 100 * major + minor
+    bool throws_early = false;  // what the limit refuses is refused before caches are emptied
+
+    // Addresses that an expandable segment reserves: bytes, or a part of the device's memory; none:
+    // an eighth more than the device has.
+    std::optional<Bytes> reserve_bytes = {};
+    std::optional<double> reserve_part = {};
+
+    // Whether a retry looks for a free block after it has waited for the device. O(1).
+    bool looks_after_wait() const { return version >= 213; }
+
+    // What an expandable segment reserves, on a device with `total` bytes. O(1).
+    Bytes reservation_on(Bytes total) const;
 
     // What a request of `size` bytes (below kLargestRequest) costs. O(1).
     Bytes round_size(Bytes size) const;

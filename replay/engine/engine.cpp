@@ -226,14 +226,15 @@ bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const DeviceC
     return true;
 }
 
-// A refusal ends all waits: no allocator gives up before it has waited for the device. One variable
-// is returned, so that it is made where the caller reads it: copying it would cost 2 ns an event.
+// A refusal ends all waits: no allocator gives up before it has waited for the device, and it is
+// asked again as one that has. One variable is returned, so that it is made where the caller reads it: copying it would cost 2 ns an event.
 inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch, std::size_t i,
                                                          const DeviceContext& context) {
-    const Request request = request_of(batch, i);
+    Request request = request_of(batch, i);
     auto allocation = context.allocator->allocate(request);
     if (!allocation) [[unlikely]] {
-        if (end_all_waits(batch, i, context))
+        request.waited = end_all_waits(batch, i, context);
+        if (request.waited)
             allocation = context.allocator->allocate(request);
     }
     return allocation;

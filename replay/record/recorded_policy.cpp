@@ -154,7 +154,8 @@ Result<RecordedPolicy> torch_policy(const TraceInfo& info) {
     TM_ASSIGN(const PolicyInfo* const policy, find_policy("torch"));
     PolicyText text(*policy);
     add_torch_settings(info, text);
-    add_torch_configuration(info.setting("PYTORCH_CUDA_ALLOC_CONF"), text);
+    for (const std::string_view variable : policies::torch_variables())
+        add_torch_configuration(info.setting(variable), text);
     return text.take();
 }
 
@@ -180,7 +181,7 @@ Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
         return RecordedPolicy{"cuda-malloc", {}};
     if (info.format == "rmm-csv")
         return RecordedPolicy{"rmm-pool", {}};
-    if (info.format == "cupy-pool")
+    if (info.format == "cupy-pool" || info.format == "cupy-hook")
         return RecordedPolicy{"cupy", {}};
     if (info.format == "rmm-decisions")
         return unknown("the log doesn't say which of RMM's resources made these decisions");

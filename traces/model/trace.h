@@ -62,7 +62,7 @@ struct TraceDevice {
 // Everything about a trace but its events. Complete once the reader has finished.
 struct TraceInfo {
     std::string format;  // of the source: "torch-snapshot", "rmm-csv", "jsonl", "generated"
-    std::string source;  // what recorded it, as far as the file tells: "torch >= 2.9"
+    std::string source;  // what recorded it, as far as the file tells: "torch 2.9 to 2.11"
     std::uint64_t event_count = 0;       // all events, truth included
     std::uint64_t preamble_count = 0;    // the first so many events rebuild what lived before
     std::uint32_t slot_count = 0;        // every slot is below this: the largest live set

@@ -2,6 +2,7 @@
 #include "traces/readers/torch_contents.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,27 @@ constexpr std::uint32_t kSettingsMax = 1024;  // real ones have a dozen, and lis
 
 const char* const kNotASnapshot = "a pickle, but not of a PyTorch memory snapshot";
 const char* const kHowToRecord = "write one with torch.cuda.memory._dump_snapshot(path)";
+
+// Which versions of PyTorch write a key that those before lack: found in the files of 2.0 to 2.11,
+// and in the sources of those after.
+struct VersionKey {
+    Kind kind;
+    Key key;
+    std::string_view since;
+    std::string_view until;  // the last before the next key; "" = none is known
+};
+
+constexpr std::array kVersionKeys{
+    VersionKey{Kind::entry, Key::pool_id, "2.12", ""},
+    VersionKey{Kind::plain, Key::host_segments, "2.12", ""},
+    VersionKey{Kind::plain, Key::host_traces, "2.12", ""},
+    VersionKey{Kind::entry, Key::user_metadata, "2.9", "2.11"},
+    VersionKey{Kind::entry, Key::compile_context, "2.8", "2.8"},
+    VersionKey{Kind::plain, Key::external_annotations, "2.7", "2.7"},
+    VersionKey{Kind::plain, Key::allocator_settings, "2.2", "2.6"},
+    VersionKey{Kind::segment, Key::is_expandable, "2.1", "2.1"},
+    VersionKey{Kind::plain, Key::device_traces, "2.0", "2.0"},
+};
 
 // The value of a setting as text; dicts and lists one level deep.
 class SettingText {
@@ -104,6 +126,7 @@ class Resolver {
         TM_TRY(find_parts(root));
         TM_TRY(add_segments());
         TM_TRY(add_traces());
+        TM_TRY(add_host());
         add_annotations();
         add_settings();
         std::size_t devices = contents_.traces.size();
@@ -130,6 +153,10 @@ class Resolver {
                                            segments_ = value;
                                        else if (key == "device_traces")
                                            traces_ = value;
+                                       else if (key == "host_segments")
+                                           host_segments_ = value;
+                                       else if (key == "host_traces")
+                                           host_traces_ = value;
                                        else if (key == "external_annotations")
                                            annotations_ = value;
                                        else if (key == "allocator_settings")
@@ -289,6 +316,45 @@ class Resolver {
         return true;
     }
 
+    // Pinned memory of the host (since 2.12): a device behind the GPUs. Its trace is one list of
+    // entries, or a list of such lists.
+    Result<void> add_host() {
+        const ListStore& lists = records_.objects().lists;
+        const auto has_items = [&](Value list) {
+            return list.is(Value::Kind::list) && lists.size(list.index()) != 0;
+        };
+        if (!has_items(host_segments_) && !has_items(host_traces_))
+            return {};
+        std::size_t host = contents_.traces.size();
+        for (const FinalSegment& segment : contents_.segments)
+            host = std::max<std::size_t>(host, std::size_t{segment.record.device} + 1);
+        contents_.traces.resize(host + 1);
+        contents_.has_host = true;
+        if (has_items(host_traces_)) {
+            Value trace = host_traces_;
+            lists.for_each(
+                trace.index(), [&](Value first) { trace = has_items(first) ? first : trace; }, 1);
+            std::size_t left = records_.entries.size();
+            Stretch stretch;
+            if (!find_trace(trace.index(), left, stretch))
+                return shared("trace entries");
+            contents_.traces[host] = (stretch.moved ? contents_.moved : records_.entries)
+                                         .view(stretch.first, stretch.count);
+        }
+        if (!has_items(host_segments_))
+            return {};
+        std::size_t left = records_.segments.size();
+        std::size_t blocks_left = records_.blocks.size();
+        bool good = true;
+        const bool whole =
+            for_each_record(host_segments_.index(), Kind::segment, left, [&](std::uint32_t index) {
+                Segment segment = records_.segments[index];
+                segment.device = static_cast<std::uint32_t>(host);
+                good = good && add_segment(segment, blocks_left);
+            });
+        return whole && good ? Result<void>() : shared("host_segments");
+    }
+
     void add_annotations() {
         if (!annotations_.is(Value::Kind::list))
             return;
@@ -309,22 +375,33 @@ class Resolver {
         });
     }
 
-    // The oldest version that writes such keys.
+    // The versions that write such keys. Without entries only the oldest of them is known.
     std::string source() const {
-        if (records_.seen(Kind::entry, Key::pool_id) ||
-            records_.seen(Kind::plain, Key::host_segments))
-            return "torch > 2.11";
-        if (records_.seen(Kind::entry, Key::user_metadata))
-            return "torch >= 2.9";
-        if (records_.seen(Kind::entry, Key::compile_context))
-            return "torch >= 2.8";
-        if (records_.seen(Kind::plain, Key::external_annotations))
-            return "torch >= 2.7";
-        if (records_.seen(Kind::plain, Key::allocator_settings))
-            return "torch >= 2.2";
-        if (records_.seen(Kind::segment, Key::is_expandable))
-            return "torch >= 2.1";
-        return records_.seen(Kind::plain, Key::device_traces) ? "torch >= 2.0" : "torch 1.13";
+        const auto* const found = std::ranges::find_if(kVersionKeys, [this](const VersionKey& each) {
+            return records_.seen(each.kind, each.key);
+        });
+        if (found == kVersionKeys.end())
+            return "torch 1.13" + accelerator();
+        const bool has_entries = records_.entries.size() != 0;
+        std::string text = fmt::format("torch {}", found->since);
+        if (found->until.empty() || !has_entries)
+            text += " or newer";
+        else if (found->until != found->since)
+            text += fmt::format(" to {}", found->until);
+        return text + accelerator();
+    }
+
+    // What PyTorch was built for, where a call stack names its libraries; "" = CUDA, or unknown.
+    std::string accelerator() const {
+        const StringTable& strings = records_.objects().strings;
+        for (std::uint32_t i = 0; i < strings.size(); ++i) {
+            const std::string_view text = strings[i];
+            if (text.find("c10::hip") != text.npos || text.find("HIPCachingAllocator") != text.npos)
+                return " on ROCm";
+            if (text.find("c10::xpu") != text.npos || text.find("XPUCachingAllocator") != text.npos)
+                return " on XPU";
+        }
+        return {};
     }
 
     Records& records_;
@@ -332,6 +409,8 @@ class Resolver {
     Contents contents_;
     Value segments_;
     Value traces_;
+    Value host_segments_;
+    Value host_traces_;
     Value annotations_;
     Value settings_;
 };

@@ -30,6 +30,7 @@ constexpr std::array kTorchRecordsKeyNames = {
     KeyName{"frames", Key::frames},
     KeyName{"history", Key::history},
     KeyName{"host_segments", Key::host_segments},
+    KeyName{"host_traces", Key::host_traces},
     KeyName{"is_expandable", Key::is_expandable},
     KeyName{"line", Key::line},
     KeyName{"name", Key::name},
@@ -72,6 +73,7 @@ constexpr std::array kActionNames = {
     ActionName{"segment_unmap", Action::segment_unmap},
     ActionName{"oom", Action::oom},
     ActionName{"snapshot", Action::snapshot},
+    ActionName{"workspace_snapshot", Action::snapshot},
     ActionName{"user_defined", Action::mark},
     ActionName{"annotate", Action::mark},
 };

@@ -145,6 +145,7 @@ enum class Key : std::uint8_t {
     frames,
     history,
     host_segments,
+    host_traces,
     is_expandable,
     line,
     name,

@@ -68,6 +68,8 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     info.metadata = part.beside;
     info.warnings = file.warnings;
     info.devices.resize(contents->device_count);
+    if (contents->has_host)
+        info.devices.back().name = kHostMemory;
     info.cut_off = file.end.has_value();
     TM_TRY(torch::write_events(file.records, *contents, sink, options, source.name(), info));
     return info;
