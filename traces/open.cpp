@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/base/threads.h"
-#include "traces/readers/foreign_files.h"
 #include "traces/generators/generators.h"
 #include "traces/io/output_file.h"
+#include "traces/readers/foreign_files.h"
 #include "traces/readers/format.h"
 #include "traces/tmk/tmk.h"
 
@@ -234,8 +234,7 @@ bool is_trace_file(const std::string& path) {
     if (!source || !(*source)->need(kHead))
         return false;
     const std::span<const std::byte> window = (*source)->window();
-    return is_tmk(window) ||
-           find_format(window.first(std::min(window.size(), kHead))) != nullptr;
+    return is_tmk(window) || find_format(window.first(std::min(window.size(), kHead))) != nullptr;
 }
 
 Result<TraceInfo> import_trace(const std::string& path, const OutputTarget& target,

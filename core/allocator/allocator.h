@@ -34,7 +34,8 @@ struct Request {
     // of them: how a system is followed that chooses among them by something that nobody records.
     Address among_equals = Address::null;
     // Asked for again after a refusal: since then the device has done all its work, and what waited
-    // for that has been let go. An allocator that waits itself before it refuses goes on from there.
+    // for that has been let go. An allocator that waits itself before it refuses goes on from
+    // there.
     bool waited = false;
 };
 

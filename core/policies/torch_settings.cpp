@@ -29,9 +29,9 @@ constexpr std::array<std::string_view, 3> kTorchSettingsVariables{
 
 constexpr std::array<std::string_view, 3> kBackends{"native", "cudaMallocAsync", "hipMallocAsync"};
 
-constexpr std::array<std::string_view, 17> kVersions{
-    "1.13", "2.0", "2.1", "2.2",  "2.3",  "2.4",  "2.5",  "2.6", "2.7",
-    "2.8",  "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15"};
+constexpr std::array<std::string_view, 17> kVersions{"1.13", "2.0",  "2.1",  "2.2",  "2.3", "2.4",
+                                                     "2.5",  "2.6",  "2.7",  "2.8",  "2.9", "2.10",
+                                                     "2.11", "2.12", "2.13", "2.14", "2.15"};
 
 constexpr unsigned kFirstWithNonSplitRounding = 206;  // before: 20 MiB, whatever is asked
 constexpr unsigned kFirstWithWholeUnlimited = 209;    // a fraction of 1 became "no limit"
@@ -112,9 +112,10 @@ constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
      .source = kConf},
     {.name = "expandable_segments_reserve",
      .default_value = "off",
-     .summary = "addresses that an expandable segment reserves, which no request may exceed: a part "
-                "of the device's memory (0.5) or GiB (40G); off = 9/8 of it, and never more; from "
-                "version 2.13 on",
+     .summary =
+         "addresses that an expandable segment reserves, which no request may exceed: a part "
+         "of the device's memory (0.5) or GiB (40G); off = 9/8 of it, and never more; from "
+         "version 2.13 on",
      .source = kConf},
     {.name = "expandable_segments_reserve_by_class",
      .default_value = "off",

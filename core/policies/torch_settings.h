@@ -29,9 +29,9 @@ struct TorchSettings {
     std::array<Bytes, 16> divisions{};  // of each octave from 1 MiB up; the ends serve the rest
     bool has_divisions = false;
     bool expandable = false;
-    Bytes limit = 0;         // on reserved bytes; 0 = none
-    double fraction = 0;     // of the device's memory, as another limit; 0 = none; see limit_on
-    unsigned version = 211;  // PyTorch's: 100 * major + minor
+    Bytes limit = 0;            // on reserved bytes; 0 = none
+    double fraction = 0;        // of the device's memory, as another limit; 0 = none; see limit_on
+    unsigned version = 211;     // PyTorch's: 100 * major + minor
     bool throws_early = false;  // what the limit refuses is refused before caches are emptied
 
     // Addresses that an expandable segment reserves: bytes, or a part of the device's memory; none:

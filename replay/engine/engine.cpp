@@ -227,7 +227,8 @@ bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const DeviceC
 }
 
 // A refusal ends all waits: no allocator gives up before it has waited for the device, and it is
-// asked again as one that has. One variable is returned, so that it is made where the caller reads it: copying it would cost 2 ns an event.
+// asked again as one that has. One variable is returned, so that it is made where the caller reads
+// it: copying it would cost 2 ns an event.
 inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch, std::size_t i,
                                                          const DeviceContext& context) {
     Request request = request_of(batch, i);

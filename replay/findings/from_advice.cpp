@@ -56,7 +56,7 @@ class AdviceRules {
     }
 
     void add_refusals() {
-        const TrialResult& result = advice_.search.before.result;
+        const TrialResult& result = advice_.happened();
         if (result.refusals() == 0)
             return;
         if (!advice_.out_of_memory.cases.empty())

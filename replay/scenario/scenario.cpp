@@ -148,9 +148,9 @@ std::vector<Bytes> find_limits(Run& run, const Trace& trace, const PolicySpec& p
 const ExplainedRecord* recorded_run(const Trace& trace, const Scenario& scenario,
                                     const Parts& parts, const RunListeners& listeners) {
     const ExplainedRecord* const record = explained_record(trace);
-    const bool simulated = !parts.device.real && !scenario.check && !scenario.touch &&
-                           !listeners.decisions && scenario.memory == 0;
-    if (record == nullptr || !simulated)
+    const bool as_it_was = !parts.device.real && !scenario.check && !scenario.touch &&
+                           !scenario.simulated && !listeners.decisions && scenario.memory == 0;
+    if (record == nullptr || !as_it_was)
         return nullptr;
     const Bytes* const limit = scenario.limit ? &*scenario.limit : nullptr;
     return record->is_replay(parts.policy, limit) ? record : nullptr;

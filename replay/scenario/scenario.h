@@ -44,6 +44,7 @@ struct Scenario {
     bool check = false;            // run on the checked device
     bool touch = false;            // write all memory that is granted, and check it before its free
     bool stop_at_refusal = false;  // the first one, also of what was refused when recorded
+    bool simulated = false;        // as TrialSetup::simulated
 
     // Of `memory`, as far as it is known: 0 where no card is named.
     Bytes held() const { return memory > 0 ? overhead.value_or(0) : 0; }

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/threads.h"
 #include "replay/metrics/devices.h"
+#include "replay/metrics/growth.h"
 #include "replay/record/completion_sampler.h"
 #include "replay/scenario/trial_machine.h"
 
@@ -54,6 +55,7 @@ class Peaks final : public Observer {
   public:
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         const std::size_t count = events.count;
+        growth_.add(events, outcomes);
         Usage most = peak_;
         for (std::size_t i = 0; i < count; ++i) {
             const Usage& usage = outcomes.usage[i];
@@ -86,6 +88,7 @@ class Peaks final : public Observer {
         result.peak = peak_;
         result.peak_requested = requested_;
         result.peak_event = event_;
+        result.growth_time = growth_.total();
         result.first_refusal = first_refusal_ ? first_refusal_ : last_again_;
         result.first_probe = first_probe_;
         result.refused_events = refused_events_;
@@ -105,6 +108,7 @@ class Peaks final : public Observer {
     }
 
     Usage peak_;
+    GrowthTime growth_;
     Bytes requested_ = 0;
     std::uint64_t event_ = 0;
     std::optional<Refusal> first_refusal_;

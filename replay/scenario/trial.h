@@ -40,6 +40,11 @@ struct TrialSetup {
     // On what each device's allocator reserves; 0 = none. Without one: as the recorded program had
     // it, as far as that is known (Trace::explained_record).
     std::optional<Bytes> limit = {};
+    // Everything is placed by the simulated driver, from the live blocks on, the recorded settings
+    // too: never the recorded run itself. What is compared is compared so.
+    bool simulated = false;
+    // Another placement by the driver: where a hole may lie. None: the usual one.
+    std::optional<std::uint64_t> placement = {};
     // The rest of the trace is not replayed after a refusal of what the recorded program was
     // granted, or (`stop_at_probe`) of what it was refused as well.
     bool stop_at_refusal = false;
@@ -66,6 +71,7 @@ struct TrialResult {
     std::uint64_t device_calls = 0;
     Nanoseconds driver_time = 0;           // in those calls, waiting excluded
     Nanoseconds stall_time = 0;            // waiting for queued work
+    Nanoseconds growth_time = 0;           // of both, what reaching the peak took: paid once
     std::uint64_t refused = 0;             // requests that ended in out of memory
     std::optional<Refusal> first_refusal;  // with the figures of the device that refused
     std::optional<Refusal> first_probe;    // refused when recorded, and here

@@ -21,9 +21,9 @@ Bytes granularity_of(const TrialSetup& setup) {
 
 // Another run of the program loads its kernels at another moment, or none that are big.
 LateHole late_hole(const TrialSetup& setup) {
-    if (setup.completions == nullptr)
+    if (setup.completions == nullptr && !setup.placement)
         return {};
-    Random random(~setup.seed);
+    Random random(~setup.placement.value_or(setup.seed));
     constexpr std::uint64_t kSeenAfter = 16;
     constexpr std::array<Bytes, 4> kSeen{0, 0, 414_MiB, 446_MiB};
     const Bytes size = kSeen[random.below(kSeen.size())];
@@ -36,8 +36,8 @@ const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup)
     const std::vector<TraceDevice>& devices = trace.info().devices;
     const bool same_card = setup.memory == 0 || setup.memory_assumed ||
                            (!devices.empty() && setup.memory == devices[0].total_memory);
-    const bool other_run =
-        setup.completions != nullptr || setup.trim_before || !setup.elsewhere.empty();
+    const bool other_run = setup.simulated || setup.placement || setup.completions != nullptr ||
+                           setup.trim_before || !setup.elsewhere.empty();
     if (record == nullptr || !same_card || setup.overhead != 0 || other_run)
         return nullptr;
     return record->is_replay(setup.policy, setup.limit ? &*setup.limit : nullptr) ? record

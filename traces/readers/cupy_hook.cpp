@@ -41,8 +41,7 @@ bool recognises_hook_lines(std::span<const std::byte> head) {
            line.find("\"mem_ptr\"") != std::string_view::npos;
 }
 
-Result<TraceInfo> read_hook_lines(ByteSource& source, TraceSink& sink,
-                                  const ReadOptions& options) {
+Result<TraceInfo> read_hook_lines(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
     TraceInfo info;
     info.format = "cupy-hook";
     info.source = "CuPy's DebugPrintHook";

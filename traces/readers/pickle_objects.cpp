@@ -121,10 +121,9 @@ std::string latin1_bytes(std::string_view utf8) {
 }  // namespace
 
 PickleCallable find_pickle_callable(std::string_view module, std::string_view name) {
-    const auto* const found =
-        std::ranges::find_if(kKnownNames, [&](const KnownName& known) {
-            return known.module == module && (known.name.empty() || known.name == name);
-        });
+    const auto* const found = std::ranges::find_if(kKnownNames, [&](const KnownName& known) {
+        return known.module == module && (known.name.empty() || known.name == name);
+    });
     return found == kKnownNames.end() ? PickleCallable::unknown : found->callable;
 }
 

@@ -1,6 +1,6 @@
 // What may be named in a pickle besides plain data, and what it stands for. Nothing of it is
-// imported or called: a dict of another class is a dict, a NumPy scalar is its number, and any other
-// object of these libraries is opaque. A name that isn't here is an Error.
+// imported or called: a dict of another class is a dict, a NumPy scalar is its number, and any
+// other object of these libraries is opaque. A name that isn't here is an Error.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The opcodes of Python's pickle that snapshots need, however they were written, and those that never
-// occur in one.
+// The opcodes of Python's pickle that snapshots need, however they were written, and those that
+// never occur in one.
 #pragma once
 
 #include <string_view>

@@ -18,17 +18,17 @@ namespace tidemark {
 class Value {
   public:
     enum class Kind : std::uint8_t {
-        unset,    // a memo index that was never stored
-        none,     //
-        boolean,  // payload 0 or 1
-        integer,  // payload: signed, 60 bits
-        wide,     // payload: index of an integer that needs up to 64 bits
-        real,     // payload: index of a float
-        string,   // payload: index into PickleObjects::strings; byte strings too
-        list,     // payload: index into PickleObjects::lists; tuples too
-        dict,     // payload: number of the dict, counted from 0
-        pair,     // a tuple of two numbers below 2^14: payload = first << 14 | second
-        boxed,    // PackedValue only: payload = index of a Value that needs more than 32 bits
+        unset,     // a memo index that was never stored
+        none,      //
+        boolean,   // payload 0 or 1
+        integer,   // payload: signed, 60 bits
+        wide,      // payload: index of an integer that needs up to 64 bits
+        real,      // payload: index of a float
+        string,    // payload: index into PickleObjects::strings; byte strings too
+        list,      // payload: index into PickleObjects::lists; tuples too
+        dict,      // payload: number of the dict, counted from 0
+        pair,      // a tuple of two numbers below 2^14: payload = first << 14 | second
+        boxed,     // PackedValue only: payload = index of a Value that needs more than 32 bits
         callable,  // payload: which (pickle_objects.h); it is never called
         dtype,     // payload: NumPy's type of a number (pickle_objects.h)
         opaque,    // an object of no interest

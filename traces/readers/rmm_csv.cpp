@@ -8,7 +8,8 @@
 //
 // Columns are found by name, in any order; spaces, quotes, a byte order mark and CRLF are fine.
 // The order of the rows is the order of events. Time is seconds, or a wall clock without a date: a
-// step back by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers are 0x...;
+// step back by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers
+// are 0x...;
 // "(nil)", "0" or nothing stand for null. The stream is the handle's number, in hex or decimal;
 // every spelling of zero is the default stream, all other handles (0x1 legacy, 0x2 per thread)
 // stay distinct. A null pointer for zero bytes is no allocation: it is counted and left out. A
@@ -48,7 +49,7 @@ constexpr Nanoseconds kHour = 3600 * kSecond;
 constexpr Nanoseconds kDay = 24 * kHour;
 
 constexpr Nanoseconds kYear2001 = 1'000'000'000 * kSecond;  // later ones are times since 1970
-constexpr Nanoseconds kMostMidnights = 36'500 * kDay;  // a century, far from overflow
+constexpr Nanoseconds kMostMidnights = 36'500 * kDay;       // a century, far from overflow
 
 using Row = std::array<std::string_view, kMostColumns + 1>;  // the last stays empty: kAbsent
 

@@ -377,9 +377,9 @@ class Resolver {
 
     // The versions that write such keys. Without entries only the oldest of them is known.
     std::string source() const {
-        const auto* const found = std::ranges::find_if(kVersionKeys, [this](const VersionKey& each) {
-            return records_.seen(each.kind, each.key);
-        });
+        const auto* const found = std::ranges::find_if(
+            kVersionKeys,
+            [this](const VersionKey& each) { return records_.seen(each.kind, each.key); });
         if (found == kVersionKeys.end())
             return "torch 1.13" + accelerator();
         const bool has_entries = records_.entries.size() != 0;

@@ -30,7 +30,7 @@ struct Contents {
     std::vector<std::pair<std::string, std::string>> settings;
     std::string source;  // "torch 2.9 to 2.11"
     std::size_t device_count = 1;
-    bool has_host = false;  // the last device is the host's pinned memory
+    bool has_host = false;               // the last device is the host's pinned memory
     std::size_t malformed_segments = 0;  // segments or blocks without address or size; left out
     GrowingArray<Entry> moved;           // entries of traces that aren't in the file's order
 };

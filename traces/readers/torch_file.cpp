@@ -73,8 +73,9 @@ Result<void> read_pickles(ByteSource& source, File& file, const ReadOptions& opt
         if (!read && (file.parts.empty() || options.strict))
             return read;
         if (!read)
-            file.warnings.push_back(fmt::format(
-                "what follows the snapshots, at {:#x}, can't be read: {}", begin, read.error().what));
+            file.warnings.push_back(
+                fmt::format("what follows the snapshots, at {:#x}, can't be read: {}", begin,
+                            read.error().what));
         if (!read || file.end)
             return {};
         TM_TRY(source.need(4));

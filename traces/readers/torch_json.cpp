@@ -127,8 +127,7 @@ bool begins_snapshot_json(std::string_view head) {
 Result<void> read_snapshot_json(ByteSource& source, File& file, const ReadOptions& options) {
     JsonBytes bytes(source, options);
     JsonValues values(file);
-    const bool whole =
-        SnapshotJson::sax_parse(JsonIterator(bytes), JsonIterator(), &values);
+    const bool whole = SnapshotJson::sax_parse(JsonIterator(bytes), JsonIterator(), &values);
     if (!bytes.read())
         return bytes.read();
     if (!whole)

@@ -49,9 +49,7 @@ class PartFinder {
         if (value.is(Value::Kind::list)) {
             records_.objects().lists.for_each(
                 value.index(),
-                [&](Value first) {
-                    found = records_.ref(first).kind == Records::Kind::segment;
-                },
+                [&](Value first) { found = records_.ref(first).kind == Records::Kind::segment; },
                 1);
             return found;
         }
@@ -59,8 +57,8 @@ class PartFinder {
             return false;
         records_.for_each_value(records_.ref(value).index, [&](Value key, Value item) {
             const std::string_view name = records_.objects().text(key);
-            found = found || ((name == "segments" || name == "device_traces") &&
-                              item.is(Value::Kind::list));
+            found = found ||
+                    ((name == "segments" || name == "device_traces") && item.is(Value::Kind::list));
         });
         return found;
     }
@@ -77,7 +75,7 @@ class PartFinder {
     const Records& records_;
     std::vector<Part> parts_;
     std::vector<std::pair<std::string, std::string>> beside_;  // of the dicts that are open
-    std::size_t visits_left_ = std::size_t{1} << 20U;  // lists may hold each other
+    std::size_t visits_left_ = std::size_t{1} << 20U;          // lists may hold each other
 };
 
 }  // namespace

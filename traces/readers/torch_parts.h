@@ -21,8 +21,8 @@ struct Part {
 // snapshots. O(lists and dicts outside of the snapshots), at most a million of them.
 std::vector<Part> find_parts(const Records& records, Value root);
 
-// Which of `parts` is wanted. Errors (bad_input, where = `name`): there is none; (bad_option): there
-// are several and none is named, or not so many.
+// Which of `parts` is wanted. Errors (bad_input, where = `name`): there is none; (bad_option):
+// there are several and none is named, or not so many.
 Result<std::size_t> choose_part(std::size_t parts, std::optional<std::size_t> wanted,
                                 const std::string& name);
 

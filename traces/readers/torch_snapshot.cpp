@@ -54,8 +54,7 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     if (!chosen)
         return tl::make_unexpected(file.end ? std::move(*file.end) : std::move(chosen).error());
     const torch::Part& part = file.parts[*chosen];
-    Result<torch::Contents> contents =
-        torch::resolve(file.records, part.snapshot, source.name());
+    Result<torch::Contents> contents = torch::resolve(file.records, part.snapshot, source.name());
     if (file.end && (!contents || !has_entries(*contents)))
         return tl::make_unexpected(std::move(*file.end));
     if (!contents)
@@ -75,8 +74,9 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     return info;
 }
 
-// PyTorch's own dump begins with its dict's first key. Such a file holds one snapshot unless another
-// was appended, for which only a small one is read twice: of a large one the reader says so.
+// PyTorch's own dump begins with its dict's first key. Such a file holds one snapshot unless
+// another was appended, for which only a small one is read twice: of a large one the reader says
+// so.
 bool is_large_dump(const ByteSource& source) {
     constexpr std::size_t kFirstKey = 64;
     constexpr std::uint64_t kSmall = std::uint64_t{8} << 20U;

@@ -1,5 +1,5 @@
-// umpire-replay: the log that Umpire writes with UMPIRE_REPLAY, a JSON object a line, in the form of
-// its events and in the one before:
+// umpire-replay: the log that Umpire writes with UMPIRE_REPLAY, a JSON object a line, in the form
+// of its events and in the one before:
 //
 //   {"category":"operation","name":"allocate","numeric_args":{"size":4096},
 //    "string_args":{"allocator_ref":"0x10","pointer":"0x1000"},"timestamp":...}
@@ -27,8 +27,8 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key) {
 }
 
 LineMeaning parse_umpire_line(const nlohmann::json& line, AddressEvent& event) {
-    const nlohmann::json& name = line.contains("name") ? member(line, "name")
-                                                       : member(line, "event");
+    const nlohmann::json& name =
+        line.contains("name") ? member(line, "name") : member(line, "event");
     if (name != "allocate" && name != "deallocate")
         return LineMeaning::nothing;
     const bool is_free = name == "deallocate";

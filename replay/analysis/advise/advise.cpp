@@ -136,9 +136,15 @@ void note_delays(const TraceSummary& summary, Advice& advice) {
             "that differs");
 }
 
-void note_differences(Advice& advice) {
+void note_differences(const TraceInfo& info, Advice& advice) {
     const Bytes replayed = advice.search.before.result.peak.reserved;
-    if (advice.recorded_peak != 0 && advice.recorded_peak != replayed) {
+    if (advice.recorded_peak != 0 && advice.recorded_peak != replayed && info.begins_inside) {
+        advice.notes.push_back(
+            fmt::format("the recorded run peaked at {} reserved, with what was cached before the "
+                        "recording began; replays begin with the live blocks alone, so that only "
+                        "their figures compare",
+                        format_bytes(advice.recorded_peak)));
+    } else if (advice.recorded_peak != 0 && advice.recorded_peak != replayed) {
         const double off =
             static_cast<double>(replayed) / static_cast<double>(advice.recorded_peak) - 1;
         (std::abs(off) < kNoticeable ? advice.notes : advice.warnings)
@@ -248,7 +254,7 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
                           Advice& advice) {
     // Under the limit that was inferred the recorded run did survive; on the card that was full it
     // asked for what it didn't get.
-    const TrialResult& before = advice.search.before.result;
+    const TrialResult& before = advice.happened();
     const bool is_short =
         advice.limit_source == LimitSource::card ? before.refusals() > 0 : !before.survived();
     if (advice.search.improves || !is_short || advice.limit_source == LimitSource::inferred)
@@ -285,12 +291,44 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     return {};
 }
 
-// What ran out of memory under `base`, and what would have helped.
-Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base,
-                                const CostProfile& profile, Advice& advice) {
-    if (advice.search.before.result.refusals() == 0)
+// Whether it depends on where the driver puts segments that the recorded settings run out of
+// memory.
+Result<void> try_placements(const Trace& trace, const TrialSetup& rival, unsigned threads,
+                            Advice& advice) {
+    constexpr unsigned kPlacements = 64;
+    constexpr std::uint64_t kEventsAffordable = 20'000'000;  // in all
+    if (!advice.recorded || advice.recorded->refusals() <= advice.search.before.result.refusals() ||
+        trace.info().event_count * kPlacements > kEventsAffordable)
         return {};
-    OutOfMemoryQuestion question{.base = base, .card = advice.limit == 0};
+    std::vector<TrialSetup> setups;
+    for (unsigned seed = 0; seed < kPlacements; ++seed) {
+        setups.push_back(rival);
+        setups.back().placement = seed;
+    }
+    TM_ASSIGN(const std::vector<TrialResult> results,
+              run_trials(trace, setups, {.threads = threads, .progress = {}}));
+    advice.placements = kPlacements;
+    advice.placements_refused = static_cast<unsigned>(std::ranges::count_if(
+        results, [](const TrialResult& result) { return result.refusals() > 0; }));
+    advice.warnings.push_back(
+        fmt::format("the recorded run ran out of memory {}, a replay of its settings {}: which it "
+                    "is depends on "
+                    "where the driver puts segments (out of memory in {} of {} placements)",
+                    format_times(advice.recorded->refusals()),
+                    advice.search.before.result.refusals() == 0
+                        ? std::string("doesn't")
+                        : format_times(advice.search.before.result.refusals()),
+                    advice.placements_refused, advice.placements));
+    return {};
+}
+
+// What ran out of memory under `base`, and what would have helped.
+Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, const TrialSetup& rival,
+                                const CostProfile& profile, Advice& advice) {
+    const TrialResult& before = advice.happened();
+    if (before.refusals() == 0)
+        return {};
+    OutOfMemoryQuestion question{.base = base, .rival = rival, .card = advice.limit == 0};
     if (advice.search.improves)
         question.best_setting = advice.search.best.policy.text();
     if (trace.info().event_count <= kEventsToSearchMemory) {
@@ -340,8 +378,13 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         return advice;
     }
 
+    TrialSetup rival = base;
+    rival.simulated = true;
+    if (explained_record(trace) != nullptr) {
+        TM_ASSIGN(advice.recorded, run_trial(trace, base));
+    }
     SearchSetup setup{
-        .base = base,
+        .base = rival,
         .timed = info.duration > 0,
         .collects = collects(advice, settings, base.memory),
         .sizes = std::move(requests.sizes),
@@ -355,11 +398,12 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         };
     TM_ASSIGN(advice.search, search_settings(trace, setup));
     if (!advice.search.interrupted) {
-        TM_TRY(look_at_lack(trace, base, options.top, advice));
-        TM_TRY(find_out_of_memory(trace, base, profile, advice));
-        TM_TRY(spread_advice(trace, base, {.runs = options.spread, .threads = options.threads},
+        TM_TRY(look_at_lack(trace, rival, options.top, advice));
+        TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
+        TM_TRY(try_placements(trace, rival, options.threads, advice));
+        TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
                              advice));
-        TM_TRY(try_others(trace, base, options.threads, advice));
+        TM_TRY(try_others(trace, rival, options.threads, advice));
         TM_ASSIGN(advice.offline, offline_bound(trace, {.search = options.bound,
                                                         .threads = options.threads,
                                                         .stop = options.stop}));
@@ -370,7 +414,7 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
         advice.notes.push_back(fmt::format(
             "figures are sums of {} devices; a limit or a card's memory is that of each",
             info.devices.size()));
-    note_differences(advice);
+    note_differences(info, advice);
     return advice;
 }
 

@@ -72,6 +72,14 @@ struct Advice {
     OfflineBound offline;      // 0 if the search for settings was interrupted
     Bytes recorded_peak = 0;   // reserved by the recorded system, 0 = the trace doesn't say
     std::uint64_t recorded_refusals = 0;  // out_of_memory events
+    // The recorded run itself, where the answer is compared with its settings: no rival, for it has
+    // the caches and the placement of its time, which no other setting can have. The search
+    // compares replays that all begin with the same live blocks and are placed alike.
+    std::optional<TrialResult> recorded = {};
+    // Where that run was refused what a replay of its settings is granted: in how many of so many
+    // placements by the driver they run out of memory too.
+    unsigned placements = 0;
+    unsigned placements_refused = 0;
     SearchResult search;
     std::string spread_verdict;  // what differs from run to run, "" where nothing does
     PeakSnapshot snapshot;       // under the settings compared with
@@ -89,6 +97,9 @@ struct Advice {
     std::vector<OtherPolicy> others;         // by rising peak
     std::vector<std::string> warnings;       // what the answer may be wrong by
     std::vector<std::string> notes;          // what to know beside it
+
+    // Under the settings compared with: the recorded run where there is one, else its replay.
+    const TrialResult& happened() const { return recorded ? *recorded : search.before.result; }
 };
 
 // How many settings are replayed by default for a trace of so many events: as many as take a few

@@ -69,13 +69,13 @@ class Remedies {
     Result<void> try_setting() {
         if (question_.best_setting.empty())
             return {};
-        TrialSetup setup = question_.base;
+        TrialSetup setup = rival();
         TM_ASSIGN(setup.policy, parse_policy(question_.best_setting));
         return attempt({.kind = RemedyKind::setting, .what = question_.best_setting}, setup);
     }
 
     Result<void> try_empty_cache() {
-        TrialSetup setup = question_.base;
+        TrialSetup setup = rival();
         setup.trim_before = found_.refusal.event;
         return attempt({.kind = RemedyKind::empty_cache}, setup);
     }
@@ -85,10 +85,10 @@ class Remedies {
         if (found_.pins.empty())
             return {};
         const PinningSite& pin = found_.pins.front();
-        TrialSetup setup = question_.base;
+        TrialSetup setup = rival();
         setup.elsewhere = pin.events;
         std::ranges::sort(setup.elsewhere);
-        const Bytes limit = limit_of(trace_, question_.base, found_.refusal.what.device);
+        const Bytes limit = limit_of(trace_, rival(), found_.refusal.what.device);
         if (limit > pin.block_bytes)
             setup.limit = limit - pin.block_bytes;
         else if (setup.memory > 0)
@@ -100,13 +100,15 @@ class Remedies {
     Result<void> try_more_memory() {
         if (question_.enough_memory == 0)
             return {};
-        TrialSetup setup = question_.base;
+        TrialSetup setup = rival();
         if (question_.card)
             setup.memory = question_.enough_memory;
         else
             setup.limit = question_.enough_memory;
         return attempt({.kind = RemedyKind::more_memory, .bytes = question_.enough_memory}, setup);
     }
+
+    const TrialSetup& rival() const { return question_.rival ? *question_.rival : question_.base; }
 
     const Trace& trace_;
     const OutOfMemoryQuestion& question_;

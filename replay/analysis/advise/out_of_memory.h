@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,8 +52,9 @@ struct OutOfMemoryReport {
 };
 
 struct OutOfMemoryQuestion {
-    TrialSetup base;                // the run
-    std::string best_setting = {};  // a policy to try as a remedy; "" = none is known
+    TrialSetup base;                       // the run
+    std::optional<TrialSetup> rival = {};  // on which remedies are tried; none: `base`
+    std::string best_setting = {};         // a policy to try as a remedy; "" = none is known
     Bytes enough_memory = 0;  // a limit (or card, with `card`) that grants everything; 0 = none
     bool card = false;
     std::size_t most = 3;  // cases

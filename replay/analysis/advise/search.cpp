@@ -88,7 +88,7 @@ class Trials {
         const auto rank = [this](const Tried& tried) {
             return std::tuple(
                 tried.result.refusals(), !acceptable_price(tried, before(), setup_.timed),
-                tried.result.peak.reserved, tried.device_time(), tried.choice.complexity());
+                tried.result.peak.reserved, tried.steady_time(), tried.choice.complexity());
         };
         return rank(a) < rank(b);
     }
@@ -252,7 +252,7 @@ class Search {
     const Tried& choose() const {
         const auto rank = [this](const Tried& tried) {
             return std::tuple(tried.result.refusals(), !is_acceptable(tried), score(tried),
-                              tried.device_time());
+                              tried.steady_time());
         };
         const std::vector<Tried>& all = trials_.all();
         const auto best = std::ranges::min_element(all, {}, rank);
@@ -280,19 +280,19 @@ class Search {
     template <class Fits>
     const Tried* simplest_like(const Tried& best, Fits fits) const {
         std::vector<const Tried*> equals{&best};
-        Nanoseconds least = best.device_time();
+        Nanoseconds least = best.steady_time();
         for (const Tried& tried : trials_.all()) {
             if (!fits(tried) || !as_good(tried, best))
                 continue;
             equals.push_back(&tried);
-            least = std::min(least, tried.device_time());
+            least = std::min(least, tried.steady_time());
         }
         const double delay =
             setup_.timed ? static_cast<double>(trials_.before().result.makespan) * kWorthwhileSaving
-                         : static_cast<double>(trials_.before().device_time());
+                         : static_cast<double>(trials_.before().steady_time());
         const auto rank = [&](const Tried* tried) {
-            const bool slow = static_cast<double>(tried->device_time() - least) > delay;
-            return std::tuple(slow, tried->choice.complexity(), tried->device_time(),
+            const bool slow = static_cast<double>(tried->steady_time() - least) > delay;
+            return std::tuple(slow, tried->choice.complexity(), tried->steady_time(),
                               tried->result.peak.reserved);
         };
         return *std::ranges::min_element(
@@ -371,13 +371,13 @@ class Search {
 }  // namespace
 
 bool acceptable_price(const Tried& tried, const Tried& before, bool timed) {
-    const Nanoseconds added = tried.device_time() - before.device_time();
+    const Nanoseconds added = tried.steady_time() - before.steady_time();
     if (added <= 0 || before.result.refusals() > 0)
         return true;
     if (!timed)
         return added <= before.device_time();
-    const auto run = static_cast<double>(before.result.makespan);
-    const auto own = static_cast<double>(before.device_time());
+    const auto run = static_cast<double>(before.result.makespan - before.result.growth_time);
+    const auto own = static_cast<double>(before.steady_time());
     const auto peak = static_cast<double>(tried.result.peak.reserved);
     const double saved = 1 - peak / static_cast<double>(before.result.peak.reserved);
     const double most = std::max({run * kAdviseSearchAcceptableDelay, run * saved * kTimeForMemory,
@@ -395,7 +395,7 @@ bool is_improvement(const Tried& tried, const Tried& before, bool timed) {
     const auto peak_before = static_cast<double>(before.result.peak.reserved);
     if (peak < peak_before && peak <= peak_before * (1 - kWorthwhileSaving))
         return acceptable_price(tried, before, timed);
-    const auto saved = static_cast<double>(before.device_time() - tried.device_time());
+    const auto saved = static_cast<double>(before.steady_time() - tried.steady_time());
     return timed && saved > 0 && peak <= peak_before &&
            saved >= static_cast<double>(before.result.makespan) * kWorthwhileSaving;
 }

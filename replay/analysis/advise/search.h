@@ -4,7 +4,8 @@
 //
 // What is best, in this order:
 //   1. fewest refused requests;
-//   2. acceptable price: driver time + stalls exceed the recorded settings' by no more than 1 % of
+//   2. acceptable price: driver time + stalls, beside those that reach the peak (paid once, however
+//      long the program runs), exceed the recorded settings' by no more than 1 % of
 //      the run, or a quarter of the share of memory that is saved (8 % less memory: 2 % of the
 //      run), or, where they are below 5 % of the run, by no more than their own. Without times in
 //      the trace they at most double. Where the recorded settings are refused, any price is;
@@ -40,6 +41,9 @@ struct Tried {
         {};  // where it differs from run to run (advice_spread.h)
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
+
+    // Without what reaching the peak took: what every further step costs.
+    Nanoseconds steady_time() const { return device_time() - result.growth_time; }
 };
 
 struct SearchSetup {

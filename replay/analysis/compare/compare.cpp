@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "replay/analysis/compare/verdict.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
+#include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 
 namespace tidemark {
@@ -91,6 +93,7 @@ class Units {
         const NamedTrace& trace = traces_[unit / scenarios_.size()];
         Scenario scenario = scenarios_[unit % scenarios_.size()];
         scenario.trace = trace.name;
+        scenario.simulated = true;
         std::uint64_t before = 0;
         RunListeners listeners;
         listeners.progress = [&](std::uint64_t events_done) {
@@ -245,6 +248,28 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
     return block;
 }
 
+// The recorded run of a trace, if it is one and the scenarios don't ask for other conditions.
+Result<std::optional<ComparisonRow>> recorded_row(const NamedTrace& trace,
+                                                  const Scenario& conditions) {
+    const Result<RecordedPolicy> policy = recorded_policy(trace.trace->info());
+    if (explained_record(*trace.trace) == nullptr || !policy)
+        return std::optional<ComparisonRow>();
+    Scenario scenario = conditions;
+    scenario.trace = trace.name;
+    scenario.policy = {};
+    TM_ASSIGN(Run recorded, run(*trace.trace, scenario));
+    if (!recorded.as_recorded)
+        return std::optional<ComparisonRow>();
+    ComparisonRow row;
+    row.elapsed = std::exchange(recorded.summary.elapsed, 0);
+    recorded.summary.elapsed_total = 0;
+    row.label = recorded.policy_name + " (the recorded run)";
+    for (const std::string_view column : kCompareColumns)
+        row.cells.push_back({.measurement = recorded.measurement(column)});
+    row.run = std::move(recorded);
+    return std::optional(std::move(row));
+}
+
 // Where peaks differ from run to run: does the recommended row really peak below the baseline?
 void weigh_spread(TraceComparison& block, const std::vector<SampledPeaks>& peaks) {
     if (peaks.empty())
@@ -347,6 +372,10 @@ Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const S
         }
         comparison.traces.push_back(
             compare_runs(traces[t], std::move(runs), made, options.settings_first));
+        if (!comparison.interrupted) {
+            TM_ASSIGN(comparison.traces.back().recorded,
+                      recorded_row(traces[t], scenarios.front()));
+        }
         weigh_spread(comparison.traces.back(), peaks);
         weigh_jitter(comparison.traces.back(), jittered);
         timed = timed && traces[t].trace->info().duration > 0;

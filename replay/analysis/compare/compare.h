@@ -52,6 +52,9 @@ struct TraceComparison {
     std::uint64_t trace_hash = 0;
     std::uint64_t events = 0;
     std::vector<ComparisonRow> rows;
+    // The recorded run itself, where the trace has one: address by address, with the caches of its
+    // time. It is no rival: rows are simulated, all by one placement and from the same live blocks.
+    std::optional<ComparisonRow> recorded = {};
     std::string
         verdict;  // "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); ..."
 };
@@ -68,6 +71,7 @@ struct ComparisonTotal {
     std::uint64_t traces_refused = 0;  // traces with at least one refusal
     Nanoseconds driver_time = 0;       // sum, driver_ns
     Nanoseconds stall_time = 0;        // sum, stall_ns
+    Nanoseconds growth_time = 0;       // sum, growth_ns
     Nanoseconds makespan = 0;          // sum, makespan_ns
     bool pareto = false;               // as in ComparisonRow, of overhead_ratio and driver_time
     // Against the baseline, on the traces on which neither was refused anything; none of the

@@ -25,6 +25,7 @@ void add_to_total(ComparisonTotal& total, const ComparisonRow& row) {
     total.traces_refused += times_refused(run) > 0 ? 1U : 0U;
     total.driver_time += static_cast<Nanoseconds>(run.measurement("driver_ns").whole);
     total.stall_time += static_cast<Nanoseconds>(run.measurement("stall_ns").whole);
+    total.growth_time += static_cast<Nanoseconds>(run.measurement("growth_ns").whole);
     total.makespan += static_cast<Nanoseconds>(run.measurement("makespan_ns").whole);
 }
 

@@ -16,7 +16,7 @@
 namespace tidemark {
 namespace {
 
-constexpr double kVerdictAcceptableDelay = 0.01;  // of the baseline's makespan
+constexpr double kVerdictAcceptableDelay = 0.01;  // of the baseline's run
 
 std::uint64_t figure(const Run& run, std::string_view name) {
     return run.measurement(name).whole;
@@ -48,15 +48,18 @@ struct Contender {
 };
 
 Contender candidate(const ComparisonRow& row) {
-    return {times_refused(row.run) > 0,
-            static_cast<double>(peak(row.run)),
-            {device_time(row.run), static_cast<Nanoseconds>(figure(row.run, "makespan_ns"))}};
+    return {
+        times_refused(row.run) > 0,
+        static_cast<double>(peak(row.run)),
+        {steady_time(row.run), device_time(row.run),
+         static_cast<Nanoseconds>(figure(row.run, "makespan_ns") - figure(row.run, "growth_ns"))}};
 }
 
 Contender candidate(const ComparisonTotal& total) {
     return {total.traces_refused > 0,
             total.overhead_ratio,
-            {total.driver_time + total.stall_time, total.makespan}};
+            {total.driver_time + total.stall_time - total.growth_time,
+             total.driver_time + total.stall_time, total.makespan - total.growth_time}};
 }
 
 template <class Row>
@@ -93,9 +96,11 @@ std::string price_clause(const ComparisonRow& lowest, const ComparisonRow& chose
     if (peak(lowest.run) >= peak(chosen.run))
         return {};
     return fmt::format(
-        "; {} would peak lower ({}), but cost {} in calls of the device and waits ({}: {})",
-        lowest.label, format_bytes(peak(lowest.run)), format_duration(device_time(lowest.run)),
-        baseline.label, format_duration(device_time(baseline.run)));
+        "; {} would peak lower ({}), but cost {} in calls of the device and waits beside those "
+        "that "
+        "reach the peak ({}: {})",
+        lowest.label, format_bytes(peak(lowest.run)), format_duration(steady_time(lowest.run)),
+        baseline.label, format_duration(steady_time(baseline.run)));
 }
 
 // "; out of memory: bump (12 times), buddy (once)".
@@ -189,18 +194,22 @@ Nanoseconds device_time(const Run& run) {
     return static_cast<Nanoseconds>(figure(run, "driver_ns") + figure(run, "stall_ns"));
 }
 
+Nanoseconds steady_time(const Run& run) {
+    return device_time(run) - static_cast<Nanoseconds>(figure(run, "growth_ns"));
+}
+
 std::uint64_t times_refused(const Run& run) {
     return figure(run, "out_of_memory");
 }
 
 bool affordable(const Price& price, const Price& baseline, bool timed) {
-    const Nanoseconds added = price.device_time - baseline.device_time;
+    const Nanoseconds added = price.steady_time - baseline.steady_time;
     if (added <= 0)
         return true;
     if (!timed)
         return added <= baseline.device_time;
     return static_cast<double>(added) <=
-           kVerdictAcceptableDelay * static_cast<double>(baseline.makespan);
+           kVerdictAcceptableDelay * static_cast<double>(baseline.run);
 }
 
 const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed) {
@@ -252,11 +261,11 @@ std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces,
             chosen->overhead_ratio, baseline.overhead_ratio);
     if (lowest.change < chosen->change)
         text += fmt::format(
-            "; {} would peak lower ({:.3f}), but cost {} in calls of the device "
-            "and waits ({}: {})",
+            "; {} would peak lower ({:.3f}), but cost {} in calls of the device and waits beside "
+            "those that reach the peak ({}: {})",
             lowest.label, lowest.overhead_ratio,
-            format_duration(lowest.driver_time + lowest.stall_time), baseline.label,
-            format_duration(baseline.driver_time + baseline.stall_time));
+            format_duration(candidate(lowest).price.steady_time), baseline.label,
+            format_duration(candidate(baseline).price.steady_time));
     return text;
 }
 

@@ -13,15 +13,20 @@ namespace tidemark {
 // Time in the driver and waiting for the device: what a policy costs beside memory.
 Nanoseconds device_time(const Run& run);
 
+// The same without what reaching the peak took: what every further step costs.
+Nanoseconds steady_time(const Run& run);
+
 // Requests that were out of memory.
 std::uint64_t times_refused(const Run& run);
 
-// Is the time that a policy adds to the baseline's not worth speaking of? Up to 1 % of the
-// baseline's makespan is not; where traces have no times (`timed` false), up to twice the
-// baseline's own device time.
+// Is the time that a policy adds to the baseline's in every step, growth left out, not worth
+// speaking of? Up to 1 % of the
+// baseline's run is not; where traces have no times (`timed` false), up to what the
+// baseline spends in all.
 struct Price {
-    Nanoseconds device_time = 0;
-    Nanoseconds makespan = 0;
+    Nanoseconds steady_time = 0;
+    Nanoseconds device_time = 0;  // with growth
+    Nanoseconds run = 0;          // makespan, without growth
 };
 
 bool affordable(const Price& price, const Price& baseline, bool timed);

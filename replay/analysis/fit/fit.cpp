@@ -192,7 +192,10 @@ Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitRepo
     std::vector<TrialSetup> setups;  // of each row without a limit; then, if asked, under what was
     for (const FitRow& row : report.rows) {
         TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
-        setups.push_back({.policy = std::move(policy), .profile = &profile, .limit = Bytes{0}});
+        setups.push_back({.policy = std::move(policy),
+                          .profile = &profile,
+                          .limit = Bytes{0},
+                          .simulated = true});
     }
     for (std::size_t i = 0; report.requested() && i < rows; ++i) {
         TrialSetup& setup = setups.emplace_back(TrialSetup(setups[i]));

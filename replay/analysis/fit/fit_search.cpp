@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/sim/sim_device.h"
+#include "replay/record/explained_record.h"
 
 namespace tidemark {
 namespace {
@@ -41,6 +42,7 @@ Result<TrialResult> FitSearch::replay(Bytes memory, Bytes limit, std::optional<G
                            .memory = memory,
                            .overhead = memory == 0 ? 0 : overhead_,
                            .limit = limit,
+                           .simulated = true,
                            .stop_at_refusal = goal.has_value(),
                            .stop_at_probe = goal == Goal::granted_all,
                            .time_flushes = true};
@@ -56,6 +58,10 @@ bool FitSearch::meets(const TrialResult& result, Goal goal) {
 
 Result<FitRow> FitSearch::run(const PolicySpec& policy) {
     policy_ = policy;
+    const ExplainedRecord* const record = explained_record(trace_);
+    const bool is_recorded = record != nullptr && record->is_replay(policy, nullptr);
+    const RecordedDevice* const limited = is_recorded ? record->limited() : nullptr;
+    died_within_ = limited != nullptr && limited->refusals > 0 ? limited->limit : 0;
     replays_ = 0;
     FitRow row;
     row.policy = policy.text();
@@ -81,7 +87,10 @@ Result<FitRow> FitSearch::run(const PolicySpec& policy) {
 Result<void> FitSearch::answer(FitRow& row) {
     TrialResult requested = row.unlimited;
     const Bytes limit = question_.limit.value_or(0);
-    if (question_.memory > 0 || limit > 0) {
+    if (recorded_died()) {
+        TM_ASSIGN(requested, run_trial(trace_, {.policy = policy_, .profile = &profile_}));
+        ++replays_;
+    } else if (question_.memory > 0 || limit > 0) {
         TM_ASSIGN(requested, replay(question_.memory, limit, std::nullopt));
     }
     row.requested = requested;
@@ -101,9 +110,18 @@ Result<void> FitSearch::answer(FitRow& row) {
 // Below what lives at once nothing is enough. What waits for the device doesn't count: where memory
 // is short it is waited for. What each of d devices needs lies between a d-th of the sum and the
 // sum, and blocks are the larger for what isn't split off them where there is room.
-Bytes FitSearch::least_of(const FitRow& row) const {
+Bytes FitSearch::least_of(const FitRow& row, Goal goal) const {
     const Bytes lives = std::min(row.unlimited.peak_requested, row.unlimited.peak.allocated / 2);
-    return lives / std::max<Bytes>(trace_.info().devices.size(), 1);
+    const Bytes least = lives / std::max<Bytes>(trace_.info().devices.size(), 1);
+    return goal == Goal::granted_all ? std::max(least, died_within_ + (died_within_ > 0 ? 1 : 0))
+                                     : least;
+}
+
+// What is in question is no more than the recorded run had when it ran out of memory.
+bool FitSearch::recorded_died() const {
+    const Bytes limit = question_.limit.value_or(0);
+    const Bytes room = question_.memory > 0 ? question_.memory - overhead_ : limit;
+    return died_within_ > 0 && room > 0 && room <= died_within_;
 }
 
 Result<FitSearch::Sizes> FitSearch::find_smallest(FitRow& row, Goal goal) {
@@ -121,7 +139,8 @@ Result<Bytes> FitSearch::find_smallest_memory(FitRow& row, Goal goal) {
             row.at_smallest = costs_of(result);
         return enough;
     };
-    TM_ASSIGN(const Bytes found, smallest({least_of(row), row.unlimited.peak.reserved}, survives));
+    TM_ASSIGN(const Bytes found,
+              smallest({least_of(row, goal), row.unlimited.peak.reserved}, survives));
     return found == 0 ? 0 : found + overhead_;
 }
 
@@ -138,7 +157,7 @@ Result<Bytes> FitSearch::find_smallest_limit(const FitRow& row, Goal goal, Bytes
         return meets(result, goal);
     };
     TM_ASSIGN(const bool enough, survives(guess));
-    Bytes least = least_of(row);
+    Bytes least = least_of(row, goal);
     if (!enough)
         return smallest({guess + 1, row.unlimited.peak.reserved}, survives);
     Bytes most = guess;  // survives; go down in growing steps until one dies

@@ -17,6 +17,7 @@ class FitSearch {
 
     // Everything but where in the program the deaths are. O(replays * events). Errors: those of
     // run_trial.
+    // Where the recorded run itself ran out of memory, its settings survive with no less.
     Result<FitRow> run(const PolicySpec& policy);
 
   private:
@@ -33,7 +34,8 @@ class FitSearch {
     Result<TrialResult> replay(Bytes memory, Bytes limit, std::optional<Goal> goal);
     static bool meets(const TrialResult& result, Goal goal);
     Result<void> answer(FitRow& row);
-    Bytes least_of(const FitRow& row) const;
+    Bytes least_of(const FitRow& row, Goal goal) const;
+    bool recorded_died() const;
     Result<Sizes> find_smallest(FitRow& row, Goal goal);
     Result<Bytes> find_smallest_memory(FitRow& row, Goal goal);
     Result<Bytes> find_smallest_limit(const FitRow& row, Goal goal, Bytes memory);
@@ -54,7 +56,8 @@ class FitSearch {
     const CostProfile& profile_;
     std::function<void()> replayed_;
     PolicySpec policy_;
-    Bytes overhead_;  // as the device counts it
+    Bytes overhead_;         // as the device counts it
+    Bytes died_within_ = 0;  // what the recorded run had, and ran out of; 0 = unknown, or another's
     std::uint64_t replays_ = 0;
 };
 

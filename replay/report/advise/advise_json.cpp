@@ -1,5 +1,8 @@
 // The objects. Order of keys is the order of assignment; every key is in docs/json.md.
+#include <algorithm>
+
 #include "replay/findings/find.h"
+#include "replay/record/explained_record.h"
 #include "replay/report/advise/advise_report.h"
 #include "replay/report/advise/growth_object.h"
 #include "replay/report/findings/finding_json.h"
@@ -27,7 +30,37 @@ Json tried_of(const Tried& tried) {
             {"out_of_memory", result.refusals()},
             {"device_calls", result.device_calls},
             {"driver_ns", result.driver_time},
-            {"stall_ns", result.stall_time}};
+            {"stall_ns", result.stall_time},
+            {"growth_ns", result.growth_time}};
+}
+
+// The run itself, and whether it depended on where the driver put segments.
+Json recorded_of(const Advice& advice) {
+    if (!advice.recorded)
+        return {};
+    return {{"peak_reserved_bytes", advice.recorded->peak.reserved},
+            {"out_of_memory", advice.recorded->refusals()},
+            {"retries", advice.recorded->stats.retries},
+            {"placements", advice.placements},
+            {"placements_out_of_memory", advice.placements_refused}};
+}
+
+// What its card had for it, as the out-of-memory events of the first device that has any say.
+Json card_of(const Trace& trace) {
+    const ExplainedRecord* const record = explained_record(trace);
+    if (record == nullptr)
+        return {};
+    const auto device = std::ranges::find_if(
+        record->devices, [](const RecordedDevice& each) { return each.card.room > 0; });
+    if (device == record->devices.end())
+        return {};
+    const RecordedCard& card = device->card;
+    return {{"room_bytes", card.room},
+            {"most_room_bytes", card.most_room},
+            {"reserved_bytes", card.reserved},
+            {"free_bytes", card.free},
+            {"total_bytes", or_null(card.total, Bytes{0})},
+            {"event", card.event}};
 }
 
 Json runner_ups(const SearchResult& search) {
@@ -158,6 +191,8 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                 {"findings", findings_json(found)},
                 {"before", tried_of(search.before)},
                 {"improves", search.improves},
+                {"recorded_run", recorded_of(advice)},
+                {"card", card_of(trace)},
                 {"best", tried_of(search.best)},
                 {"spread_verdict", advice.spread_verdict},
                 {"runner_ups", runner_ups(search)},

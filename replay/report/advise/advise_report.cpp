@@ -193,9 +193,16 @@ void add_row(Table& table, std::string_view label, const Tried& tried, const Tri
     const Bytes peak = tried.result.peak.reserved;
     table.row(label, format_bytes(peak), change(peak, before.result.peak.reserved),
               format_count(tried.result.refusals()), format_count(tried.result.stats.retries),
-              format_duration(tried.device_time()),
+              format_duration(tried.device_time()), format_duration(tried.result.growth_time),
               tried.peak_spread ? range_text(*tried.peak_spread) : "",
               conf_name(torch_conf(tried.policy)));
+}
+
+// The recorded run differs from a replay of its settings, in what the table says.
+bool is_apart(const Advice& advice) {
+    const TrialResult& replayed = advice.search.before.result;
+    return advice.recorded && (advice.recorded->peak.reserved != replayed.peak.reserved ||
+                               advice.recorded->refusals() != replayed.refusals());
 }
 
 std::string survival(const Advice& advice) {
@@ -244,9 +251,14 @@ std::string settings_text(const Advice& advice) {
     text += survival(advice);
     if (!advice.spread_verdict.empty())
         text += fmt::format("  {}\n", printable(advice.spread_verdict));
-    Table table = Table::untitled("lrrrrrrl");
+    Table table = Table::untitled("lrrrrrrrl");
     table.row("", "peak reserved", "", "out of memory", "retries", "driver + waits",
-              search.before.peak_spread ? "run to run" : "");
+              "of it to grow", search.before.peak_spread ? "run to run" : "");
+    if (is_apart(advice))
+        table.row("recorded", format_bytes(advice.recorded->peak.reserved), "",
+                  format_count(advice.recorded->refusals()),
+                  format_count(advice.recorded->stats.retries), "", "", "",
+                  "the run itself, with its own caches and placement");
     add_row(table, "now", search.before, search.before);
     if (search.improves)
         add_row(table, "with it", search.best, search.before);
@@ -269,8 +281,8 @@ std::string bounds_text(const Advice& advice) {
         text += fmt::format(
             "; the {} {}", advice.search.improves ? "best needs" : "present settings need",
             best > 2 * floor ? fmt::format("{:.1f} times as much", share_of(best, floor))
-            : best > floor   ? format_share(best - floor, floor) + " more"
-                             : "no more");
+            : best - floor > floor / 2000 ? format_share(best - floor, floor) + " more"
+                                          : "no more");
     text += fmt::format(". The program requested {} at most.\n  Offline bound: {}, {}.\n",
                         format_bytes(advice.peak_requested), offline_figure(advice.offline),
                         offline_meaning(advice.offline));

@@ -217,6 +217,18 @@ Json row_of(const ComparisonRow& row, const std::string& trace) {
     return object;
 }
 
+Json recorded_of(const TraceComparison& trace) {
+    if (!trace.recorded)
+        return {};
+    const auto figure = [&trace](std::string_view name) {
+        return trace.recorded->run.measurement(name).whole;
+    };
+    return {{"label", trace.recorded->label},
+            {"peak_reserved_bytes", figure("peak_reserved_bytes")},
+            {"out_of_memory", figure("out_of_memory")},
+            {"retries", figure("retries")}};
+}
+
 Json total_of(const ComparisonTotal& total) {
     return {{"label", total.label},
             {"baseline", total.baseline},
@@ -229,6 +241,7 @@ Json total_of(const ComparisonTotal& total) {
             {"traces_refused", total.traces_refused},
             {"driver_ns", total.driver_time},
             {"stall_ns", total.stall_time},
+            {"growth_ns", total.growth_time},
             {"makespan_ns", total.makespan},
             {"pareto", total.pareto},
             {"paired", paired_of(total)}};
@@ -339,6 +352,7 @@ std::string comparison_json(const Comparison& comparison, const Provenance& prov
             runs.push_back(row_of(row, trace.name));
             profile_hash = row.run.profile_hash;
         }
+        traces.back()["recorded_run"] = recorded_of(trace);
     }
     return text_of({{"verdict", comparison.verdict},
                     {"interrupted", comparison.interrupted},

@@ -77,7 +77,13 @@ Table table_of(const TraceComparison& comparison) {
         columns.insert(columns.end(), {{"jittered"}, {"lowest in"}});
     columns.push_back({"front"});
     Table table(std::move(columns));
-    for (const ComparisonRow& row : comparison.rows) {
+    std::vector<const ComparisonRow*> rows;
+    for (const ComparisonRow& row : comparison.rows)
+        rows.push_back(&row);
+    if (comparison.recorded)
+        rows.push_back(&*comparison.recorded);
+    for (const ComparisonRow* const each : rows) {
+        const ComparisonRow& row = *each;
         std::vector<TableCell> cells{
             {printable(row.label) + (row.other_allocator ? kTextAnswersOther : ""),
              row.recommended}};
@@ -90,9 +96,11 @@ Table table_of(const TraceComparison& comparison) {
                                  : cell.comparable ? percent_change(cell.change)
                                                    : ""});
         }
-        if (jitter) {
+        if (jitter && row.jitter) {
             cells.push_back({range_text(row.jitter->peak)});
             cells.push_back({fmt::format("{} of {}", row.jitter->lowest, row.jitter->peak.runs)});
+        } else if (jitter) {
+            cells.insert(cells.end(), {{""}, {""}});
         }
         cells.push_back({row.pareto ? "*" : ""});
         table.add(std::move(cells));
