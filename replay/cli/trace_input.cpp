@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "replay/analysis/trace/gpus.h"
 #include "replay/record/infer_missing_events.h"
 #include "traces/model/cancellable_trace.h"
+#include "traces/model/device_trace.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -37,6 +39,8 @@ Result<ReadOptions> read_options(Front& front, const TraceReading& reading) {
 }  // namespace
 
 void TraceInput::declare(Arguments& arguments) {
+    arguments.count({"--gpu", "N", "of a trace with several GPUs, only what happens on this one"},
+                    gpu_);
     arguments.flag({"--strict", "", "fail at the first oddity in the trace instead of counting it"},
                    reading_.strict);
     arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
@@ -147,17 +151,31 @@ Result<std::unique_ptr<Trace>> TraceInput::open_as(const Context& context, const
 }
 
 Result<std::unique_ptr<Trace>> TraceInput::open(const Context& context, const std::string& path) {
-    return open_as(context, path, reading_);
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open_as(context, path, reading_));
+    return of_gpu(std::move(trace));
+}
+
+Result<std::unique_ptr<Trace>> TraceInput::of_gpu(std::unique_ptr<Trace> trace) const {
+    if (!gpu_)
+        return trace;
+    TM_TRY(find_gpus(*trace, *gpu_));
+    if (trace->info().gpus() < 2)
+        return trace;
+    return std::make_unique<DeviceTrace>(std::shared_ptr<const Trace>(std::move(trace)), *gpu_);
 }
 
 Result<std::unique_ptr<Trace>> TraceInput::open_inferred(const Context& context,
                                                          const std::string& path) {
-    if (is_open(context, path))
-        return open_inferred_recording(context.front(), path, reading_);
-    TM_ASSIGN(std::unique_ptr<Trace> trace, open(context, path));
-    if (reading_.as_recorded)
-        return trace;
-    return with_inferred(context.front(), path, std::move(trace));
+    if (is_open(context, path)) {
+        TM_ASSIGN(std::unique_ptr<Trace> opened,
+                  open_inferred_recording(context.front(), path, reading_));
+        return of_gpu(std::move(opened));
+    }
+    TM_ASSIGN(std::unique_ptr<Trace> trace, open_as(context, path, reading_));
+    if (!reading_.as_recorded) {
+        TM_ASSIGN(trace, with_inferred(context.front(), path, std::move(trace)));
+    }
+    return of_gpu(std::move(trace));
 }
 
 Result<TraceInfo> TraceInput::import(const Context& context, const std::string& path,

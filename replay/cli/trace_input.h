@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -37,7 +38,7 @@ Result<std::unique_ptr<Trace>> with_inferred(Front& front, const std::string& pa
 
 class TraceInput {
   public:
-    // Adds --strict and --lenient.
+    // Adds --gpu, --strict and --lenient.
     void declare(Arguments& arguments);
 
     // Adds --as-recorded, for commands that call open_inferred.
@@ -68,7 +69,11 @@ class TraceInput {
     Result<std::unique_ptr<Trace>> open_as(const Context& context, const std::string& path,
                                            const TraceReading& reading);
 
+    // Cut down to --gpu, if it is given.
+    Result<std::unique_ptr<Trace>> of_gpu(std::unique_ptr<Trace> trace) const;
+
     TraceReading reading_;
+    std::optional<unsigned> gpu_;
     std::map<std::string, std::unique_ptr<ByteSource>> looked_at_;
     std::map<std::string, std::unique_ptr<Trace>> kept_;  // of pipes
 };

@@ -32,6 +32,7 @@ struct RawOptions {
     bool no_cache = false;
     std::string serve;
     MemoryOptions memory;
+    std::optional<unsigned> gpu;
 };
 
 void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
@@ -54,6 +55,11 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
         raw.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
                    command.attach);
+    arguments.count(
+        {"--gpu", "N",
+         "of a recording with several GPUs the one that is shown (default: the one that "
+         "ran out of memory, else the one with the highest peak); Shift-R shows the next"},
+        raw.gpu);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
     arguments.input({"--machine", "NAME", "see `tidemark machines`, or a JSON file"},
                     load.tiers.machine);
@@ -228,6 +234,8 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
         return fail(ErrorCode::bad_option, fmt::format("{} is out of bounds", raw.scale), "--scale",
                     "say 0.75 to 3");
     command.scale = static_cast<float>(raw.scale);
+    if (raw.gpu)
+        command.load.gpu = *raw.gpu;
     command.dark = raw.theme == "dark";
     TM_ASSIGN(command.load.files, expand_traces(command.load.files));
     command.load.keep = !raw.no_cache;

@@ -138,6 +138,7 @@ class WindowProgram {
         host.replay = [this](std::size_t run, const std::string& policy) {
             return loader_.replay(run, policy);
         };
+        host.next_gpu = [this](std::size_t run) { return loader_.show_next_gpu(run); };
         host.save_image = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
         host.align = [this] {

@@ -80,6 +80,7 @@ Result<std::unique_ptr<RemoteView>> ViewService::Parts::new_view() {
     host.replay = [this](std::size_t run, const std::string& policy) {
         return loader.replay(run, policy);
     };
+    host.next_gpu = [this](std::size_t run) { return loader.show_next_gpu(run); };
     host.pause = [this](bool paused) { living.pause(paused); };
     host.align = [this] {
         static_cast<void>(living.align(!living.by_clock()));

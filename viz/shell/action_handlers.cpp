@@ -138,6 +138,21 @@ void next_run(ShellParts& parts) {
     parts.say("Blocks and tables are of " + parts.run()->label + ".");
 }
 
+void next_gpu(ShellParts& parts) {
+    const ViewedRun* const run = parts.run();
+    if (run == nullptr || !parts.host.next_gpu)
+        return;
+    if (run->gpus < 2)
+        return parts.say(run->label + " has one GPU.");
+    const std::size_t next = (run->gpu + 1) % run->gpus;
+    const auto shown = parts.host.next_gpu(parts.selection.run);
+    if (!shown)
+        return parts.say(to_text(shown.error()));
+    parts.selection.run = *shown;
+    parts.selection.block.reset();
+    parts.say(fmt::format("Blocks and tables are of GPU {}.", next));
+}
+
 // Of a living program its view; else the cursor, from the window's start again once it has come to
 // its end.
 void toggle_pause(ShellParts& parts) {
@@ -255,6 +270,7 @@ constexpr std::array kHandlers = {
     Handler{Action::axis, switch_axis},
     Handler{Action::colours, next_colours},
     Handler{Action::theme, [](ShellParts& parts) { parts.dark = !parts.dark; }},
+    Handler{Action::next_gpu, next_gpu},
     Handler{Action::replay_suggested, replay_suggested},
     Handler{Action::replay_under, choose_policy},
     Handler{Action::open_file, choose_file},

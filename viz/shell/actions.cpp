@@ -80,6 +80,7 @@ constexpr std::array kActions = {
     action(Action::fold_side, show, "Side column", "away and back", plain('i')),
     action(Action::fold_table, show, "Tables", "away and back", plain('b')),
     action(Action::next_run, show, "Next run", "whose blocks and tables are shown", plain('r')),
+    action(Action::next_gpu, show, "Next GPU", "of a recording with several", shift(key('r'))),
     action(Action::axis, show, "Time or events", "what the horizontal axis counts", plain('x')),
     action(Action::colours, show, "Next colouring", "by tag, stream, stack, size, age", plain('c')),
     action(Action::theme, show, "Dark or light", "", plain('t')),

@@ -45,6 +45,7 @@ enum class Action : std::uint8_t {
     fold_side,
     fold_table,
     next_run,
+    next_gpu,
     axis,
     colours,
     theme,

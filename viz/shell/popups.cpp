@@ -22,6 +22,8 @@ bool is_offered(const ShellParts& parts, Action action) {
             return static_cast<bool>(parts.host.open);
         case Action::replay_under:
             return static_cast<bool>(parts.host.replay);
+        case Action::next_gpu:
+            return parts.host.next_gpu && parts.run() != nullptr && parts.run()->gpus > 1;
         case Action::pause:
             return static_cast<bool>(parts.host.pause);
         case Action::align:

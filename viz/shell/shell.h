@@ -47,6 +47,8 @@ struct ShellHost {
     std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
     // Replays the run's trace under a policy; gives the run that it becomes.
     std::function<Result<std::size_t>(std::size_t run, const std::string& policy)> replay = {};
+    // Shows the next GPU of the run's trace; gives the run that it becomes.
+    std::function<Result<std::size_t>(std::size_t run)> next_gpu = {};
     std::function<void()> save_image = {};  // of the next frame
     std::function<void(bool paused)> pause = {};
     std::function<bool()> align = {};  // the other way: by the clock, which it answers, or not

@@ -18,6 +18,7 @@
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/card_overhead.h"
+#include "traces/model/device_trace.h"
 
 namespace tidemark {
 namespace {
@@ -214,24 +215,21 @@ void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& a
         advice.limit_text = fmt::format("limit {}", format_bytes(advice.limit));
     if (options.limit || options.memory > 0 || record == nullptr)
         return;
-    const RecordedDevice* const limited = record->limited();
-    if (limited == nullptr)
+    const RecordedDevice* const limited = options.gpu && *options.gpu < record->devices.size()
+                                              ? &record->devices[*options.gpu]
+                                              : record->limited();
+    if (limited == nullptr || limited->limit == 0)
         return;
     advice.limit = limited->limit;
     advice.limit_source = limited->source;
     advice.limit_text = record->limit_text();
 }
 
-// Reserved memory as recorded, summed over devices; 0 = nobody knows.
-Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
+// Reserved memory as recorded; 0 = nobody knows.
+Bytes recorded_peak(const Trace& trace, const TraceSummary& summary) {
     const ExplainedRecord* const record = explained_record(trace);
-    if (record == nullptr)
-        return summary.recorded_reserved.value;
-    if (record->devices.size() == 1)
-        return record->peak.reserved;
-    // Its sum is of what may be different moments.
-    TM_ASSIGN(const TraceSummary as_read, summarize(*record->record));
-    return as_read.recorded_reserved.value;
+    return record != nullptr && record->devices.size() == 1 ? record->peak.reserved
+                                                            : summary.recorded_reserved.value;
 }
 
 // Without one: as recorded. A card that somebody names has none but its end.
@@ -340,9 +338,7 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     return {};
 }
 
-}  // namespace
-
-Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
+Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
     const TraceInfo& info = trace.info();
     Advice advice;
     TM_ASSIGN(const PolicySpec policy, base_policy(info, options, advice));
@@ -357,7 +353,7 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
                           .memory_assumed = advice.memory == 0,
                           .overhead = advice.overhead,
                           .limit = requested_limit(options)};
-    TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary));
+    advice.recorded_peak = recorded_peak(trace, summary);
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
     advice.recorded_refusals = requests.refused;
@@ -410,11 +406,22 @@ Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
     }
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
-    if (info.devices.size() > 1)
-        advice.notes.push_back(fmt::format(
-            "figures are sums of {} devices; a limit or a card's memory is that of each",
-            info.devices.size()));
     note_differences(info, advice);
+    return advice;
+}
+
+}  // namespace
+
+Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
+    if (trace.info().gpus() < 2)
+        return advise_on(trace, options);
+    AdviseOptions of_one = options;
+    TM_ASSIGN(Gpus gpus, find_gpus(trace, options.gpu));
+    of_one.gpu = gpus.chosen;
+    const DeviceTrace one(trace, gpus.chosen);
+    TM_ASSIGN(Advice advice, advise_on(one, of_one));
+    advice.gpu = gpus.chosen;
+    advice.gpus = std::move(gpus.rows);
     return advice;
 }
 

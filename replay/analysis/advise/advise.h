@@ -15,6 +15,7 @@
 #include "replay/analysis/advise/out_of_memory.h"
 #include "replay/analysis/advise/search.h"
 #include "replay/analysis/bound/offline_bound.h"
+#include "replay/analysis/trace/gpus.h"
 #include "replay/analysis/trace/step_growth.h"
 #include "replay/record/explained_record.h"
 #include "traces/model/trace.h"
@@ -22,6 +23,9 @@
 namespace tidemark {
 
 struct AdviseOptions {
+    // Of a trace with several GPUs, the one that everything is about; none = the one that ran out
+    // of memory first, else the one with the highest peak.
+    std::optional<std::size_t> gpu = {};
     // Settings of torch to compare with; "" = as recorded, else PyTorch's defaults.
     std::string policy = {};
     std::string profile = "h200";
@@ -59,6 +63,9 @@ struct NoFit {
 };
 
 struct Advice {
+    // The GPU that all figures are of, and all that the trace has; empty where it has one.
+    std::size_t gpu = 0;
+    std::vector<GpuRow> gpus = {};
     std::string policy;       // text of the settings that the answer is compared with
     bool from_torch = false;  // the trace was recorded under PyTorch's allocator
     bool has_stacks = false;
@@ -107,7 +114,7 @@ struct Advice {
 std::size_t default_budget(std::uint64_t events);
 
 // Errors: bad_option for a policy that isn't torch, an unknown profile, a limit that contradicts
-// the policy's; those of a damaged trace. O(budget * events).
+// the policy's, a GPU that the trace doesn't have; those of a damaged trace. O(budget * events).
 Result<Advice> advise(const Trace& trace, const AdviseOptions& options);
 
 }  // namespace tidemark

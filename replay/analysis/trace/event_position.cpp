@@ -64,6 +64,8 @@ EventPosition describe(const TraceEvent& event, const Ranges& ranges, const Trac
     }
     if (event.tag < info.strings.size())
         position.tag = info.strings[event.tag];
+    if (info.gpus() > 1)
+        position.gpu = event.device;
     return position;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ struct EventPosition {
     // "name (file:line)", innermost first, from the program's own line on (Sites::own_frames);
     // empty if not recorded.
     std::vector<std::string> stack;
-    std::string operation;  // that this line ran: "aten::convolution" (Sites::operation)
-    std::string tag;        // the program's own name for the event
+    std::string operation;           // that this line ran: "aten::convolution" (Sites::operation)
+    std::string tag;                 // the program's own name for the event
+    std::optional<std::size_t> gpu;  // on which of several; none: the trace has one
 };
 
 struct EventPositions {

@@ -34,6 +34,14 @@ Json tried_of(const Tried& tried) {
             {"growth_ns", result.growth_time}};
 }
 
+Json gpus_of(const Advice& advice) {
+    return list_of(advice.gpus, [](const GpuRow& row) -> Json {
+        return {{"peak_requested_bytes", row.peak_requested},
+                {"peak_reserved_bytes", row.peak_reserved},
+                {"out_of_memory", row.out_of_memory}};
+    });
+}
+
 // The run itself, and whether it depended on where the driver put segments.
 Json recorded_of(const Advice& advice) {
     if (!advice.recorded)
@@ -189,6 +197,8 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                 {"events", info.event_count},
                 {"is_state", info.is_state()},
                 {"findings", findings_json(found)},
+                {"gpu", advice.gpus.empty() ? Json() : Json(advice.gpu)},
+                {"gpus", gpus_of(advice)},
                 {"before", tried_of(search.before)},
                 {"improves", search.improves},
                 {"recorded_run", recorded_of(advice)},

@@ -46,6 +46,29 @@ std::string conf_name(const std::string& conf) {
     return conf.empty() ? "PyTorch's defaults" : printable(conf);
 }
 
+// " on GPU 1" where there are several.
+std::string on_gpu(const Advice& advice) {
+    return advice.gpus.empty() ? std::string() : fmt::format(" on GPU {}", advice.gpu);
+}
+
+// Which of several GPUs everything is about, and how they compare.
+std::string gpus_text(const Advice& advice) {
+    if (advice.gpus.empty())
+        return {};
+    std::string text =
+        fmt::format("\nGPUs: everything below is about GPU {}{}\n", advice.gpu,
+                    advice.gpus[advice.gpu].out_of_memory > 0 ? ", which ran out of memory" : "");
+    Table table = Table::untitled("lrrr");
+    table.row("", "peak requested", "reserved when recorded", "out of memory");
+    for (std::size_t i = 0; i < advice.gpus.size(); ++i) {
+        const GpuRow& row = advice.gpus[i];
+        table.row(fmt::format("GPU {}", i), format_bytes(row.peak_requested),
+                  row.peak_reserved > 0 ? format_bytes(row.peak_reserved) : "",
+                  format_count(row.out_of_memory));
+    }
+    return text + table.bare("  ") + "  --gpu N looks at another.\n";
+}
+
 std::string head(const std::string& name, const TraceInfo& info, const Advice& advice) {
     std::string text =
         fmt::format("{}: {}, under {}", printable(name), format_counted(info.event_count, "event"),
@@ -54,7 +77,7 @@ std::string head(const std::string& name, const TraceInfo& info, const Advice& a
         text += ", " + advice.limit_text;
     if (advice.memory > 0)
         text += ", " + card_text(advice.memory, advice.overhead);
-    return text + "\n";
+    return text + "\n" + gpus_text(advice);
 }
 
 // The urgent findings; the others are in the sections below.
@@ -75,9 +98,9 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
     const PeakSnapshot& snapshot = advice.snapshot;
     if (parts.reserved == 0)
         return "\nNothing was allocated.\n";
-    std::string text =
-        fmt::format("\nWhere it went: {} reserved at the peak\n  first at {}\n",
-                    format_bytes(parts.reserved), moment_text(info, snapshot, snapshot.reserved));
+    std::string text = fmt::format("\nWhere it went: {} reserved at the peak{}\n  first at {}\n",
+                                   format_bytes(parts.reserved), on_gpu(advice),
+                                   moment_text(info, snapshot, snapshot.reserved));
     if (snapshot.fullest.event != snapshot.reserved.event)
         text += fmt::format("  fullest at {}:\n", moment_text(info, snapshot, snapshot.fullest));
     Table table = Table::untitled("lrrl");
@@ -217,18 +240,6 @@ std::string survival(const Advice& advice) {
                        format_times(before), format_times(best));
 }
 
-// What each of several devices reserves, at its own peak; "" for one.
-std::string devices_text(std::string_view which, const std::vector<Bytes>& peaks) {
-    constexpr std::size_t kListedMost = 8;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(peaks.size(), kListedMost); ++i)
-        text +=
-            fmt::format("{}{} on device {}", text.empty() ? "" : ", ", format_bytes(peaks[i]), i);
-    if (peaks.size() > kListedMost)
-        text += fmt::format(" and so on, for {} more", peaks.size() - kListedMost);
-    return text.empty() ? text : fmt::format("  {}, each at its own peak: {}\n", which, text);
-}
-
 std::string settings_text(const Advice& advice) {
     const SearchResult& search = advice.search;
     std::string text = "\nWhat to do\n";
@@ -266,11 +277,7 @@ std::string settings_text(const Advice& advice) {
         add_row(table, "or", other, search.before);
     if (search.dear)
         add_row(table, "too dear", *search.dear, search.before);
-    text += table.bare("  ");
-    text += devices_text("now", search.before.result.device_peaks);
-    if (search.improves)
-        text += devices_text("with it", search.best.result.device_peaks);
-    return text;
+    return text + table.bare("  ");
 }
 
 std::string bounds_text(const Advice& advice) {
@@ -281,7 +288,7 @@ std::string bounds_text(const Advice& advice) {
         text += fmt::format(
             "; the {} {}", advice.search.improves ? "best needs" : "present settings need",
             best > 2 * floor ? fmt::format("{:.1f} times as much", share_of(best, floor))
-            : best - floor > floor / 2000 ? format_share(best - floor, floor) + " more"
+            : best > floor + floor / 2000 ? format_share(best - floor, floor) + " more"
                                           : "no more");
     text += fmt::format(". The program requested {} at most.\n  Offline bound: {}, {}.\n",
                         format_bytes(advice.peak_requested), offline_figure(advice.offline),

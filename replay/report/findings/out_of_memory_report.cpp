@@ -105,16 +105,23 @@ std::string remedies_text(const OutOfMemoryCase& found) {
 }  // namespace
 
 std::string remedy_text(const Remedy& remedy) {
-    return fmt::format(
-        "{}: {} ({} in all)", what_text(remedy), remedy.helps ? "granted" : "still out of memory",
-        remedy.out_of_memory == 0 ? "no out of memory"
-                                  : "out of memory " + format_times(remedy.out_of_memory));
+    const std::string what = what_text(remedy);
+    if (remedy.helps && remedy.out_of_memory == 0)
+        return what + ": granted, and nothing runs out of memory";
+    if (remedy.helps)
+        return fmt::format("{}: granted, but other requests run out of memory {}", what,
+                           format_times(remedy.out_of_memory));
+    return fmt::format("{}: still out of memory ({} in all)", what,
+                       format_times(remedy.out_of_memory));
 }
 
 std::string position_text(const EventPosition& position) {
+    std::string text = position.gpu ? fmt::format(" on GPU {}", *position.gpu) : "";
     if (!position.inside.empty())
-        return fmt::format(", in {}", ranges_text(position.inside));
-    return position.after.empty() ? "" : fmt::format(", after {}", ranges_text(position.after));
+        text += fmt::format(", in {}", ranges_text(position.inside));
+    else if (!position.after.empty())
+        text += fmt::format(", after {}", ranges_text(position.after));
+    return text;
 }
 
 std::string stack_text(const EventPosition& position, std::size_t indent) {

@@ -10,7 +10,8 @@
 
 namespace tidemark::report {
 
-// ", in step #7 > forward #3"; ", after step #6"; "" where the trace has no ranges.
+// ", in step #7 > forward #3"; " on GPU 1, after step #6"; "" where the trace has one GPU and no
+// ranges.
 std::string position_text(const EventPosition& position);
 
 // The first frames of its stack, a line each, and of the first the operator that it ran; "" if none
@@ -19,7 +20,7 @@ std::string stack_text(const EventPosition& position, std::size_t indent);
 
 Json position_json(const EventPosition& position);
 
-// "torch:expandable_segments=true: granted (no out of memory in all)".
+// "torch:expandable_segments=true: granted, and nothing runs out of memory".
 std::string remedy_text(const Remedy& remedy);
 
 // Lines for a person; "" if nothing ran out of memory. `limit` says under which limit.

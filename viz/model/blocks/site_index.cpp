@@ -23,6 +23,7 @@ bool contains_text(std::string_view text, std::string_view part) {
 SiteIndex::SiteIndex(const History& history, const Filter& filter, const Cancelled& cancelled)
     : history_(history),
       stream_(filter.stream),
+      device_(filter.device),
       pool_(filter.pool),
       all_(filter.text.empty()),
       owner_(filter.owner) {
@@ -70,7 +71,8 @@ bool SiteIndex::is_owned(const Site& site) const {
 
 bool SiteIndex::matches(std::uint32_t index) const {
     const Site& site = history_.site(index);
-    if ((stream_ && site.stream != *stream_) || (pool_ && site.pool != *pool_) || !is_owned(site))
+    if ((device_ && site.device != *device_) || (stream_ && site.stream != *stream_) ||
+        (pool_ && site.pool != *pool_) || !is_owned(site))
         return false;
     return all_ || (site.stack < stacks_.size() && stacks_[site.stack]) || means_string(site.tag);
 }
@@ -100,7 +102,8 @@ BlockFilter::BlockFilter(const History& history, const Filter& filter, const Can
 
 bool hides_something(const Filter& filter) {
     return !filter.text.empty() || filter.owner.has_value() || filter.least > 0 ||
-           filter.most != ~Bytes{0} || filter.stream.has_value() || filter.pool.has_value();
+           filter.most != ~Bytes{0} || filter.stream.has_value() || filter.device.has_value() ||
+           filter.pool.has_value();
 }
 
 }  // namespace tidemark::viz

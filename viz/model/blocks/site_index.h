@@ -40,6 +40,7 @@ class SiteIndex {
 
     const History& history_;
     std::optional<StreamId> stream_;
+    std::optional<std::uint16_t> device_;
     std::optional<PoolId> pool_;
     bool all_ = true;  // no text was given
     std::optional<OwnerName> owner_;

@@ -146,6 +146,8 @@ Result<Filter> parse_filter(std::string_view query) {
             filter.stream = StreamId{*stream};
         else if (const auto pool = number_of(word, "pool"))
             filter.pool = PoolId{*pool};
+        else if (const auto device = number_of(word, "device"); device && *device <= 0xffff)
+            filter.device = static_cast<std::uint16_t>(*device);
         else
             add_word(filter.text, word);
     }
@@ -162,6 +164,8 @@ std::string to_text(const Filter& filter) {
         add_word(text, fmt::format("stream={}", to_integer(*filter.stream)));
     if (filter.pool)
         add_word(text, fmt::format("pool={}", to_integer(*filter.pool)));
+    if (filter.device)
+        add_word(text, fmt::format("device={}", *filter.device));
     if (filter.least == filter.most) {
         add_word(text, "=" + size_word(filter.least));
         return text;

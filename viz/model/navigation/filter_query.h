@@ -1,7 +1,7 @@
 // Filter query: what one types to find blocks, and the line that says what is searched for.
 // Separated by blanks:
 //   >=1MiB  >1MiB  <64KiB  <=64KiB  =512    size, as it was granted
-//   stream=7   pool=2                       by their numbers in the run
+//   stream=7   pool=2   device=1            by their numbers in the run
 //   tag=weights   site="model.py:12 forward"   module=model.py   annotation="step 3"
 //                                           called exactly so; "" = that have none. Quotes are for
 //                                           blanks; within them a \ stands before " and before

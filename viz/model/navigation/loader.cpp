@@ -23,6 +23,9 @@ namespace {
 // until it is asked.
 constexpr std::size_t kMostAdvisedFiles = 8;
 
+constexpr const char* kAsRecorded =
+    "as recorded";  // what a run's policy is called until it is known
+
 LoadState failed(Error error) {
     return {LoadState::Phase::failed, 0, {}, std::move(error)};
 }
@@ -36,6 +39,8 @@ struct RunUpdate {
     LoadState state;
     std::shared_ptr<const History> history;
     EventIndex preamble = 0;  // of the history
+    std::size_t gpu = 0;
+    std::size_t gpus = 0;  // 0 = nothing new
     std::unique_ptr<Run> run;
     std::unique_ptr<TierRun> tiers;
 };
@@ -94,6 +99,12 @@ class Box {
   private:
     static void move_into(ViewedRun& viewed, RunUpdate& update) {
         viewed.state = std::move(update.state);
+        if (update.gpus > 1 && viewed.gpus != update.gpus)
+            viewed.label += fmt::format(", GPU {}", update.gpu);
+        if (update.gpus > 0) {
+            viewed.gpu = update.gpu;
+            viewed.gpus = update.gpus;
+        }
         if (update.history) {
             viewed.history = std::move(update.history);
             viewed.preamble = update.preamble;
@@ -134,7 +145,7 @@ std::string policy_of(const LoadRequest& request, std::size_t choice) {
 std::string choice_label(const LoadRequest& request, std::size_t choice) {
     if (!request.tiers.wanted()) {
         const std::string policy = policy_of(request, choice);
-        return policy.empty() ? "as recorded" : policy;
+        return policy.empty() ? kAsRecorded : policy;
     }
     const TierChoice tiers = tier_choices(request.tiers)[choice];
     const std::string spill = tiers.spill.empty() ? TierScenario{}.spill : tiers.spill;
@@ -218,7 +229,12 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
                 box_->fail(first_run_ + choice, trace.error());
             return;
         }
-        trace_ = std::move(*trace);
+        trace_ = std::move(trace->trace);
+        for (const std::size_t choice : choices)
+            box_->change(first_run_ + choice, [&](RunUpdate& update) {
+                update.gpu = trace->gpu;
+                update.gpus = trace->gpus;
+            });
         open_choices_ = choices.size();
         const std::size_t first = choices.front();
         for (const std::size_t choice : choices)
@@ -326,7 +342,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         const auto trace = open_for_view(path_, request_, report, cancelled);
         if (!trace)
             return box_->set_findings(first_run_, failed(trace.error()), {}, askable(1));
-        ask(**trace, cancelled);
+        ask(*trace->trace, cancelled);
     }
 
     void ask(const Trace& trace, const Cancelled& cancelled) {
@@ -468,6 +484,30 @@ Result<std::size_t> Loader::replay(std::size_t run, const std::string& policy) {
     added.label =
         free_label(session_, trace == label ? policy : fmt::format("{}, {}", trace, policy));
     added.advised_with = label;
+    return index;
+}
+
+Result<std::size_t> Loader::show_next_gpu(std::size_t run) {
+    const auto source = shared_->sources.find(run);
+    const ViewedRun& from = session_.runs[run];
+    if (source == shared_->sources.end() || from.gpus < 2)
+        return fail(ErrorCode::bad_option, "has one GPU", from.label);
+    LoadRequest request = source->second;
+    if (request.files.front() == "-")
+        return fail(ErrorCode::bad_option, "standard input can't be read again", from.label,
+                    "save the trace to a file");
+    const std::size_t gpu = (from.gpu + 1) % from.gpus;
+    for (const auto& [other, made] : shared_->sources)
+        if (made.files == request.files && session_.runs[other].policy == from.policy &&
+            session_.runs[other].gpu == gpu &&
+            session_.runs[other].state.phase != LoadState::Phase::failed)
+            return other;
+    request.gpu = gpu;
+    request.policies.clear();
+    if (from.policy != kAsRecorded)
+        request.policies = {from.policy};
+    const std::size_t index = session_.runs.size();
+    add(std::move(request));
     return index;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct LoadRequest {
     std::vector<std::string> policies;  // with their options; none: as it was recorded
     Scenario scenario;                  // device, memory, limit, profile and scale of all of them
     TierRequest tiers;
+    // Of traces with several GPUs the one that is shown; none: the one that ran out of memory
+    // first, else the one with the highest peak.
+    std::optional<std::size_t> gpu = {};
     bool strict = false;
     bool lenient = false;
     bool as_recorded = false;  // nothing is inferred (replay/record/infer_missing_events.h)
@@ -67,6 +71,10 @@ class Loader {
     // already: gives its index either way. Errors: bad_option (no such policy; a run that has none;
     // a trace that can't be read again).
     Result<std::size_t> replay(std::size_t run, const std::string& policy);
+
+    // Shows the next GPU of the run's trace, as a run of its own, unless that is there already:
+    // gives its index either way. Errors: bad_option (the trace has one; it can't be read again).
+    Result<std::size_t> show_next_gpu(std::size_t run);
 
     // Brings what has come into the session; true if there was anything. O(runs).
     bool poll();

@@ -10,9 +10,11 @@
 #include "core/allocator/spec.h"
 #include "core/base/text.h"
 #include "replay/analysis/tiers/compare_tiers.h"
+#include "replay/analysis/trace/gpus.h"
 #include "replay/record/infer_missing_events.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/tiers/tier_program.h"
+#include "traces/model/device_trace.h"
 #include "traces/model/scaled_trace.h"
 #include "traces/open.h"
 
@@ -65,6 +67,18 @@ Result<TierScenario> tier_scenario(const LoadRequest& request, const std::string
     return scenario;
 }
 
+Result<OpenedForView> of_gpu(std::unique_ptr<Trace> trace, const LoadRequest& request) {
+    OpenedForView opened{.trace = std::move(trace), .gpu = 0, .gpus = 1};
+    if (opened.trace->info().gpus() < 2 && !request.gpu)
+        return opened;
+    TM_ASSIGN(const Gpus gpus, find_gpus(*opened.trace, request.gpu));
+    opened.gpu = gpus.chosen;
+    opened.gpus = gpus.rows.size();
+    if (opened.gpus > 1 && !request.tiers.wanted())
+        opened.trace = std::make_shared<DeviceTrace>(opened.trace, opened.gpu);
+    return opened;
+}
+
 Result<MachineSpec> machine_of(const TierRequest& request) {
     return open_machine(request.machine.empty() ? kDefaultMachine : request.machine);
 }
@@ -79,10 +93,8 @@ std::string file_label(const std::string& path) {
     return std::filesystem::path(path).filename().string();
 }
 
-Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
-                                                   const LoadRequest& request,
-                                                   const ReportProgress& report,
-                                                   const Cancelled& cancelled) {
+Result<OpenedForView> open_for_view(const std::string& path, const LoadRequest& request,
+                                    const ReportProgress& report, const Cancelled& cancelled) {
     ReadOptions options;
     options.strict = request.strict;
     options.lenient = request.lenient;
@@ -97,7 +109,7 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
     if (cancelled.load())
         return was_cancelled(path);
     if (request.as_recorded)
-        return std::shared_ptr<const Trace>(std::move(trace));
+        return of_gpu(std::move(trace), request);
     const std::uint64_t events = trace->info().event_count;
     const std::string activity = "finding what " + name + " leaves unsaid";
     report(kRead, activity);
@@ -107,7 +119,7 @@ Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
     TM_ASSIGN(trace, infer_missing_events(std::move(trace), progress).map_error(in_file(path)));
     if (cancelled.load())
         return was_cancelled(path);
-    return std::shared_ptr<const Trace>(std::move(trace));
+    return of_gpu(std::move(trace), request);
 }
 
 Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,

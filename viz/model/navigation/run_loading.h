@@ -16,12 +16,17 @@ namespace tidemark::viz {
 // How far a step is: 0 to 1 of all that its run takes, and what is done.
 using ReportProgress = std::function<void(double share, const std::string& activity)>;
 
+// A trace that is looked at: of several GPUs cut down to one.
+struct OpenedForView {
+    std::shared_ptr<const Trace> trace;
+    std::size_t gpu = 0;
+    std::size_t gpus = 1;
+};
+
 // Opens `path`, with what a record leaves out put in where it can be inferred. Its share of the
-// whole ends at kOpened. Errors: those of open_trace; cancelled.
-Result<std::shared_ptr<const Trace>> open_for_view(const std::string& path,
-                                                   const LoadRequest& request,
-                                                   const ReportProgress& report,
-                                                   const Cancelled& cancelled);
+// whole ends at kOpened. Errors: those of open_trace; cancelled; bad_option (no such GPU).
+Result<OpenedForView> open_for_view(const std::string& path, const LoadRequest& request,
+                                    const ReportProgress& report, const Cancelled& cancelled);
 
 constexpr double kOpened = 0.3;
 

@@ -73,6 +73,8 @@ struct ViewedRun {
     std::string trace_name;  // without folders
     std::string path;        // of the file that it is from; empty: it is from none
     std::string policy;      // with its options
+    std::size_t gpu = 0;     // that it is about, of `gpus`
+    std::size_t gpus = 1;    // of its trace; 1 also until that is known
     LoadState state;
     std::shared_ptr<const History> history;  // null until there is one; may grow
     mutable PeakMemo peak;                   // of the history
@@ -112,6 +114,7 @@ struct Filter {
     Bytes least = 0;
     Bytes most = ~Bytes{0};
     std::optional<StreamId> stream;
+    std::optional<std::uint16_t> device;
     std::optional<PoolId> pool;
     bool hides_freed = false;
 
