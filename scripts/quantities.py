@@ -56,9 +56,22 @@ def from_run(said):
                                                       "peak_reserved_event")])
 
 
+def from_recorded(run):
+    """The recorded run itself: rivals are simulated, the recorded settings too."""
+    return known([(name, run.get(name)) for name in ("peak_reserved_bytes", "out_of_memory",
+                                                     "retries")])
+
+
 def from_compare(said):
     rows = [row for row in said["runs"] if row["baseline"]]
-    return {**(from_run(rows[0]) if rows else {}), **known(from_ranks(said.get("ranks")))}
+    recorded = said["traces"][0]["recorded_run"]
+    figures = from_recorded(recorded) if recorded else from_run(rows[0]) if rows else {}
+    return {**figures, **known(from_ranks(said.get("ranks")))}
+
+
+def of_gpu(figures, gpu):
+    """Of one GPU of several: they compare with each other alone."""
+    return figures if gpu is None else {f"{name}, GPU {gpu}": each for name, each in figures.items()}
 
 
 def from_verify(said):
@@ -78,13 +91,18 @@ def from_fit(said):
 
 
 def from_advise(said):
-    return known(peaks(said["before"]) + events(said["before"]) + limit_of(said) +
-                 [("driver_ns", said["before"].get("driver_ns")),
-                  ("peak_requested_bytes", said.get("peak_requested_bytes")),
-                  ("offline_lower_bytes", said.get("offline_lower_bytes") or None),
-                  ("recorded_peak_reserved_bytes", said.get("recorded_peak_reserved_bytes") or None),
-                  ("recorded_out_of_memory", said.get("recorded_out_of_memory"))] +
-                 parts(said["memory"]) + first_of_advice(said))
+    before = said["before"]
+    run = said["recorded_run"]
+    figures = from_recorded(run) if run else known(
+        peaks(before) + events(before) + [("driver_ns", before.get("driver_ns"))])
+    figures |= known(limit_of(said) +
+                     [("peak_requested_bytes", said.get("peak_requested_bytes")),
+                      ("offline_lower_bytes", said.get("offline_lower_bytes") or None),
+                      ("recorded_peak_reserved_bytes",
+                       said.get("recorded_peak_reserved_bytes") or None),
+                      ("recorded_out_of_memory", said.get("recorded_out_of_memory"))] +
+                     parts(said["memory"]) + first_of_advice(said))
+    return of_gpu(figures, said.get("gpu"))
 
 
 def first_of_advice(said):
@@ -101,11 +119,12 @@ def from_view(said):
     if "events" not in run:
         return ranks
     first = run["first_out_of_memory"] if run["out_of_memory"] else None
-    return ranks | known(peaks(run) + events(run) + parts(run["memory"]) +
+    return ranks | of_gpu(known(peaks(run) + events(run) + parts(run["memory"]) +
                  [(f"{name}, legend", value) for name, value in parts(run["legend"] or {})] +
                  [(name, run[name]) for name in ("events", "peak_reserved_event")] +
                  (first_refusal(first["event"], first["requested_bytes"], first["reserved_bytes"],
-                                first["free_bytes"], first["largest_free_bytes"]) if first else []))
+                                first["free_bytes"], first["largest_free_bytes"]) if first else [])),
+                          run.get("gpu"))
 
 
 def from_report(said):
@@ -233,4 +252,5 @@ def from_text(command, text):
         match = re.search(pattern, text)
         if match:
             found[quantity] = {"once": "1", "twice": "2"}.get(match[1], match[1])
-    return found
+    gpu = re.search(r"everything below is about GPU (\d+)", text)
+    return of_gpu(found, int(gpu[1]) if gpu else None)

@@ -36,7 +36,8 @@ DeviceResult<void> Torch::change(Expandable& expandable, Change change) {
 // A free block of at least `size` bytes, made by mapping what is missing; it is in no list.
 BlockId Torch::expand(std::uint32_t list, Bytes size) {
     const Bytes page = settings_.page_size(pools_.kind_of(list) == TorchPools::small);
-    if (size > reservation_size(page)) {
+    const bool reserves_less = settings_.reserve_bytes || settings_.reserve_part;
+    if (reserves_less && size > reservation_size(page)) {
         refusal_ = {OutOfMemory::Cause::address_space, DeviceStatus::out_of_memory};
         return kNoBlock;
     }

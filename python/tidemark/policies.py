@@ -16,7 +16,7 @@ __all__ = ["cuda_malloc", "cuda_async", "bump", "best_fit", "buddy", "torch", "v
            "bfc", "quick_pool", "tlsf", "kv_pages", "plan"]
 
 TorchVersion = Literal["1.13", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
-    "2.10", "2.11"]
+    "2.10", "2.11", "2.12", "2.13", "2.14", "2.15"]
 
 QuickPoolCoalesce = Literal["percent_releasable", "percent_releasable_hwm", "blocks_releasable",
     "blocks_releasable_hwm"]
@@ -87,12 +87,17 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
           garbage_collection_threshold: Optional[float] = None,
           large_segment_size_mb: Optional[int] = None,
           per_process_memory_fraction: Optional[float] = None,
-          backend: Optional[Literal["native", "cudaMallocAsync"]] = None,
+          backend: Optional[Literal["native", "cudaMallocAsync", "hipMallocAsync"]] = None,
           graph_capture_record_stream_reuse: Optional[bool] = None,
           release_lock_on_cudamalloc: Optional[bool] = None,
           throw_on_cudamalloc_oom: Optional[bool] = None,
           expandable_segments_reserve: Optional[Union[int, str]] = None,
           expandable_segments_reserve_by_class: Optional[Union[int, str]] = None,
+          release_lock_on_hipmalloc: Optional[bool] = None,
+          pinned_use_hip_host_register: Optional[bool] = None,
+          pinned_max_cached_size_mb: Optional[int] = None,
+          pinned_max_round_threshold_mb: Optional[int] = None,
+          pinned_free_catch_all: Optional[bool] = None,
           pinned_use_cuda_host_register: Optional[bool] = None,
           pinned_num_register_threads: Optional[int] = None,
           pinned_use_background_threads: Optional[bool] = None,
@@ -122,11 +127,18 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
     graph_capture_record_stream_reuse: no effect here: what a captured graph's topology allows to
         reuse isn't recorded (default false)
     release_lock_on_cudamalloc: no effect here: only threads that race see it (default false)
-    throw_on_cudamalloc_oom: no effect here: how out of memory is reported (default false)
-    expandable_segments_reserve: no effect here: reservations have PyTorch's ordinary size (default
-        off)
-    expandable_segments_reserve_by_class: no effect here: reservations have PyTorch's ordinary size
-        (default off)
+    throw_on_cudamalloc_oom: a request beyond per_process_memory_fraction or limit is refused before
+        any cache is emptied for it; from version 2.12 on (default false)
+    expandable_segments_reserve: addresses that an expandable segment reserves, which no request may
+        exceed: a part of the device's memory (0.5) or GiB (40G); off = 9/8 of it, and never more;
+        from version 2.13 on (default off)
+    expandable_segments_reserve_by_class: no effect here: which stream is of which class isn't
+        recorded (default off)
+    release_lock_on_hipmalloc: no effect here: only threads that race see it (default false)
+    pinned_use_hip_host_register: no effect here: host memory (default false)
+    pinned_max_cached_size_mb: no effect here: host memory (MiB; default 0)
+    pinned_max_round_threshold_mb: no effect here: host memory (MiB; default 0)
+    pinned_free_catch_all: no effect here: host memory (default false)
     pinned_use_cuda_host_register: no effect here: host memory (default false)
     pinned_num_register_threads: no effect here: host memory (default 1)
     pinned_use_background_threads: no effect here: host memory (default false)
@@ -149,6 +161,11 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
         "throw_on_cudamalloc_oom": throw_on_cudamalloc_oom,
         "expandable_segments_reserve": expandable_segments_reserve,
         "expandable_segments_reserve_by_class": expandable_segments_reserve_by_class,
+        "release_lock_on_hipmalloc": release_lock_on_hipmalloc,
+        "pinned_use_hip_host_register": pinned_use_hip_host_register,
+        "pinned_max_cached_size_mb": pinned_max_cached_size_mb,
+        "pinned_max_round_threshold_mb": pinned_max_round_threshold_mb,
+        "pinned_free_catch_all": pinned_free_catch_all,
         "pinned_use_cuda_host_register": pinned_use_cuda_host_register,
         "pinned_num_register_threads": pinned_num_register_threads,
         "pinned_use_background_threads": pinned_use_background_threads,

@@ -123,7 +123,7 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
         if (limit > 0 && !setup.policy.keeps_limit())
             capacity =
                 std::min(capacity, limit + align_up(scenario.held(), setup.profile->granularity));
-        if (setup.record != nullptr)
+        if (setup.is_recorded(i))
             capacity = SimDevice::kLargestCapacity;  // what was recorded fitted
         const Bytes held = align_up(scenario.held(), setup.profile->granularity);
         if (held > 0 && held >= capacity)
@@ -139,7 +139,7 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
                                                           .backed = scenario.touch,
                                                           .placement = placement_for(setup.policy),
                                                           .await_events = scenario.touch});
-        if (setup.record != nullptr) {
+        if (setup.is_recorded(i)) {
             stack.scripted =
                 std::make_unique<ScriptedDevice>(setup.record->devices[i].model.capacity);
             stack.scripted->mirror(*stack.sim);
@@ -152,7 +152,7 @@ Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
 // The allocator itself, without what watches it.
 Result<void> Machine::make_allocator(DeviceStack& stack, std::size_t number,
                                      const MachineSetup& setup) {
-    if (setup.record == nullptr) {
+    if (!setup.is_recorded(number)) {
         TM_ASSIGN(const PolicySpec policy, setup.policy.with_limit(limit_of(setup, number)));
         TM_ASSIGN(stack.allocator, policy.make(stack.face()));
         stack.policy = stack.allocator.get();

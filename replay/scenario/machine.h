@@ -44,10 +44,14 @@ struct MachineSetup {
     PolicySpec policy = {};          // without a limit that only the record names
     std::vector<Bytes> limits = {};  // on reserved memory, by device of the trace; 0 = none
     const ExplainedRecord* record = nullptr;  // not null: the run is that one; simulated only
+    std::optional<std::size_t> only = {};     // of the record, this device alone
     const CostProfile* profile = nullptr;     // of simulated devices; must outlive the machine
     DecisionLog* decisions = nullptr;         // null: nobody wants them; must outlive the machine
     // Who observes a device's memory; null or empty: nobody. They must outlive the machine.
     std::function<MemoryObserver*(std::size_t device)> memory = {};
+
+    // Whether device `i` does what was recorded.
+    bool is_recorded(std::size_t i) const { return record != nullptr && (!only || *only == i); }
 };
 
 class Machine {

@@ -14,6 +14,7 @@
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/machine.h"
 #include "replay/scenario/pool_plans.h"
+#include "traces/model/device_trace.h"
 #include "traces/model/scaled_trace.h"
 
 namespace tidemark {
@@ -242,6 +243,8 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     MachineSetup setup{.device = parts.device, .policy = parts.policy, .profile = &parts.profile};
     setup.limits = find_limits(result, replayed, parts.policy);
     setup.record = recorded_run(replayed, result.scenario, parts, listeners);
+    if (const DeviceTrace* const one = device_trace(replayed))
+        setup.only = one->device();
     result.as_recorded = setup.record != nullptr;
     if (listeners.decisions)
         setup.decisions = &decisions;

@@ -11,6 +11,7 @@
 #include "replay/record/explained_record.h"
 #include "replay/scenario/machine.h"
 #include "replay/scenario/pool_plans.h"
+#include "traces/model/device_trace.h"
 
 namespace tidemark {
 namespace {
@@ -94,10 +95,11 @@ Result<TrialMachine::DeviceStack> TrialMachine::recorded(const TrialSetup& setup
 
 Result<TrialMachine> TrialMachine::build(const Trace& trace, const TrialSetup& setup) {
     const ExplainedRecord* const record = recorded_run(trace, setup);
+    const DeviceTrace* const one = device_trace(trace);
     TrialMachine machine;
     machine.follows_ = record != nullptr;
     for (std::size_t i = 0; i < std::max<std::size_t>(trace.info().devices.size(), 1); ++i) {
-        TM_ASSIGN(DeviceStack stack, record != nullptr
+        TM_ASSIGN(DeviceStack stack, record != nullptr && (one == nullptr || one->device() == i)
                                          ? recorded(setup, *record, i)
                                          : simulated(setup, limit_of(trace, setup, i)));
         machine.contexts_.push_back({.device = stack.device.get(),

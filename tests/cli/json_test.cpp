@@ -98,6 +98,8 @@ TEST_CASE("the JSON of advise is as documented", "[cli][docs]") {
         {{{"advise", kSample, "--budget", tries}},
          {{"advise", kStreams, "--spread", "4", "--budget", tries}},
          {{"advise", "generate:steps:events=30000", "--limit", "1GiB", "--budget", tries}},
+         {{"advise", support::project_file("traces/samples/torch-edges/two-devices.pickle.xz"),
+           "--budget", tries}},
          {{"advise", "generate:steps:events=30000", "--budget", tries}}});
     check_section("advise BEFORE AFTER", {{{"advise", kSample, "generate:mix:events=900"}}});
 }

@@ -154,6 +154,23 @@ bool begins_with(std::span<const std::byte> head, std::string_view magic) {
 
 }  // namespace
 
+namespace {
+
+// The first member of a zip archive is an uncompressed "NAME/data.pkl" (PKWARE's APPNOTE, 4.3.7).
+bool holds_plain_pickle(std::span<const std::byte> head) {
+    constexpr std::size_t kHeader = 30;
+    const auto number = [head](std::size_t at) {
+        return std::to_integer<std::size_t>(head[at]) | std::to_integer<std::size_t>(head[at + 1])
+                                                            << 8U;
+    };
+    if (head.size() < kHeader || number(8) != 0 || head.size() < kHeader + number(26))
+        return false;
+    const std::string_view name(reinterpret_cast<const char*>(head.data()) + kHeader, number(26));
+    return name.ends_with("/data.pkl");
+}
+
+}  // namespace
+
 Compression compression_of(std::span<const std::byte> head) {
     struct Magic {
         std::string_view bytes;
@@ -168,8 +185,9 @@ Compression compression_of(std::span<const std::byte> head) {
         Magic{"\x28\xb5\x2f\xfd"sv, Compression::zstd},
         Magic{"\x1f\x8b\x08"sv, Compression::gzip},
         Magic{"\x04\x22\x4d\x18"sv, Compression::lz4},
-        Magic{"PK\x03\x04"sv, Compression::zip},
     };
+    if (begins_with(head, "PK\x03\x04"))  // what torch.save writes lies in it as it is
+        return holds_plain_pickle(head) ? Compression::none : Compression::zip;
     for (const Magic& magic : kMagics) {
         if (begins_with(head, magic.bytes))
             return magic.compression;

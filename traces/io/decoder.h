@@ -15,7 +15,7 @@ namespace tidemark {
 enum class Compression : std::uint8_t { none, xz, zstd, gzip, bzip2, lz4, zip };
 
 // As far as the first bytes (kCompressionHead are enough) show.
-constexpr std::size_t kCompressionHead = 16;
+constexpr std::size_t kCompressionHead = 256;  // an archive names its first member there
 Compression compression_of(std::span<const std::byte> head);
 
 // The most memory that a stream may ask of a decoder; `xz -9` needs 65 MiB, `zstd --ultra` 128 MiB.

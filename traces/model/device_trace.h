@@ -71,4 +71,12 @@ class DeviceTrace final : public Trace {
     std::size_t device_;
 };
 
+// The outermost trace of one device that `trace` passes on; null: there is none. O(1).
+inline const DeviceTrace* device_trace(const Trace& trace) {
+    for (const Trace* at = &trace; at != nullptr; at = at->passes_on())
+        if (const auto* const one = dynamic_cast<const DeviceTrace*>(at))
+            return one;
+    return nullptr;
+}
+
 }  // namespace tidemark

@@ -84,9 +84,9 @@ std::size_t begin_of_number(std::string_view text, std::size_t unit_end) {
     return before == text.npos ? 0 : before + 1;
 }
 
-// The size that stands before `words`, in "79.15 GiB is free", or "" behind them.
-std::optional<Bytes> size_before(std::string_view message, std::string_view words) {
-    const std::size_t at = message.find(words);
+// The size that stands before `phrase`, in "79.15 GiB is free", or "" behind them.
+std::optional<Bytes> size_before(std::string_view message, std::string_view phrase) {
+    const std::size_t at = message.find(phrase);
     Bytes size = 0;
     if (at == message.npos || at < 4)
         return {};
@@ -94,10 +94,10 @@ std::optional<Bytes> size_before(std::string_view message, std::string_view word
     return parse_size(message.substr(begin), size) ? std::optional(size) : std::nullopt;
 }
 
-std::optional<Bytes> size_after(std::string_view message, std::string_view words) {
-    const std::size_t at = message.find(words);
+std::optional<Bytes> size_after(std::string_view message, std::string_view phrase) {
+    const std::size_t at = message.find(phrase);
     Bytes size = 0;
-    if (at == message.npos || !parse_size(message.substr(at + words.size()), size))
+    if (at == message.npos || !parse_size(message.substr(at + phrase.size()), size))
         return {};
     return size;
 }

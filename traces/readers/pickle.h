@@ -1,6 +1,6 @@
 // A restricted, streaming unpickler: reads what Python's pickle writes for plain data (numbers,
 // strings, lists, tuples, dicts; protocols 0 to 5), and the objects of well-known libraries that
-// stand for such data or beside it (pickle_objects.h). It is a parser, never an interpreter: what
+// stand for such data or beside it (pickle_objects.cpp). It is a parser, never an interpreter: what
 // would import, call or build anything else is an Error, so a hostile file can do no more than be
 // rejected.
 //

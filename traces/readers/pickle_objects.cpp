@@ -1,6 +1,6 @@
-// Opcodes that name and make objects, and the rejection of everything that is no data.
-#include "traces/readers/pickle_objects.h"
-
+// Opcodes that name and make objects, and the rejection of everything that is no data. Nothing is
+// imported or called: a dict of another class is a dict, a NumPy scalar is its number, any other
+// object of a library that only holds data is opaque, and any other name is an Error.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,6 +17,29 @@
 
 namespace tidemark {
 namespace {
+
+enum class PickleCallable : std::uint8_t {
+    unknown,
+    dict,    // makes a dict: OrderedDict, defaultdict
+    scalar,  // NumPy's: of a dtype and its bytes
+    dtype,   // NumPy's
+    encode,  // bytes, as protocols 0 to 2 write them: of a Latin-1 text
+    opaque,  // anything else of a library that only holds data
+};
+
+// NumPy's type of a number, little-endian: its letter ('i', 'u', 'f', 'b') and its size in bytes.
+struct PickleDtype {
+    char letter = 0;
+    std::uint32_t size = 0;  // 0 = of no interest
+
+    static PickleDtype unpack(std::uint64_t payload) {
+        return {static_cast<char>(payload & 255U), static_cast<std::uint32_t>(payload >> 8U)};
+    }
+
+    std::uint64_t pack() const {
+        return static_cast<unsigned char>(letter) | std::uint64_t{size} << 8U;
+    }
+};
 
 struct KnownName {
     std::string_view module;
@@ -118,14 +141,14 @@ std::string latin1_bytes(std::string_view utf8) {
     return bytes;
 }
 
-}  // namespace
-
 PickleCallable find_pickle_callable(std::string_view module, std::string_view name) {
     const auto* const found = std::ranges::find_if(kKnownNames, [&](const KnownName& known) {
         return known.module == module && (known.name.empty() || known.name == name);
     });
     return found == kKnownNames.end() ? PickleCallable::unknown : found->callable;
 }
+
+}  // namespace
 
 std::string_view opcode::forbidden_name(unsigned opcode) {
     static constexpr std::array<std::pair<unsigned, std::string_view>, 7> kNames{{

@@ -29,8 +29,8 @@ class Value {
         dict,      // payload: number of the dict, counted from 0
         pair,      // a tuple of two numbers below 2^14: payload = first << 14 | second
         boxed,     // PackedValue only: payload = index of a Value that needs more than 32 bits
-        callable,  // payload: which (pickle_objects.h); it is never called
-        dtype,     // payload: NumPy's type of a number (pickle_objects.h)
+        callable,  // payload: which (pickle_objects.cpp); it is never called
+        dtype,     // payload: NumPy's type of a number (pickle_objects.cpp)
         opaque,    // an object of no interest
     };
 

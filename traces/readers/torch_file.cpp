@@ -55,10 +55,10 @@ const Form* find_form(std::string_view head) {
 // Protocol 2 or newer says its number. Those before begin with a container: "(dp0\n", "(lp0\n",
 // "}q\0(", "]q\0", or with a class that is a dict.
 bool begins_pickle(std::string_view head) {
+    if (head.size() >= 2 && static_cast<unsigned char>(head[0]) == opcode::kProto)
+        return head[1] >= 2 && head[1] <= 32;
     if (head.size() < 4)
         return false;
-    if (static_cast<unsigned char>(head[0]) == opcode::kProto)
-        return head[1] >= 2 && head[1] <= 32;
     if (head[0] == '(')
         return (head[1] == 'd' || head[1] == 'l') && (head[2] == 'p' || head[2] == 'q');
     if (head[0] == '}' || head[0] == ']')

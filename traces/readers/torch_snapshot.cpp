@@ -38,9 +38,8 @@ bool has_entries(const torch::Contents& contents) {
 Result<void> read_file(ByteSource& source, torch::File& file, const ReadOptions& options) {
     TM_TRY(source.need(kFormHead));
     const torch::Form* const form = torch::find_form(head_of(source.window()));
-    if (form == nullptr)
-        return fail(ErrorCode::bad_input, "is no memory snapshot", source.name());
-    TM_TRY(form->read(source, file, options));
+    TM_TRY(form == nullptr ? torch::read_pickles(source, file, options)  // which says what is wrong
+                           : form->read(source, file, options));
     if (!file.records.whole() || !file.objects.lists.whole())
         return fail(ErrorCode::unsupported, "more than 500 million entries", source.name(),
                     "record less with max_entries");

@@ -83,6 +83,7 @@ std::uint64_t marks_of(const History& history, MarkKind kind) {
 
 Json figures_of(const ViewedRun& run) {
     Json figures{{"label", run.label}, {"trace", run.path}, {"policy", run.policy}};
+    figures["gpu"] = run.gpus > 1 ? Json(run.gpu) : Json();
     if (run.history == nullptr || run.history->counts().events == 0)
         return figures;
     const History& history = *run.history;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "replay/analysis/trace/trace_summary.h"
+#include "replay/record/explained_record.h"
 #include "traces/model/device_trace.h"
 
 namespace tidemark {
@@ -28,14 +29,6 @@ Result<std::optional<std::size_t>> count_refusals(const Trace& trace, std::vecto
     }
 }
 
-// The outermost trace of one device that `trace` passes on, if there is one.
-const DeviceTrace* device_trace(const Trace& trace) {
-    for (const Trace* at = &trace; at != nullptr; at = at->passes_on())
-        if (const auto* const one = dynamic_cast<const DeviceTrace*>(at))
-            return one;
-    return nullptr;
-}
-
 }  // namespace
 
 Result<Gpus> find_gpus(const Trace& trace, std::optional<std::size_t> wanted) {
@@ -47,7 +40,9 @@ Result<Gpus> find_gpus(const Trace& trace, std::optional<std::size_t> wanted) {
         return fail(ErrorCode::bad_option,
                     fmt::format("there is no GPU {}: the trace has {}", *wanted, gpus.rows.size()),
                     "--gpu", "they are counted from 0");
-    TM_ASSIGN(const TraceSummary summary, summarize(whole));
+    const ExplainedRecord* const record = explained_record(whole);
+    TM_ASSIGN(const TraceSummary summary,  // what was inferred is no part of what was recorded
+              summarize(record == nullptr ? whole : *record->record));
     for (std::size_t i = 0; i < std::min(gpus.rows.size(), summary.devices.size()); ++i) {
         gpus.rows[i].peak_requested = summary.devices[i].requested.value;
         gpus.rows[i].peak_reserved = summary.devices[i].recorded_reserved.value;

@@ -55,20 +55,15 @@ Json recorded_of(const Advice& advice) {
 
 // What its card had for it, as the out-of-memory events of the first device that has any say.
 Json card_of(const Trace& trace) {
-    const ExplainedRecord* const record = explained_record(trace);
-    if (record == nullptr)
-        return {};
-    const auto device = std::ranges::find_if(
-        record->devices, [](const RecordedDevice& each) { return each.card.room > 0; });
-    if (device == record->devices.end())
-        return {};
-    const RecordedCard& card = device->card;
-    return {{"room_bytes", card.room},
-            {"most_room_bytes", card.most_room},
-            {"reserved_bytes", card.reserved},
-            {"free_bytes", card.free},
-            {"total_bytes", or_null(card.total, Bytes{0})},
-            {"event", card.event}};
+    RecordedCard card;
+    if (const ExplainedRecord* const record = explained_record(trace); record != nullptr) {
+        const auto device = std::ranges::find_if(
+            record->devices, [](const RecordedDevice& each) { return each.card.room > 0; });
+        card = device == record->devices.end() ? card : device->card;
+    }
+    return {{"room_bytes", card.room},         {"most_room_bytes", card.most_room},
+            {"reserved_bytes", card.reserved}, {"free_bytes", card.free},
+            {"total_bytes", card.total},       {"event", card.event}};
 }
 
 Json runner_ups(const SearchResult& search) {

@@ -1,5 +1,6 @@
 // Words for comparisons, for verify and for the catalogue of policies.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -58,6 +59,17 @@ constexpr std::string_view kOtherMeans =
 constexpr std::string_view kFrontMeans =
     "*: on the Pareto front: none needs less memory without more driver time, or the reverse";
 
+// The recorded run differs from the first policy's replay, be that of its settings, in what ranks.
+bool is_apart(const TraceComparison& comparison) {
+    const auto first = std::ranges::find(comparison.rows, true, &ComparisonRow::baseline);
+    return comparison.recorded &&
+           std::ranges::any_of(std::array{"peak_reserved_bytes", "out_of_memory"},
+                               [&](const char* name) {
+                                   return comparison.recorded->run.measurement(name).whole !=
+                                          first->run.measurement(name).whole;
+                               });
+}
+
 // The figure that ranks gets a column of its own for how it differs from the first policy.
 constexpr std::string_view kRanking = "peak_reserved_bytes";
 
@@ -80,7 +92,7 @@ Table table_of(const TraceComparison& comparison) {
     std::vector<const ComparisonRow*> rows;
     for (const ComparisonRow& row : comparison.rows)
         rows.push_back(&row);
-    if (comparison.recorded)
+    if (is_apart(comparison))
         rows.push_back(&*comparison.recorded);
     for (const ComparisonRow* const each : rows) {
         const ComparisonRow& row = *each;

@@ -67,7 +67,8 @@ TEST_CASE("torch ignores blanks, also inside lists", "[policy][torch]") {
 TEST_CASE("keys that change no decision are told from those that do", "[policy][torch]") {
     CHECK(torch_ignores("release_lock_on_cudamalloc"));
     CHECK(torch_ignores("pinned_num_register_threads"));
-    CHECK(torch_ignores("throw_on_cudamalloc_oom"));
+    CHECK(torch_ignores("pinned_free_catch_all"));
+    CHECK_FALSE(torch_ignores("throw_on_cudamalloc_oom"));
     CHECK(torch_ignores("graph_capture_record_stream_reuse"));
     CHECK_FALSE(torch_ignores("expandable_segments"));
     CHECK_FALSE(torch_ignores("backend"));
@@ -156,7 +157,21 @@ TEST_CASE("versions are those that exist", "[policy][torch]") {
     CHECK_FALSE(settings("version=2.1.0"));
     CHECK_FALSE(settings("version=2"));
     CHECK_FALSE(settings("version=3.0"));
-    CHECK(error_of("version=2.12").find("2.1") != std::string::npos);
+    CHECK(settings("version=2.15")->version == 215);
+    CHECK_FALSE(settings("version=2.12")->looks_after_wait());
+    CHECK(settings("version=2.13")->looks_after_wait());
+    CHECK(error_of("version=2.16").find("2.1") != std::string::npos);
+}
+
+TEST_CASE("what an expandable segment reserves is a part of the device, or GiB",
+          "[policy][torch]") {
+    CHECK(settings("expandable_segments=true")->reservation_on(80_GiB) == 90_GiB);
+    CHECK(settings("expandable_segments_reserve=0.5")->reservation_on(80_GiB) == 40_GiB);
+    CHECK(settings("expandable_segments_reserve=40G")->reservation_on(80_GiB) == 40_GiB);
+    CHECK(settings("expandable_segments_reserve=200G")->reservation_on(80_GiB) == 90_GiB);
+    CHECK_FALSE(settings("expandable_segments_reserve=0"));
+    CHECK_FALSE(settings("expandable_segments_reserve=nan"));
+    CHECK_FALSE(settings("expandable_segments_reserve=x"));
 }
 
 TEST_CASE("rounding to divisions follows PyTorch's examples", "[policy][torch]") {

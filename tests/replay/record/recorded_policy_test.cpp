@@ -71,7 +71,7 @@ TEST_CASE("torch's recorded settings become its options", "[scenario]") {
           {"graph_capture_record_stream_reuse", "True"},
           {kTable, "{'1': 0}"}},
          "torch:expandable_segments=true,max_split_size_mb=64,large_segment_size_mb=32,"
-         "per_process_memory_fraction=0.5"},
+         "per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true"},
         {"the last of a repeated key counts",
          {{kConf, "max_split_size_mb:64, max_split_size_mb:96"}},
          "torch:max_split_size_mb=96"},

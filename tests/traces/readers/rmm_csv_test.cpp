@@ -255,16 +255,29 @@ TEST_CASE("RMM logs are recognised by their header", "[reader][rmm]") {
     CHECK_FALSE(recognised(""));
 }
 
-TEST_CASE("the layout from before 2020 is named and refused", "[reader][rmm]") {
+TEST_CASE("the layout from before 2020 is read, with times in seconds", "[reader][rmm]") {
     const std::string old =
         "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,"
-        "Current Allocs,Start,End,Elapsed,Location\n";
+        "Current Allocs,Start,End,Elapsed,Location\n"
+        "Alloc,0,0x7f1000000000,0,4096,0,0,1,1.10,1.11,0.01,program.py:1\n"
+        "Free,0,0x7f1000000000,0,0,0,0,0,1.25,1.26,0.01,program.py:2\n";
 
     CHECK(recognised(old));
-    const auto read = support::read_text(kRmm, old);
-    REQUIRE_FALSE(read.info);
-    CHECK(read.info.error().code == ErrorCode::unsupported);
-    CHECK_THAT(read.info.error().what, Catch::Contains("before 2020"));
+    const auto read = must_read(kRmm, old);
+    REQUIRE(read.count() == 2);
+    CHECK(read.info->duration == 150'000'000);
+    CHECK(read.info->start_time == 0);
+}
+
+TEST_CASE("times since 1970 pass no midnight", "[reader][rmm]") {
+    const auto read = must_read(kRmm, kColumns + std::string("1,1700000000.1,allocate,0x10,8,0x0\n"
+                                                             "1,1700086399.1,free,0x10,8,0x0\n"));
+    REQUIRE(read.count() == 2);
+    CHECK(read.info->start_time == 1'700'000'000'100'000'000);
+    CHECK(read.info->duration == 86'399'000'000'000);
+    CHECK_THAT(must_refuse(kRmm, kColumns + std::string("1,1700000000.1,allocate,0x10,8,0x0\n"
+                                                        "1,10:20:30,free,0x10,8,0x0\n")),
+               Catch::Contains("expected seconds"));
 }
 
 TEST_CASE("a header without a needed column is refused by the column's name", "[reader][rmm]") {

@@ -237,7 +237,7 @@ TEST_CASE("an entry's own pool counts more than that of the segment", "[torch][p
 
     CHECK(trace.info.pools == std::vector<std::string>{"default", "(7, 0)"});
     CHECK(trace.events[1].aux == 1);
-    CHECK(trace.info.source == "torch > 2.11");
+    CHECK(trace.info.source == "torch 2.12 or newer");
 }
 
 TEST_CASE("stacks, metadata and compile contexts are kept", "[torch]") {
@@ -296,7 +296,7 @@ TEST_CASE("annotations become ranges between the entries of their time", "[torch
     CHECK(trace.events[0].time == 0);
     CHECK(trace.events[5].time == 7000);
     CHECK(trace.info.duration == 7000);
-    CHECK(trace.info.source == "torch >= 2.7");
+    CHECK(trace.info.source == "torch 2.7");
 }
 
 TEST_CASE("settings are flattened to text", "[torch]") {
@@ -449,9 +449,9 @@ TEST_CASE("a list that several devices share is refused", "[torch][hostile]") {
 TEST_CASE("a pickle of something else is told apart", "[torch][hostile]") {
     using namespace support::pickled;
     CHECK_THAT(error_of(file(dict({{"weights", list({})}}))),
-               Contains("not of a PyTorch memory snapshot") && Contains("_dump_snapshot"));
-    CHECK_THAT(error_of(file("N")), Contains("not of a PyTorch memory snapshot"));
-    CHECK_THAT(error_of(file("ctorch._utils\n_rebuild_tensor_v2\n")), Contains("GLOBAL"));
+               Contains("holds no PyTorch memory snapshot") && Contains("_dump_snapshot"));
+    CHECK_THAT(error_of(file("N")), Contains("holds no PyTorch memory snapshot"));
+    CHECK_THAT(error_of(file("cos\nsystem\n")), Contains("would import os.system"));
 }
 
 TEST_CASE("segments and blocks that cannot be are left out", "[torch][hostile]") {
