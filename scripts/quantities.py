@@ -71,7 +71,7 @@ def from_compare(said):
 
 def of_gpu(figures, gpu):
     """Of one GPU of several: they compare with each other alone."""
-    return figures if gpu is None else {f"{name}, GPU {gpu}": each for name, each in figures.items()}
+    return figures if gpu is None else {f"GPU {gpu}: {name}": each for name, each in figures.items()}
 
 
 def from_verify(said):

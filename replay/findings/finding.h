@@ -64,6 +64,7 @@ struct Part {
     std::uint64_t count = 0;  // of blocks; of what is out of memory in all with a remedy
     std::string note = {};    // what else is known: "record_stream"; a remedy's settings or place
     bool helps = false;       // a remedy: a replay with it grants the request
+    bool certain = true;      // of a remedy: Remedy::certain
 };
 
 struct Finding {

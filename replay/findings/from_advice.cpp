@@ -100,7 +100,8 @@ class AdviceRules {
                     finding.parts.push_back({"blocker", pin.site, pin.free, pin.blocks});
             for (const Remedy& remedy : found.remedies)
                 finding.parts.push_back({"remedy", std::string(to_text(remedy.kind)), remedy.bytes,
-                                         remedy.out_of_memory, remedy.what, remedy.helps});
+                                         remedy.out_of_memory, remedy.what, remedy.helps,
+                                         remedy.certain});
         }
         if (report.count > report.cases.size())
             add(Kind::out_of_memory, Severity::problem,

@@ -12,6 +12,7 @@
 #include "replay/metrics/growth.h"
 #include "replay/record/completion_sampler.h"
 #include "replay/scenario/trial_machine.h"
+#include "traces/model/device_trace.h"
 
 namespace tidemark {
 namespace {
@@ -214,7 +215,8 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     if (setup.time_flushes)
         meter.look();
     result.flush_time = meter.total();
-    result.device_peaks = reserved_by_device(*devices, machine.contexts());
+    if (device_trace(trace) == nullptr)
+        result.device_peaks = reserved_by_device(*devices, machine.contexts());
     result.refused = summary.refused;
     result.refused_again = summary.refused_again;
     result.probes_granted = summary.probes_granted;

@@ -89,6 +89,10 @@ class BackwardWalk {
             case Action::segment_free:
             case Action::segment_unmap:
                 undo_release(entry);
+                refusals_.clear();
+                break;
+            case Action::oom:
+                refusals_.push_back(i);
                 break;
             default:
                 break;
@@ -122,11 +126,25 @@ class BackwardWalk {
         entry.link = live_.erase(entry.address);
         if (entry.link < kFinalLink)
             history_.entries[entry.link].set(Entry::kOwned);
-        if (!pools_matter_ || records_.contexts[entry.context].has_pool != 0)
+        if (!pools_matter_)
             return;
         const auto run = run_at(history_.early_runs, entry.address);
-        if (run != history_.early_runs.end())
+        if (records_.contexts[entry.context].has_pool == 0 && run != history_.early_runs.end())
             set_pool(entry, run->second.pool);
+        settle_refusals(entry);
+    }
+
+    // A request that was refused has no address to tell its pool by. It was for the pool of the
+    // allocation before it where nothing was given back in between: for a private pool nothing is,
+    // for another all that can be.
+    void settle_refusals(const Entry& allocation) {
+        const Context& made = records_.contexts[allocation.context];
+        for (const std::size_t refusal : refusals_) {
+            Entry& refused = history_.entries[refusal];
+            if (made.pool != 0 && records_.contexts[refused.context].stream == made.stream)
+                set_pool(refused, made.pool);
+        }
+        refusals_.clear();
     }
 
     void set_pool(Entry& entry, std::uint32_t pool) {
@@ -278,6 +296,7 @@ class BackwardWalk {
     std::size_t device_;
     bool cut_off_;
     bool pools_matter_ = false;
+    std::vector<std::size_t> refusals_;  // of the walk so far, behind the next allocation
     History history_;
     HashIndex live_;
 };

@@ -60,6 +60,7 @@ class Remedies {
         TM_ASSIGN(const TrialResult result, run_trial(trace_, setup));
         const auto& refused = result.refused_events;
         remedy.helps = std::ranges::find(refused, found_.refusal.event) == refused.end();
+        remedy.certain = !remedy.helps || !trace_.info().begins_inside;
         remedy.peak_reserved = result.peak.reserved;
         remedy.out_of_memory = result.refusals();
         found_.remedies.push_back(std::move(remedy));
@@ -76,7 +77,10 @@ class Remedies {
 
     Result<void> try_empty_cache() {
         TrialSetup setup = rival();
-        setup.trim_before = found_.refusal.event;
+        // Within a private pool's scope only that pool's memory would go back, which it has used
+        // up.
+        if (found_.refusal.what.aux == to_integer(PoolId::default_pool))
+            setup.trim_before = found_.refusal.event;
         return attempt({.kind = RemedyKind::empty_cache}, setup);
     }
 

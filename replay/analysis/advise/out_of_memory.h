@@ -31,9 +31,12 @@ std::string_view to_text(RemedyKind kind);
 
 struct Remedy {
     RemedyKind kind = RemedyKind::setting;
-    std::string what = {};            // the settings; the site whose blocks move
-    Bytes bytes = 0;                  // of the blocks; of the limit or the card
-    bool helps = false;               // the request is granted
+    std::string what = {};  // the settings; the site whose blocks move
+    Bytes bytes = 0;        // of the blocks; of the limit or the card
+    bool helps = false;     // the request is granted
+    // False: the recording begins in the middle, so that the holes of its memory then aren't known,
+    // and a replay that grants the request had none of them.
+    bool certain = true;
     Bytes peak_reserved = 0;          // of that replay
     std::uint64_t out_of_memory = 0;  // that remain in it, in all
 };

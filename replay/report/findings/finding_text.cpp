@@ -37,8 +37,11 @@ std::string share(const findings::Finding& finding, std::string_view part, std::
 }
 
 std::string remedy_line(const Part& part) {
-    Remedy remedy{
-        .what = part.note, .bytes = part.bytes, .helps = part.helps, .out_of_memory = part.count};
+    Remedy remedy{.what = part.note,
+                  .bytes = part.bytes,
+                  .helps = part.helps,
+                  .certain = part.certain,
+                  .out_of_memory = part.count};
     for (const RemedyKind kind : {RemedyKind::setting, RemedyKind::empty_cache,
                                   RemedyKind::move_blocks, RemedyKind::more_memory})
         if (part.name == to_text(kind))

@@ -42,6 +42,7 @@ Json remedy_of(const Remedy& remedy) {
             {"what", remedy.what},
             {"bytes", remedy.bytes},
             {"helps", remedy.helps},
+            {"certain", remedy.certain},
             {"peak_reserved_bytes", remedy.peak_reserved},
             {"out_of_memory", remedy.out_of_memory}};
 }
@@ -106,6 +107,9 @@ std::string remedies_text(const OutOfMemoryCase& found) {
 
 std::string remedy_text(const Remedy& remedy) {
     const std::string what = what_text(remedy);
+    if (!remedy.certain)
+        return what +
+               ": perhaps granted: the holes of the memory before the recording aren't known";
     if (remedy.helps && remedy.out_of_memory == 0)
         return what + ": granted, and nothing runs out of memory";
     if (remedy.helps)
