@@ -19,6 +19,8 @@ FormatInfo jsonl();
 FormatInfo nsight_sqlite();
 FormatInfo torch_profiler();
 FormatInfo pprof();
+FormatInfo cupy_hook();
+FormatInfo umpire_replay();
 }  // namespace formats
 
 namespace fuzz {
@@ -134,6 +136,11 @@ void torch_profiler(std::span<const std::byte> bytes) {
 
 void pprof(std::span<const std::byte> bytes) {
     read_all_ways(formats::pprof(), bytes);
+}
+
+void allocation_lines(std::span<const std::byte> bytes) {
+    read_all_ways(formats::cupy_hook(), bytes);
+    read_all_ways(formats::umpire_replay(), bytes);
 }
 
 // Compressed bytes end in bytes or in an error that has a position, and never go on for ever.

@@ -126,6 +126,7 @@ class Resolver {
         TM_TRY(find_parts(root));
         TM_TRY(add_segments());
         TM_TRY(add_traces());
+        leave_out_unused();
         TM_TRY(add_host());
         add_annotations();
         add_settings();
@@ -314,6 +315,17 @@ class Resolver {
                 contents_.moved.push_back(records_.entries[ref.index]);
         });
         return true;
+    }
+
+    // A snapshot has a list for each GPU of its host: those behind the last that was used go.
+    void leave_out_unused() {
+        std::size_t used = 1;
+        for (const FinalSegment& segment : contents_.segments)
+            used = std::max<std::size_t>(used, std::size_t{segment.record.device} + 1);
+        for (std::size_t i = used; i < contents_.traces.size(); ++i)
+            used = contents_.traces[i].empty() ? used : i + 1;
+        if (contents_.traces.size() > used)
+            contents_.traces.resize(used);
     }
 
     // Pinned memory of the host (since 2.12): a device behind the GPUs. Its trace is one list of

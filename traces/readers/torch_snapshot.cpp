@@ -65,6 +65,10 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     info.settings = contents->settings;
     info.metadata = part.beside;
     info.warnings = file.warnings;
+    if (info.source.starts_with("torch 2.12"))
+        info.warnings.emplace_back(
+            "the rules of PyTorch 2.12 and later are read from its sources: recordings up to 2.11 "
+            "have been held against them, of later versions none");
     info.devices.resize(contents->device_count);
     if (contents->has_host)
         info.devices.back().name = kHostMemory;

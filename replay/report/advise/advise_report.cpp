@@ -53,7 +53,8 @@ std::string on_gpu(const Advice& advice) {
 
 // Which of several GPUs everything is about, and how they compare.
 std::string gpus_text(const Advice& advice) {
-    if (advice.gpus.empty())
+    const auto is_used = [](const GpuRow& row) { return row.peak_requested > 0; };
+    if (std::ranges::count_if(advice.gpus, is_used) < 2)
         return {};
     std::string text =
         fmt::format("\nGPUs: everything below is about GPU {}{}\n", advice.gpu,

@@ -117,6 +117,8 @@ std::vector<std::vector<PlainEntry>> plain_entries(std::string_view bytes) {
             traces.back().push_back(entry);
         });
     });
+    while (traces.size() > 1 && traces.back().empty())  // GPUs that were never used
+        traces.pop_back();
     return traces;
 }
 

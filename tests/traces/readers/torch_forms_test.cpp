@@ -155,6 +155,31 @@ TEST_CASE("frees that nobody completed were complete at once", "[torch][forms]")
     CHECK_THAT(trace.info.warnings.front(), Contains("skip_actions"));
 }
 
+TEST_CASE("a refused request is for the pool of the allocation before it", "[torch][forms]") {
+    using namespace support::pickled;
+    HandMade snapshot;
+    snapshot.segment(kBase, 2_MiB, {support::block(kBase, 2_MiB, "active_allocated", 100)},
+                     {{"segment_pool_id", number(0) + number(1) + "\x86"}});
+    snapshot.entry("segment_alloc", kBase, 2_MiB).entry("alloc", kBase, 100).entry("oom", 0, 4_MiB);
+    const ReadTrace trace = must_read(snapshot.file());
+    REQUIRE(trace.count(EventKind::out_of_memory) == 1);
+    CHECK(trace.events[2].aux == trace.events[1].aux);
+    CHECK(trace.events[2].aux != 0);
+    // What was given back for it was given back for a request outside of the pool.
+    snapshot.entry("segment_free", kBase + 8_MiB, 2_MiB).entry("oom", 0, 4_MiB);
+    const ReadTrace other = must_read(snapshot.file());
+    CHECK(other.events.at(other.events.size() - 3).kind == EventKind::out_of_memory);
+    CHECK(other.events.at(other.events.size() - 3).aux == 0);
+}
+
+TEST_CASE("GPUs that a snapshot names and never used are left out", "[torch][forms]") {
+    HandMade snapshot = small_snapshot();
+    const std::string traces =
+        pickled::list({pickled::list(snapshot.entries), pickled::list({}), pickled::list({})});
+    snapshot.more.push_back({"device_traces", traces});
+    CHECK(must_read(snapshot.file()).info.devices.size() == 1);
+}
+
 TEST_CASE("pinned memory of the host is a device behind the GPUs", "[torch][forms]") {
     HandMade snapshot = small_snapshot();
     HandMade host;
