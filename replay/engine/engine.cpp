@@ -88,6 +88,7 @@ class Replay {
     void report_refusal(const EventBatch& batch, std::size_t i, const DeviceContext& context,
                         OutOfMemory why);
     void slice(const EventBatch& events);
+    bool end_postponed(const EventBatch& batch, std::size_t i, const DeviceContext& context);
     void sample();
     Usage usage() const;
 
@@ -103,6 +104,7 @@ class Replay {
     std::unordered_map<std::size_t, Live> waits_;  // with ReplayLimits::completions
     std::vector<std::uint32_t> retired_;           // without: slots that may still wait
     std::size_t retired_looked_at_ = 64;
+    std::vector<Live> postponed_;  // whose waits end with the next recorded out of memory
     std::unordered_map<std::uint64_t, EventId> events_;  // (device, the trace's number) -> ours
     ReplaySummary summary_;
     Bytes requested_ = 0;
@@ -199,7 +201,7 @@ void Replay::note_retired(std::uint32_t slot) {
 // Those of one device: a request there waits for no other.
 bool Replay::end_recorded_waits(const EventBatch& batch, std::size_t i,
                                 const DeviceContext& context) {
-    bool any = false;
+    bool any = end_postponed(batch, i, context);
     for (const std::uint32_t slot : std::exchange(retired_, {})) {
         if (!waits(slot))
             continue;
@@ -279,7 +281,27 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
     }
     if (live_[slot].state == Live::State::refused) [[unlikely]]
         ++summary_.skipped;
-    close(live_[slot], batch, i);
+    const bool in_vain = batch.kind[i] == EventKind::finish && (batch.flags[i] & kInVain) != 0;
+    if (in_vain && !limits_.as_recorded) [[unlikely]]
+        postponed_.push_back(std::exchange(live_[slot], {}));  // the slot is free for others
+    else
+        close(live_[slot], batch, i);
+}
+
+// What a recorded request of this device had waited for, when it has waited here. False: nothing.
+bool Replay::end_postponed(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
+    std::vector<Live> others;
+    bool any = false;
+    for (Live& live : std::exchange(postponed_, {})) {
+        if (&contexts_[live.context] != &context) {
+            others.push_back(live);
+            continue;
+        }
+        close(live, batch, i);
+        any = true;
+    }
+    postponed_ = std::move(others);
+    return any;
 }
 
 // What the program was refused when it was recorded. What it would have done with the memory nobody
@@ -395,6 +417,7 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const DeviceCont
             return true;
         case EventKind::out_of_memory:
             ask_again(batch, i, context);
+            end_postponed(batch, i, context);
             return true;
         default:
             return false;

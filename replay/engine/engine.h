@@ -68,6 +68,9 @@ struct ReplayLimits {
     // When frees that wait for the device complete; null: at the recorded events (`finish`). Must
     // outlive the run.
     Completions* completions = nullptr;
+    // The allocators repeat what was recorded. Otherwise waits that ended in vain (kInVain) end
+    // when the request that was refused then has waited here too.
+    bool as_recorded = false;
 };
 
 class ReplayEngine {

@@ -259,10 +259,12 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
                               .stop_at_probe = scenario.stop_at_refusal,
                               .progress = listeners.progress,
                               .before_event = before_events(machine, listeners, parts.device.real),
-                              .begun = [&](const std::uint64_t& event) {
-                                  if (listeners.begun)
-                                      listeners.begun(machine.contexts(), event);
-                              }};
+                              .begun =
+                                  [&](const std::uint64_t& event) {
+                                      if (listeners.begun)
+                                          listeners.begun(machine.contexts(), event);
+                                  },
+                              .as_recorded = result.as_recorded};
     Result<ReplaySummary> replay = engine.run(info, cursor, limits);
     if (listeners.ended)
         listeners.ended();

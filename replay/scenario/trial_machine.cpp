@@ -121,6 +121,7 @@ Result<ReplaySummary> TrialMachine::run(const TraceInfo& info, TraceCursor& curs
                 inner(event);
             set_event(event);
         };
+    limits.as_recorded = follows_;
     return ReplayEngine(contexts_, observers).run(info, cursor, limits);
 }
 

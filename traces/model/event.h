@@ -72,6 +72,9 @@ std::string_view to_text(EventKind kind);
 constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
 // TraceEvent::flags.
+// finish: the device was done with it when a request had waited for all that waits, and was refused
+// all the same: the next out_of_memory of the device.
+constexpr std::uint8_t kInVain = 1;
 constexpr std::uint8_t kReads = 1;         // use
 constexpr std::uint8_t kWrites = 2;        // use
 constexpr std::uint8_t kPerhaps = 4;       // use: an address was found that may mean something else

@@ -31,6 +31,25 @@ struct DeviceWalk {
     HashIndex orphans;          // allocated, never freed, not alive at the dump: address -> slot
 };
 
+// Whether the completion at `i` belongs to a request that waited for it and then ran out of memory.
+bool is_in_vain(std::span<const Entry> entries, std::size_t i) {
+    for (++i; i < entries.size(); ++i) {
+        const Action action = entries[i].action();
+        if (action != Action::free_completed && action != Action::segment_free &&
+            action != Action::segment_unmap)
+            return action == Action::oom;
+    }
+    return false;
+}
+
+// The same of the free at `i`, whose other half follows: one that waits for nothing is complete
+// within microseconds.
+bool completed_in_vain(std::span<const Entry> entries, std::size_t i) {
+    constexpr std::uint64_t kAtOnceUs = 50;
+    return entries[i + 1].time_us() > entries[i].time_us() + kAtOnceUs &&
+           is_in_vain(entries, i + 1);
+}
+
 class EventWriter {
   public:
     EventWriter(Records& records, Contents& contents, TraceSink& sink, const ReadOptions& options,
@@ -171,7 +190,8 @@ class EventWriter {
         if (walk.time_us >= annotation_us_)
             write_annotations(walk.time_us);
         time_ = static_cast<Nanoseconds>(walk.time_us - start_us_) * 1000;
-        const bool pair = is_free_pair(entries, walk.next);
+        const bool pair =
+            is_free_pair(entries, walk.next) && !completed_in_vain(entries, walk.next);
         entry_number_ = walk.next;
         entry_device_ = walk.device;
         fetch_end(entries, walk.next + 16);
@@ -267,6 +287,8 @@ class EventWriter {
         const Action action = entry.action();
         if (action == Action::free_completed) {
             event.slot = walk.pending.erase(entry.address);
+            if (is_in_vain(walk.history.entries, walk.next))
+                event.flags = kInVain;
             if (event.slot != kNoSlot)
                 return write_end(EventKind::finish, event);
         }

@@ -132,6 +132,30 @@ TEST_CASE("a request waits for the device before it is out of memory", "[engine]
           std::vector<Bytes>{600_MiB, 600_MiB, 1200_MiB, 600_MiB, 0, 600_MiB, 0});
 }
 
+TEST_CASE("waits that end before a recorded out of memory end for it in vain", "[engine]") {
+    // A block that would serve the request, in a segment that another one pins.
+    TraceBuilder trace;
+    trace.allocate(0, 900_MiB).free(0).allocate(0, 800_MiB).allocate(1, 50_MiB);
+    trace.end(EventKind::retire, 0);
+    trace.add({.slot = 0, .kind = EventKind::finish, .flags = kInVain});
+    trace.segment(EventKind::segment_free, 0, 2_MiB);
+    trace.add({.size = 800_MiB, .kind = EventKind::out_of_memory});
+    trace.free(1);
+    const auto probes = [&trace](const char* policy, bool as_recorded) {
+        Fixture fixture(policy);
+        ReplayLimits limits;
+        limits.as_recorded = as_recorded;
+        const ReplaySummary summary = fixture.run(trace, limits);
+        CHECK(summary.skipped == 0);
+        CHECK(summary.live_at_end == 0);
+        return summary.probes_granted;
+    };
+    CHECK(probes("torch", false) == 0);
+    CHECK(probes("torch", true) == 1);
+    CHECK(probes("torch:version=2.13", false) == 1);
+    CHECK(probes("best-fit", false) == 1);
+}
+
 TEST_CASE("a request waits for no other device than its own", "[engine]") {
     TraceBuilder trace;
     trace.add({.size = 600_MiB, .slot = 0, .device = 1});

@@ -155,6 +155,24 @@ TEST_CASE("frees that nobody completed were complete at once", "[torch][forms]")
     CHECK_THAT(trace.info.warnings.front(), Contains("skip_actions"));
 }
 
+TEST_CASE("a free that a refused request has waited for is one that waited", "[torch][forms]") {
+    using namespace support::pickled;
+    const auto trace = [](std::int64_t completed_us) {
+        HandMade snapshot;
+        snapshot.segment(kBase, 2_MiB, {support::block(kBase, 2_MiB, "inactive", 0)});
+        snapshot.entry("segment_alloc", kBase, 2_MiB)
+            .entry("alloc", kBase, 100)
+            .entry("free_requested", kBase, 100)
+            .entry("free_completed", kBase, 100, {{"time_us", number(completed_us)}})
+            .entry("oom", 0, 4_MiB, {{"time_us", number(completed_us + 1)}});
+        return must_read(snapshot.file());
+    };
+    CHECK(trace(2'000'000).count(EventKind::retire) == 1);
+    REQUIRE(trace(2'000'000).count(EventKind::finish) == 1);
+    CHECK(trace(2'000'000).events[3].flags == kInVain);
+    CHECK(trace(1'000'003).count(EventKind::free) == 1);
+}
+
 TEST_CASE("a refused request is for the pool of the allocation before it", "[torch][forms]") {
     using namespace support::pickled;
     HandMade snapshot;
