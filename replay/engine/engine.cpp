@@ -89,6 +89,7 @@ class Replay {
                         OutOfMemory why);
     void slice(const EventBatch& events);
     bool end_postponed(const EventBatch& batch, std::size_t i, const DeviceContext& context);
+    void empty_caches(const EventBatch& batch, std::size_t i);
     void sample();
     Usage usage() const;
 
@@ -288,6 +289,13 @@ inline void Replay::end_life(const EventBatch& batch, std::size_t i) {
         close(live_[slot], batch, i);
 }
 
+void Replay::empty_caches(const EventBatch& batch, std::size_t i) {
+    for (const DeviceContext& context : contexts_) {
+        end_all_waits(batch, i, context);
+        context.allocator->trim(TrimLevel::all);
+    }
+}
+
 // What a recorded request of this device had waited for, when it has waited here. False: nothing.
 bool Replay::end_postponed(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     std::vector<Live> others;
@@ -427,10 +435,14 @@ bool Replay::rare_event(const EventBatch& batch, std::size_t i, const DeviceCont
 template <bool Single>
 void Replay::replay_batch(const EventBatch& batch) {
     const Allocator& only = *contexts_[0].allocator;
-    const bool watched = static_cast<bool>(limits_.before_event);
+    const bool watched = limits_.before_event || limits_.empty_before;
     for (std::size_t i = 0; i < batch.count && !stop_; ++i) {
-        if (watched) [[unlikely]]
-            limits_.before_event(first_event_ + i);
+        if (watched) [[unlikely]] {
+            if (limits_.before_event)
+                limits_.before_event(first_event_ + i);
+            if (limits_.empty_before == first_event_ + i)
+                empty_caches(batch, i);
+        }
         const std::size_t device =
             Single ? 0 : std::min<std::size_t>(batch.device[i], contexts_.size() - 1);
         const DeviceContext& context = contexts_[device];

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,6 +69,9 @@ struct ReplayLimits {
     // When frees that wait for the device complete; null: at the recorded events (`finish`). Must
     // outlive the run.
     Completions* completions = nullptr;
+    // Before this event the program waits for its devices and empties the caches, as
+    // torch.cuda.empty_cache() does. None: it doesn't.
+    std::optional<std::uint64_t> empty_before = {};
     // The allocators repeat what was recorded. Otherwise waits that ended in vain (kInVain) end
     // when the request that was refused then has waited here too.
     bool as_recorded = false;

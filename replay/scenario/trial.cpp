@@ -190,13 +190,9 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
                         .stop_at_probe = setup.stop_at_probe,
                         .progress = {}};
-    if (setup.time_flushes || setup.trim_before)
-        limits.before_event = [&](std::uint64_t event) {
-            if (setup.time_flushes)
-                meter.look();
-            if (event == setup.trim_before)
-                machine.empty_caches();
-        };
+    limits.empty_before = setup.trim_before;
+    if (setup.time_flushes)
+        limits.before_event = [&](std::uint64_t /*event*/) { meter.look(); };
     std::optional<CompletionSampler> completions;
     if (setup.completions != nullptr && setup.completions->uncertain())
         limits.completions = &completions.emplace(*setup.completions, setup.seed);

@@ -131,11 +131,6 @@ void TrialMachine::set_event(std::uint64_t event) {
             stack.recorded->advance(event);
 }
 
-void TrialMachine::empty_caches() {
-    for (const DeviceStack& stack : stacks_)
-        stack.allocator->trim(TrimLevel::all);
-}
-
 std::vector<std::vector<Region>> TrialMachine::regions() const {
     std::vector<std::vector<Region>> found;
     for (const DeviceStack& stack : stacks_) {

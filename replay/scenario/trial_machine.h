@@ -32,9 +32,6 @@ class TrialMachine {
     Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
                               std::span<Observer* const> observers, ReplayLimits limits = {});
 
-    // Every allocator gives back what it can.
-    void empty_caches();
-
     // Of each device, as they are now. O(regions log regions).
     std::vector<std::vector<Region>> regions() const;
 

@@ -156,6 +156,24 @@ TEST_CASE("waits that end before a recorded out of memory end for it in vain", "
     CHECK(probes("best-fit", false) == 1);
 }
 
+TEST_CASE("emptied caches are empty of what waited too", "[engine]") {
+    TraceBuilder trace;
+    trace.allocate(0, 900_MiB).free(0).allocate(0, 800_MiB).allocate(1, 50_MiB);
+    trace.end(EventKind::retire, 0);
+    trace.add({.size = 800_MiB, .kind = EventKind::out_of_memory});
+    trace.end(EventKind::finish, 0).free(1);
+    const auto granted = [&trace](std::optional<std::uint64_t> empty_before) {
+        Fixture torch("torch");
+        ReplayLimits limits;
+        limits.empty_before = empty_before;
+        const ReplaySummary summary = torch.run(trace, limits);
+        CHECK(summary.skipped == 0);
+        return summary.probes_granted;
+    };
+    CHECK(granted({}) == 0);
+    CHECK(granted(5) == 1);
+}
+
 TEST_CASE("a request waits for no other device than its own", "[engine]") {
     TraceBuilder trace;
     trace.add({.size = 600_MiB, .slot = 0, .device = 1});
