@@ -34,7 +34,8 @@ Result<void> read_pickle(ByteSource& source, File& file, const ReadOptions& opti
         root = *read;
         unpickler.consume();
     } else {
-        if (!unpickler.cut_off() || !options.lenient)
+        // Of what follows a whole snapshot nothing is kept in parts.
+        if (!unpickler.cut_off() || !options.lenient || !file.parts.empty())
             return tl::make_unexpected(std::move(read).error());
         file.end = std::move(read).error();
         root = unpickler.close_open();
