@@ -25,13 +25,8 @@ void GrowthTime::add(const EventBatch& events, const OutcomeBatch& outcomes) {
     }
     // The last event of each device is where the next batch goes on.
     std::vector<bool> known(spent_.size());
-    for (std::size_t i = events.count, left = known.size() + 1; i-- > 0 && left != 0;) {
-        const std::size_t device = events.device[i];
-        if (device >= spent_.size()) {
-            left += device + 1 - spent_.size();
-            spent_.resize(device + 1);
-            known.resize(device + 1);
-        }
+    for (std::size_t i = events.count, left = known.size(); i-- > 0 && left != 0;) {
+        const std::size_t device = std::min<std::size_t>(events.device[i], known.size() - 1);
         if (known[device])
             continue;
         known[device] = true;
@@ -47,7 +42,7 @@ Nanoseconds GrowthTime::spent_before(const EventBatch& events, const OutcomeBatc
         if (events.device[before] == device)
             return spent_by(events, outcomes, before);
     }
-    return device < spent_.size() ? spent_[device] : 0;
+    return spent_[std::min<std::size_t>(device, spent_.size() - 1)];
 }
 
 namespace metrics {
@@ -55,6 +50,8 @@ namespace {
 
 class Growth final : public Metric {
   public:
+    explicit Growth(const TraceInfo& info) : time_(info.devices.size()) {}
+
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         time_.add(events, outcomes);
     }

@@ -3,6 +3,8 @@
 // that does the same.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "replay/engine/observer.h"
@@ -11,7 +13,10 @@ namespace tidemark {
 
 class GrowthTime {
   public:
-    // Every batch of a run, in order. O(events), little more than a comparison each.
+    // `devices`: of the trace.
+    explicit GrowthTime(std::size_t devices) : spent_(std::max<std::size_t>(devices, 1)) {}
+
+    // Every batch of a run, in order. O(events), a comparison each.
     void add(const EventBatch& events, const OutcomeBatch& outcomes);
 
     // In calls of the device and waits, summed over the devices.

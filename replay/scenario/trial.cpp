@@ -54,6 +54,8 @@ class ThinnedCursor final : public TraceCursor {
 // Keeps the largest of each figure, and the first refusal.
 class Peaks final : public Observer {
   public:
+    explicit Peaks(std::size_t devices) : growth_(devices) {}
+
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         const std::size_t count = events.count;
         growth_.add(events, outcomes);
@@ -185,7 +187,7 @@ void add_counters(TrialResult& result, std::span<const DeviceContext> contexts) 
 Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     const TraceInfo& info = trace.info();
     TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
-    Peaks peaks;
+    Peaks peaks(info.devices.size());
     FlushMeter meter(machine.contexts());
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
                         .stop_at_probe = setup.stop_at_probe,

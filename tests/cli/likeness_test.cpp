@@ -90,6 +90,8 @@ TEST_CASE("what advise says is of one GPU, and which", "[cli][likeness]") {
         CHECK(of_one["gpu"] == i);
         CHECK(of_one["gpus"][i]["peak_reserved_bytes"] == peak);
         CHECK(of_one["memory"]["reserved_bytes"] == peak);
+        CHECK(of_one["recorded_peak_reserved_bytes"] == peak);
+        CHECK(of_one["warnings"].empty());
         CHECK(tidemark_json(
                   {"replay", kTwoGpus, "--gpu", std::to_string(i)})["peak_reserved_bytes"] == peak);
     }

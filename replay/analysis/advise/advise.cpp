@@ -225,11 +225,17 @@ void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& a
     advice.limit_text = record->limit_text();
 }
 
-// Reserved memory as recorded; 0 = nobody knows.
-Bytes recorded_peak(const Trace& trace, const TraceSummary& summary) {
+// Reserved memory as recorded, of `gpu` or summed over devices; 0 = nobody knows.
+Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary,
+                            std::optional<std::size_t> gpu) {
     const ExplainedRecord* const record = explained_record(trace);
-    return record != nullptr && record->devices.size() == 1 ? record->peak.reserved
-                                                            : summary.recorded_reserved.value;
+    if (record == nullptr)
+        return summary.recorded_reserved.value;
+    if (record->devices.size() == 1)
+        return record->peak.reserved;
+    // Its sum is of what may be different moments, and what was inferred was not reserved.
+    TM_ASSIGN(const TraceSummary as_read, summarize(*record->record));
+    return gpu ? as_read.devices[*gpu].recorded_reserved.value : as_read.recorded_reserved.value;
 }
 
 // Without one: as recorded. A card that somebody names has none but its end.
@@ -310,8 +316,8 @@ Result<void> try_placements(const Trace& trace, const TrialSetup& rival, unsigne
         results, [](const TrialResult& result) { return result.refusals() > 0; }));
     advice.warnings.push_back(
         fmt::format("the recorded run ran out of memory {}, a replay of its settings {}: which it "
-                    "is depends on "
-                    "where the driver puts segments (out of memory in {} of {} placements)",
+                    "is depends on where the driver puts segments (out of memory in {} of {} "
+                    "placements)",
                     format_times(advice.recorded->refusals()),
                     advice.search.before.result.refusals() == 0
                         ? std::string("doesn't")
@@ -353,7 +359,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
                           .memory_assumed = advice.memory == 0,
                           .overhead = advice.overhead,
                           .limit = requested_limit(options)};
-    advice.recorded_peak = recorded_peak(trace, summary);
+    TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary, options.gpu));
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
     advice.recorded_refusals = requests.refused;
