@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "traces/model/device_trace.h"
 
 namespace tidemark {
 
@@ -13,6 +14,15 @@ const RecordedDevice* ExplainedRecord::limited() const {
     const auto found = std::ranges::find_if(
         devices, [](const RecordedDevice& device) { return device.limit != 0; });
     return found == devices.end() ? nullptr : &*found;
+}
+
+const RecordedDevice* limited_device(const Trace& trace) {
+    const ExplainedRecord* const record = explained_record(trace);
+    const DeviceTrace* const one = device_trace(trace);
+    if (record == nullptr || one == nullptr || one->device() >= record->devices.size())
+        return record == nullptr ? nullptr : record->limited();
+    const RecordedDevice& device = record->devices[one->device()];
+    return device.limit == 0 ? nullptr : &device;
 }
 
 Bytes ExplainedRecord::limit() const {

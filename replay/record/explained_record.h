@@ -76,4 +76,8 @@ struct ExplainedRecord {
 // asked, the trace doesn't say enough, or what is replayed is no longer that run. O(1).
 const ExplainedRecord* explained_record(const Trace& trace);
 
+// The device whose limit counts for replays of `trace`: the one that it has been cut down to
+// (DeviceTrace), else the first that had one; null = no limit is known of it. O(devices).
+const RecordedDevice* limited_device(const Trace& trace);
+
 }  // namespace tidemark

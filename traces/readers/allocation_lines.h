@@ -1,8 +1,10 @@
 // Logs of one JSON object a line that say what was allocated and freed, and where: what they share.
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <string>
+#include <span>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,6 +27,12 @@ using LineParser = std::function<LineMeaning(const nlohmann::json& line, Address
 Result<TraceInfo> read_allocation_lines(ByteSource& source, TraceSink& sink,
                                         const ReadOptions& options, TraceInfo info,
                                         const LineParser& parse);
+
+// The first line of a file that begins with `head`.
+inline std::string_view first_line(std::span<const std::byte> head) {
+    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+    return text.substr(0, text.find('\n'));
+}
 
 // A whole number at `key` of an object: a number, or a text in decimal or "0x...". False: none.
 bool take_whole_number(const nlohmann::json& object, const char* key, std::uint64_t& number);

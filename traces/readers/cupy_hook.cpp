@@ -35,8 +35,7 @@ LineMeaning parse_hook_line(const nlohmann::json& line, AddressEvent& event) {
 }
 
 bool recognises_hook_lines(std::span<const std::byte> head) {
-    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view line = first_line(head);
     return line.starts_with('{') && line.find("\"hook\"") != std::string_view::npos &&
            line.find("\"mem_ptr\"") != std::string_view::npos;
 }

@@ -47,8 +47,7 @@ LineMeaning parse_umpire_line(const nlohmann::json& line, AddressEvent& event) {
 }
 
 bool recognises_umpire(std::span<const std::byte> head) {
-    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view line = first_line(head);
     const auto has = [line](std::string_view mark) {
         return line.find(mark) != std::string_view::npos;
     };

@@ -215,19 +215,16 @@ void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& a
         advice.limit_text = fmt::format("limit {}", format_bytes(advice.limit));
     if (options.limit || options.memory > 0 || record == nullptr)
         return;
-    const RecordedDevice* const limited = options.gpu && *options.gpu < record->devices.size()
-                                              ? &record->devices[*options.gpu]
-                                              : record->limited();
-    if (limited == nullptr || limited->limit == 0)
+    const RecordedDevice* const limited = limited_device(trace);
+    if (limited == nullptr)
         return;
     advice.limit = limited->limit;
     advice.limit_source = limited->source;
     advice.limit_text = record->limit_text();
 }
 
-// Reserved memory as recorded, of `gpu` or summed over devices; 0 = nobody knows.
-Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary,
-                            std::optional<std::size_t> gpu) {
+// Reserved memory as recorded, of one device or summed over all; 0 = nobody knows.
+Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
     const ExplainedRecord* const record = explained_record(trace);
     if (record == nullptr)
         return summary.recorded_reserved.value;
@@ -235,7 +232,9 @@ Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary,
         return record->peak.reserved;
     // Its sum is of what may be different moments, and what was inferred was not reserved.
     TM_ASSIGN(const TraceSummary as_read, summarize(*record->record));
-    return gpu ? as_read.devices[*gpu].recorded_reserved.value : as_read.recorded_reserved.value;
+    const DeviceTrace* const one = device_trace(trace);
+    return one == nullptr ? as_read.recorded_reserved.value
+                          : as_read.devices[one->device()].recorded_reserved.value;
 }
 
 // Without one: as recorded. A card that somebody names has none but its end.
@@ -359,7 +358,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
                           .memory_assumed = advice.memory == 0,
                           .overhead = advice.overhead,
                           .limit = requested_limit(options)};
-    TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary, options.gpu));
+    TM_ASSIGN(advice.recorded_peak, recorded_peak(trace, summary));
     advice.peak_requested = summary.requested.value;
     TM_ASSIGN(Requests requests, requests_of(trace));
     advice.recorded_refusals = requests.refused;
@@ -421,11 +420,9 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
 Result<Advice> advise(const Trace& trace, const AdviseOptions& options) {
     if (trace.info().gpus() < 2)
         return advise_on(trace, options);
-    AdviseOptions of_one = options;
-    TM_ASSIGN(Gpus gpus, find_gpus(trace, options.gpu));
-    of_one.gpu = gpus.chosen;
+    TM_ASSIGN(Gpus gpus, find_gpus(trace));
     const DeviceTrace one(trace, gpus.chosen);
-    TM_ASSIGN(Advice advice, advise_on(one, of_one));
+    TM_ASSIGN(Advice advice, advise_on(one, options));
     advice.gpu = gpus.chosen;
     advice.gpus = std::move(gpus.rows);
     return advice;

@@ -23,9 +23,6 @@
 namespace tidemark {
 
 struct AdviseOptions {
-    // Of a trace with several GPUs, the one that everything is about; none = the one that ran out
-    // of memory first, else the one with the highest peak.
-    std::optional<std::size_t> gpu = {};
     // Settings of torch to compare with; "" = as recorded, else PyTorch's defaults.
     std::string policy = {};
     std::string profile = "h200";
@@ -113,7 +110,9 @@ struct Advice {
 // seconds on two cores, within bounds.
 std::size_t default_budget(std::uint64_t events);
 
-// Errors: bad_option for a policy that isn't torch, an unknown profile, a limit that contradicts
+// Of a trace with several GPUs everything is about one: the one that it has been cut down to
+// (DeviceTrace), else the first that ran out of memory, else the one with the highest peak. Errors:
+// bad_option for a policy that isn't torch, an unknown profile, a limit that contradicts
 // the policy's, a GPU that the trace doesn't have; those of a damaged trace. O(budget * events).
 Result<Advice> advise(const Trace& trace, const AdviseOptions& options);
 

@@ -260,8 +260,9 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     FitQuestion question = requested;
     const ExplainedRecord* const record = explained_record(trace);
     if (!question.limit && question.memory == 0 && record != nullptr) {
-        question.limit = record->limit();
-        report.limit_text = record->limit_text();
+        const RecordedDevice* const limited = limited_device(trace);
+        question.limit = limited == nullptr ? 0 : limited->limit;
+        report.limit_text = limited == nullptr ? std::string() : record->limit_text();
     }
     if (!question.overhead)
         question.overhead = card_overhead(trace, question.memory);

@@ -60,7 +60,7 @@ Result<FitRow> FitSearch::run(const PolicySpec& policy) {
     policy_ = policy;
     const ExplainedRecord* const record = explained_record(trace_);
     const bool is_recorded = record != nullptr && record->is_replay(policy, nullptr);
-    const RecordedDevice* const limited = is_recorded ? record->limited() : nullptr;
+    const RecordedDevice* const limited = is_recorded ? limited_device(trace_) : nullptr;
     died_within_ = limited != nullptr && limited->refusals > 0 ? limited->limit : 0;
     replays_ = 0;
     FitRow row;
