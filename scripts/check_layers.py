@@ -3,9 +3,9 @@
 
 Usage: scripts/check_layers.py [--root DIR]
 
-Five rules: a folder includes only what its arrow allows, and declares no type of others; no arrow
-leads to a program; a policy includes no other policy; a foreign header is included only in its home. Exit code 1 if anything
-is found, 2 if the table itself is wrong.
+Six rules: a folder includes only what its arrow allows, and declares no type of others; no arrow
+leads to a program; a policy includes no other policy; a foreign header is included only in its home;
+a face computes no figures. Exit code 1 if anything is found, 2 if the table itself is wrong.
 """
 import argparse
 import pathlib
@@ -136,6 +136,20 @@ def declared_above(sources, table):
                                      f"{', '.join(sorted(map(str, there)))}: turn it around")
 
 
+def computed_in_faces(sources, faces):
+    """Yields (path, line, fault) of calls that a face may not make."""
+    for path, text in sources.items():
+        face = layer_of(path, faces)
+        if not face or not faces[face]:
+            continue
+        call = re.compile(rf"\b({'|'.join(faces[face])})\(")
+        for number, line in enumerate(text.splitlines(), 1):
+            called = call.search(line.partition("//")[0])
+            if called:
+                yield path, number, (f"{face} words and draws, and {called.group(1)}() is what figures are "
+                                     "computed from: compute this one below, where all faces can ask")
+
+
 def check(root):
     """Yields (path, line, fault) for the tree under `root`."""
     text = (root / TABLE).read_text()
@@ -144,6 +158,7 @@ def check(root):
     table = (arrows, reachable(arrows), read_table(text, "homes"), read_policies(root))
     sources = sources_of(root)
     yield from declared_above(sources, table)
+    yield from computed_in_faces(sources, read_table(text, "faces"))
     for path, text in sources.items():
         for number, line in enumerate(text.splitlines(), 1):
             include = INCLUDE.match(line)

@@ -11,11 +11,11 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/capture/holes.h"
 
 namespace tidemark::packing {
 namespace {
@@ -40,70 +40,6 @@ std::vector<Moment> moments_of(std::span<const Rectangle> rectangles) {
     });
     return moments;
 }
-
-// The holes between what lives, below a top that has none.
-class Holes {
-  public:
-    // The offset of the tightest hole that takes the rectangle, or of the top.
-    Bytes take(const Rectangle& one) {
-        for (auto it = by_size_.lower_bound({one.size, 0}); it != by_size_.end(); ++it) {
-            const auto [size, begin] = *it;
-            const Bytes offset = align_up(begin, one.alignment);
-            if (offset - begin > size - one.size)
-                continue;
-            remove(begin, size);
-            add(begin, offset - begin);
-            add(offset + one.size, begin + size - (offset + one.size));
-            return offset;
-        }
-        Bytes begin = top_;
-        if (!holes_.empty() && holes_.rbegin()->first + holes_.rbegin()->second == top_)
-            begin = holes_.rbegin()->first;
-        if (begin != top_)
-            remove(begin, top_ - begin);
-        const Bytes offset = align_up(begin, one.alignment);
-        add(begin, offset - begin);
-        top_ = offset + one.size;
-        return offset;
-    }
-
-    void give(Bytes begin, Bytes size) {
-        const auto next = holes_.lower_bound(begin);
-        if (next != holes_.begin()) {
-            const auto [at, length] = *std::prev(next);
-            if (at + length == begin) {
-                remove(at, length);
-                begin = at;
-                size += length;
-            }
-        }
-        if (const auto after = holes_.find(begin + size); after != holes_.end()) {
-            const Bytes length = after->second;
-            remove(begin + size, length);
-            size += length;
-        }
-        add(begin, size);
-    }
-
-    Bytes top() const { return top_; }
-
-  private:
-    void add(Bytes begin, Bytes size) {
-        if (size == 0)
-            return;
-        holes_.emplace(begin, size);
-        by_size_.emplace(size, begin);
-    }
-
-    void remove(Bytes begin, Bytes size) {
-        holes_.erase(begin);
-        by_size_.erase({size, begin});
-    }
-
-    std::map<Bytes, Bytes> holes_;
-    std::set<std::pair<Bytes, Bytes>> by_size_;
-    Bytes top_ = 0;
-};
 
 }  // namespace
 
@@ -240,7 +176,7 @@ Bytes sweep(std::span<const Rectangle> rectangles, std::vector<Bytes>& offsets) 
     for (const Moment& moment : moments_of(rectangles)) {
         const Rectangle& one = rectangles[moment.number];
         if (moment.begins)
-            offsets[moment.number] = streams[one.stream].take(one);
+            offsets[moment.number] = streams[one.stream].take(one.size, one.alignment);
         else
             streams[one.stream].give(offsets[moment.number], one.size);
     }

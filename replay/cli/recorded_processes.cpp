@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "replay/analysis/trace/tagged_frees.h"
 #include "replay/cli/trace_input.h"
 #include "traces/live/kept_recordings.h"
 #include "traces/live/programs.h"
@@ -30,35 +31,15 @@ std::string first_file(const std::string& recording) {
     return recording;
 }
 
-// What ended with its context: by then the program had not freed it.
-Result<void> count_context_ends(const Trace& trace, RecordedCalls& calls) {
-    const auto cursor = trace.cursor();
-    std::vector<Bytes> sizes(trace.info().slot_count);
-    for (;;) {
-        TM_ASSIGN(const EventBatch batch, cursor->next());
-        if (batch.count == 0)
-            return {};
-        for (std::size_t i = 0; i < batch.count; ++i) {
-            const std::uint32_t slot = batch.slot[i];
-            if (slot >= sizes.size())
-                continue;
-            if (batch.kind[i] == EventKind::allocate) {
-                sizes[slot] = batch.size[i];
-            } else if (batch.kind[i] == EventKind::free &&
-                       trace.info().strings[batch.tag[i]] == inject::kContextEndTag) {
-                ++calls.ended_with_context;
-                calls.ended_with_context_bytes += sizes[slot];
-            }
-        }
-    }
-}
-
 Result<RecordedCalls> read_calls(Front& front, const std::string& path) {
     TM_ASSIGN(const std::unique_ptr<Trace> trace, open_recording(front, path, {}));
     RecordedCalls calls;
     calls.info = trace->info();
     TM_ASSIGN(calls.summary, summarize(*trace));
-    TM_TRY(count_context_ends(*trace, calls));
+    // By then the program had not freed it.
+    TM_ASSIGN(const TaggedFrees ended, tagged_frees(*trace, inject::kContextEndTag));
+    calls.ended_with_context = ended.count;
+    calls.ended_with_context_bytes = ended.bytes;
     return calls;
 }
 

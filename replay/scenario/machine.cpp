@@ -7,7 +7,8 @@
 
 #include "core/base/text.h"
 #include "replay/scenario/open_device.h"
-#include "replay/scenario/trial.h"
+#include "replay/scenario/pool_plans.h"
+#include "traces/model/device_trace.h"
 
 namespace tidemark {
 namespace {
@@ -23,15 +24,15 @@ Bytes fallen(Bytes from, Bytes to) {
 }
 
 // What cannot be set of a real device.
-Result<void> allow_real(const Scenario& scenario, const PolicySpec& policy, Bytes limit) {
-    if (scenario.memory > 0)
+Result<void> allow_real(const MachineSetup& setup) {
+    if (!setup.memory.empty())
         return fail(ErrorCode::bad_option, "is of simulated devices; a real one has what it has",
                     "--memory", "--limit bounds what a policy may hold of it");
-    if (limit > 0 && !policy.keeps_limit())
+    if (limit_of(setup, 0) > 0 && !setup.policy.keeps_limit())
         return fail(ErrorCode::bad_option,
                     fmt::format("the policy {} keeps no limit by itself, and a real device cannot "
                                 "be made smaller",
-                                policy.policy->name),
+                                setup.policy.policy->name),
                     "--limit", "a simulated device can; --limit none lifts the recorded one");
     return {};
 }
@@ -59,8 +60,8 @@ void warm(Device& device) {
         static_cast<void>(device.unreserve(*room));
 }
 
-}  // namespace
-
+// For DeviceContext::grants: asks copies of both, which go away again. `allocator` is the policy's
+// own; it and its device must outlive the answer. O(state) a request.
 std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allocator& allocator) {
     return [&device, &allocator](const Request& request) {
         const std::unique_ptr<SimDevice> twin = device.clone();
@@ -69,13 +70,13 @@ std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allo
     };
 }
 
-Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
-                       const CostProfile& profile) {
-    if (scenario.memory > 0)
-        return scenario.memory;
-    const Bytes memory = recorded.total_memory > 0 ? recorded.total_memory : profile.memory;
-    return std::min(memory, SimDevice::kLargestCapacity);
+// Where a simulated device puts plain memory: in the driver's order, unless the policy declares
+// that nothing depends on it.
+Placement placement_for(const PolicySpec& spec) {
+    return spec.policy->placement_matters ? Placement::driver : Placement::slots;
 }
+
+}  // namespace
 
 Device& Machine::DeviceStack::face() {
     if (decided)
@@ -87,11 +88,11 @@ Device& Machine::DeviceStack::face() {
     return checked ? static_cast<Device&>(*checked) : bare();
 }
 
-Result<void> Machine::open_cuda(std::size_t count, const Scenario& scenario, int first) {
+Result<void> Machine::open_cuda(std::size_t count, const MachineSetup& setup) {
     TM_ASSIGN(const auto driver, open_cuda_driver());
     const int present = driver->device_count();
     for (std::size_t i = 0; i < count; ++i) {
-        const int ordinal = first + static_cast<int>(i);
+        const int ordinal = setup.device.ordinal + static_cast<int>(i);
         if (ordinal >= present && i > 0)
             return fail(ErrorCode::unsupported,
                         fmt::format("the trace has {} devices, and there is no cuda:{}: the driver "
@@ -106,7 +107,7 @@ Result<void> Machine::open_cuda(std::size_t count, const Scenario& scenario, int
                   open_cuda_device(
                       driver, {.ordinal = ordinal, .await_events = true, .track_memory = true}));
         stack.free_before = stack.cuda->memory().free;
-        if (scenario.touch && !stack.cuda->has(Feature::patterns))
+        if (setup.touch && !stack.cuda->has(Feature::patterns))
             return fail(ErrorCode::unsupported, "this device cannot write and check patterns",
                         "--touch");
         stacks_.push_back(std::move(stack));
@@ -114,45 +115,48 @@ Result<void> Machine::open_cuda(std::size_t count, const Scenario& scenario, int
     return {};
 }
 
-Result<void> Machine::open_sim(const TraceInfo& info, const Scenario& scenario,
-                               const MachineSetup& setup) {
-    for (std::size_t i = 0; i < std::max<std::size_t>(info.devices.size(), 1); ++i) {
-        const TraceDevice recorded = i < info.devices.size() ? info.devices[i] : TraceDevice{};
-        Bytes capacity = simulated_memory(scenario, recorded, *setup.profile);
-        const Bytes limit = limit_of(setup, i);
-        if (limit > 0 && !setup.policy.keeps_limit())
-            capacity =
-                std::min(capacity, limit + align_up(scenario.held(), setup.profile->granularity));
-        if (setup.is_recorded(i))
-            capacity = SimDevice::kLargestCapacity;  // what was recorded fitted
-        const Bytes held = align_up(scenario.held(), setup.profile->granularity);
-        if (held > 0 && held >= capacity)
-            return fail(ErrorCode::bad_option,
-                        fmt::format("of a device with {}, {} cannot be in use already",
-                                    format_bytes(capacity), format_bytes(held)),
-                        "--overhead");
-        DeviceStack stack;
-        stack.sim = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
-                                                          .held = held,
-                                                          .granularity = setup.profile->granularity,
-                                                          .profile = setup.profile,
-                                                          .backed = scenario.touch,
-                                                          .placement = placement_for(setup.policy),
-                                                          .await_events = scenario.touch});
-        if (setup.is_recorded(i)) {
-            stack.scripted =
-                std::make_unique<ScriptedDevice>(setup.record->devices[i].model.capacity);
-            stack.scripted->mirror(*stack.sim);
-        }
-        stacks_.push_back(std::move(stack));
+Result<Machine::DeviceStack> Machine::open_sim(std::size_t number, bool recorded,
+                                               const MachineSetup& setup) {
+    const Bytes granularity =
+        setup.profile != nullptr ? setup.profile->granularity : SimConfig{}.granularity;
+    const Bytes held = align_up(setup.held, granularity);
+    const Bytes limit = limit_of(setup, number);
+    Bytes capacity = number < setup.memory.size() ? setup.memory[number] : 0;
+    if (capacity == 0 || recorded)  // what was recorded fitted
+        capacity = SimDevice::kLargestCapacity;
+    if (limit > 0 && !recorded && !setup.policy.keeps_limit())
+        capacity = std::min(capacity, held + limit);
+    if (capacity > SimDevice::kLargestCapacity)
+        return fail(ErrorCode::bad_option,
+                    fmt::format("{} is more than a simulated device can have ({})",
+                                format_bytes(capacity), format_bytes(SimDevice::kLargestCapacity)),
+                    "--memory");
+    if (held >= capacity)
+        return fail(ErrorCode::bad_option,
+                    fmt::format("of a device with {}, {} cannot be in use already",
+                                format_bytes(capacity), format_bytes(held)),
+                    "--overhead");
+    DeviceStack stack;
+    stack.sim = std::make_unique<SimDevice>(SimConfig{.capacity = capacity,
+                                                      .held = held,
+                                                      .granularity = granularity,
+                                                      .profile = setup.profile,
+                                                      .backed = setup.touch,
+                                                      .placement = placement_for(setup.policy),
+                                                      .late_hole = setup.late_hole,
+                                                      .await_events = setup.touch});
+    if (recorded) {
+        stack.scripted =
+            std::make_unique<ScriptedDevice>(setup.record->devices[number].model.capacity);
+        stack.scripted->mirror(*stack.sim);
     }
-    return {};
+    return stack;
 }
 
 // The allocator itself, without what watches it.
 Result<void> Machine::make_allocator(DeviceStack& stack, std::size_t number,
                                      const MachineSetup& setup) {
-    if (!setup.is_recorded(number)) {
+    if (!stack.scripted) {
         TM_ASSIGN(const PolicySpec policy, setup.policy.with_limit(limit_of(setup, number)));
         TM_ASSIGN(stack.allocator, policy.make(stack.face()));
         stack.policy = stack.allocator.get();
@@ -167,13 +171,12 @@ Result<void> Machine::make_allocator(DeviceStack& stack, std::size_t number,
 }
 
 // Puts what watches around the device and the allocator around that.
-Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const Scenario& scenario,
-                            const MachineSetup& setup) {
-    if (scenario.check) {
+Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const MachineSetup& setup) {
+    if (setup.check) {
         stack.checker = std::make_unique<Checker>();
         stack.checked = std::make_unique<CheckedDevice>(stack.bare(), *stack.checker);
     }
-    MemoryObserver* const observer = setup.memory ? setup.memory(number) : nullptr;
+    MemoryObserver* const observer = setup.observer ? setup.observer(number) : nullptr;
     if (observer != nullptr)
         stack.observed = std::make_unique<ObservedDevice>(stack.face(), *observer);
     if (setup.decisions != nullptr)
@@ -187,7 +190,7 @@ Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const Scenar
         stack.closing = closing.get();
         stack.allocator = std::move(closing);
     }
-    if (scenario.touch) {
+    if (setup.touch) {
         auto touching =
             std::make_unique<TouchingAllocator>(std::move(stack.allocator), stack.bare());
         stack.touching = touching.get();
@@ -196,28 +199,33 @@ Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const Scenar
     if (setup.decisions != nullptr)
         stack.allocator =
             std::make_unique<DecisionAllocator>(std::move(stack.allocator), *stack.decided);
-    if (scenario.check)
+    if (setup.check)
         stack.allocator =
             std::make_unique<CheckedAllocator>(std::move(stack.allocator), *stack.checker);
     return {};
 }
 
-Result<Machine> Machine::build(const TraceInfo& info, const Scenario& scenario,
-                               const MachineSetup& setup) {
+Result<Machine> Machine::build(const Trace& trace, const MachineSetup& setup) {
+    const std::size_t count = std::max<std::size_t>(trace.info().devices.size(), 1);
+    const DeviceTrace* const one = device_trace(trace);
     Machine machine;
     machine.decisions_ = setup.decisions;
+    machine.as_recorded_ = setup.record != nullptr;
     machine.follows_events_ =
-        scenario.check || scenario.touch || setup.decisions != nullptr || setup.record != nullptr;
+        setup.check || setup.touch || setup.decisions != nullptr || machine.as_recorded_;
     if (setup.device.real) {
-        TM_TRY(allow_real(scenario, setup.policy, limit_of(setup, 0)));
-        TM_TRY(machine.open_cuda(std::max<std::size_t>(info.devices.size(), 1), scenario,
-                                 setup.device.ordinal));
+        TM_TRY(allow_real(setup));
+        TM_TRY(machine.open_cuda(count, setup));
     } else {
-        TM_TRY(machine.open_sim(info, scenario, setup));
+        for (std::size_t i = 0; i < count; ++i) {
+            const bool recorded = machine.as_recorded_ && (one == nullptr || one->device() == i);
+            TM_ASSIGN(DeviceStack stack, open_sim(i, recorded, setup));
+            machine.stacks_.push_back(std::move(stack));
+        }
     }
     for (std::size_t i = 0; i < machine.stacks_.size(); ++i) {
         DeviceStack& stack = machine.stacks_[i];
-        TM_TRY(equip(stack, i, scenario, setup));
+        TM_TRY(equip(stack, i, setup));
         DeviceContext context{.device = &stack.face(), .allocator = stack.allocator.get()};
         if (stack.sim) {
             context.clock = stack.sim->replay_clock();
@@ -225,7 +233,31 @@ Result<Machine> Machine::build(const TraceInfo& info, const Scenario& scenario,
         }
         machine.contexts_.push_back(std::move(context));
     }
+    if (!machine.as_recorded_)
+        TM_TRY(plan_pools(trace, setup.policy.policy->plans, machine.contexts()));
     return machine;
+}
+
+Result<ReplaySummary> Machine::replay(const TraceInfo& info, TraceCursor& cursor,
+                                      std::span<Observer* const> observers, ReplayLimits limits) {
+    limits.as_recorded = as_recorded_;
+    if (follows_events_)
+        limits.before_event = [this, inner = std::move(limits.before_event)](std::uint64_t event) {
+            if (inner)
+                inner(event);
+            set_event(event);
+        };
+    return ReplayEngine(contexts_, observers).run(info, cursor, limits);
+}
+
+std::vector<std::vector<Region>> Machine::regions() const {
+    std::vector<std::vector<Region>> found;
+    for (const DeviceContext& context : contexts_) {
+        std::vector<Region>& list = found.emplace_back();
+        context.allocator->for_each_region(
+            [&list](const Region& region) { list.push_back(region); });
+    }
+    return found;
 }
 
 void Machine::set_event(std::uint64_t event) {

@@ -1,10 +1,11 @@
-// Machine: the devices of a run with their allocators. The one place that decides what a device of
-// a trace is: a simulated one, or a GPU.
+// Machine: the devices of a run or a trial with their allocators. The one place that decides what a
+// device of a trace is: a simulated one, or a GPU.
 //
 // Device i of the trace is the i-th simulated device, or cuda:N+i. Between device and allocator
-// are, where the scenario asks for them, the checker, the log of decisions and the one that
-// touches all memory. On a GPU events are replayed in the recorded order as fast as it can; it
-// answers whether work is done by waiting, so that every run decides the same.
+// are, where the setup asks for them, the checker, the log of decisions and the one that touches
+// all memory. Where the run is the recorded one, its model stands beside its record instead. On a
+// GPU events are replayed in the recorded order as fast as it can; it answers whether work is done
+// by waiting, so that every run decides the same.
 #pragma once
 
 #include <cstdint>
@@ -31,43 +32,42 @@
 
 namespace tidemark {
 
-// For DeviceContext::grants: asks copies of both, which go away again. `allocator` is the policy's
-// own; it and its device must outlive the answer. O(state) a request.
-std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allocator& allocator);
-
-// Bytes of a simulated device: as asked, else as recorded, else the profile's.
-Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
-                       const CostProfile& profile);
-
 struct MachineSetup {
     DeviceName device = {};
     PolicySpec policy = {};          // without a limit that only the record names
     std::vector<Bytes> limits = {};  // on reserved memory, by device of the trace; 0 = none
     const ExplainedRecord* record = nullptr;  // not null: the run is that one; simulated only
-    std::optional<std::size_t> only = {};     // of the record, this device alone
-    const CostProfile* profile = nullptr;     // of simulated devices; must outlive the machine
-    DecisionLog* decisions = nullptr;         // null: nobody wants them; must outlive the machine
+    // Of simulated devices: what calls cost (null: nothing; must outlive the machine), what the
+    // driver calls each one's total (0 = as good as unlimited), and what others hold of it, rounded
+    // up to the granularity.
+    const CostProfile* profile = nullptr;
+    std::vector<Bytes> memory = {};
+    Bytes held = 0;
+    LateHole late_hole = {};
+    bool check = false;                // as Scenario::check
+    bool touch = false;                // as Scenario::touch
+    DecisionLog* decisions = nullptr;  // null: nobody wants them; must outlive the machine
     // Who observes a device's memory; null or empty: nobody. They must outlive the machine.
-    std::function<MemoryObserver*(std::size_t device)> memory = {};
-
-    // Whether device `i` does what was recorded.
-    bool is_recorded(std::size_t i) const { return record != nullptr && (!only || *only == i); }
+    std::function<MemoryObserver*(std::size_t device)> observer = {};
 };
 
 class Machine {
   public:
     // A device and a fresh allocator for each device of the trace. Errors: unsupported and those of
-    // the driver, where there is no such GPU or it cannot do what the scenario asks for; bad_option
-    // for what a real device has no use for; those of the policy.
-    static Result<Machine> build(const TraceInfo& info, const Scenario& scenario,
-                                 const MachineSetup& setup);
+    // the driver, where there is no such GPU or it cannot do what the setup asks for; bad_option
+    // for what a real device has no use for, or where others hold all of a simulated one; those of
+    // the policy; those of reading the trace, if the policy plans (PolicyInfo::plans).
+    static Result<Machine> build(const Trace& trace, const MachineSetup& setup);
 
     std::span<const DeviceContext> contexts() const { return contexts_; }
 
-    // Does anybody here want to know which event is at hand?
-    bool follows_events() const { return follows_events_; }
+    // Replays what `cursor` gives of the trace, once. `limits.before_event` is called before
+    // anything here learns of the event. Errors: those of the cursor.
+    Result<ReplaySummary> replay(const TraceInfo& info, TraceCursor& cursor,
+                                 std::span<Observer* const> observers, ReplayLimits limits);
 
-    void set_event(std::uint64_t event);
+    // What each allocator holds now. O(regions log regions).
+    std::vector<std::vector<Region>> regions() const;
 
     // Errors (driver): a device has been lost on the way, by a fault of a kernel or of its own.
     // What was measured then is worth nothing.
@@ -90,7 +90,7 @@ class Machine {
         Bytes free_before = 0;                // when the allocator got it
         std::unique_ptr<Checker> checker;
         std::unique_ptr<CheckedDevice> checked;
-        std::unique_ptr<ScriptedDevice> scripted;  // with MachineSetup::record, before `sim`
+        std::unique_ptr<ScriptedDevice> scripted;  // with a record to follow, before `sim`
         std::unique_ptr<ObservedDevice> observed;
         std::unique_ptr<DecisionDevice> decided;
         ClosingAllocator* closing = nullptr;    // within `allocator`, with `cuda`
@@ -104,19 +104,20 @@ class Machine {
         Device& face();
     };
 
-    Result<void> open_cuda(std::size_t count, const Scenario& scenario, int first);
-    Result<void> open_sim(const TraceInfo& info, const Scenario& scenario,
-                          const MachineSetup& setup);
+    Result<void> open_cuda(std::size_t count, const MachineSetup& setup);
+    static Result<DeviceStack> open_sim(std::size_t number, bool recorded,
+                                        const MachineSetup& setup);
     static Result<void> make_allocator(DeviceStack& stack, std::size_t number,
                                        const MachineSetup& setup);
-    static Result<void> equip(DeviceStack& stack, std::size_t number, const Scenario& scenario,
-                              const MachineSetup& setup);
+    static Result<void> equip(DeviceStack& stack, std::size_t number, const MachineSetup& setup);
+    void set_event(std::uint64_t event);
     static void find_leaks(DeviceStack& stack, Run& run);
     void report_hazards(Run& run);
     void report_touch(Run& run);
 
     DecisionLog* decisions_ = nullptr;
-    bool follows_events_ = false;
+    bool follows_events_ = false;  // somebody here wants to know which event is at hand
+    bool as_recorded_ = false;
     std::vector<DeviceStack> stacks_;
     std::vector<DeviceContext> contexts_;
 };

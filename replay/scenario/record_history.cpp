@@ -139,10 +139,12 @@ class Recorder final : public Observer {
     std::uint64_t retries_ = 0;
 };
 
-// The limit that a run of `scenario` has, as far as it is known beforehand; 0 = none.
+// The limit that a run of `scenario` has, as far as it is known beforehand; 0 = none, as on another
+// card than the recorded one.
 Bytes limit_of(const Trace& trace, const Scenario& scenario) {
     const ExplainedRecord* const record = explained_record(trace);
-    return scenario.limit.value_or(record != nullptr ? record->limit() : 0);
+    const bool as_recorded = record != nullptr && scenario.memory == 0;
+    return scenario.limit.value_or(as_recorded ? record->limit() : 0);
 }
 
 // The names that a history of this scenario has; capacity only where somebody said it, the trace or
@@ -207,10 +209,11 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
     const Bytes overhead =
         scenario.memory > 0 ? scenario.overhead.value_or(card_overhead(trace, scenario.memory)) : 0;
     key.scenario = fmt::format(
-        "{} explained:{} as recorded:{} profile:{:016x} scale:{} memory:{} overhead:{} "
+        "{} explained:{} as recorded:{} simulated:{} profile:{:016x} scale:{} memory:{} "
+        "overhead:{} "
         "limit:{} {}",
-        identity, explained_record(trace) != nullptr, scenario.policy.empty(), profile.hash(),
-        scenario.scale, scenario.memory, overhead, limit_of(trace, scenario),
+        identity, explained_record(trace) != nullptr, scenario.policy.empty(), scenario.simulated,
+        profile.hash(), scenario.scale, scenario.memory, overhead, limit_of(trace, scenario),
         scenario.stop_at_refusal ? "to the first out of memory" : "to the end");
     return std::optional(std::move(key));
 }

@@ -13,8 +13,6 @@
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/machine.h"
-#include "replay/scenario/pool_plans.h"
-#include "traces/model/device_trace.h"
 #include "traces/model/scaled_trace.h"
 
 namespace tidemark {
@@ -85,6 +83,14 @@ Result<PolicySpec> choose_policy(const TraceInfo& info, const Scenario& scenario
 
 }  // namespace
 
+Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
+                       const CostProfile& profile) {
+    if (scenario.memory > 0)
+        return scenario.memory;
+    const Bytes memory = recorded.total_memory > 0 ? recorded.total_memory : profile.memory;
+    return std::min(memory, SimDevice::kLargestCapacity);
+}
+
 const Measurement& Run::measurement(std::string_view name) const {
     const auto found =
         std::find_if(measurements.begin(), measurements.end(),
@@ -112,17 +118,27 @@ Result<Parts> find_parts(const TraceInfo& info, Scenario& scenario,
         scenario.profile.clear();
         return parts;
     }
-    if (scenario.memory > SimDevice::kLargestCapacity)
-        return fail(
-            ErrorCode::bad_option,
-            fmt::format("{} is more than a simulated device can have ({})",
-                        format_bytes(scenario.memory), format_bytes(SimDevice::kLargestCapacity)),
-            "--memory");
     if (!parts.device.profile.empty())
         scenario.profile = parts.device.profile;
     scenario.device = "sim";
     TM_ASSIGN(parts.profile, load_profile(scenario.profile));
     return parts;
+}
+
+// Of each device of a simulated run; of a real one nobody chooses it.
+std::vector<Bytes> memory_of_devices(const TraceInfo& info, const Scenario& scenario,
+                                     const Parts& parts) {
+    std::vector<Bytes> memory;
+    if (parts.device.real) {
+        if (scenario.memory > 0)
+            memory.push_back(scenario.memory);
+        return memory;
+    }
+    for (const TraceDevice& device : info.devices)
+        memory.push_back(simulated_memory(scenario, device, parts.profile));
+    if (memory.empty())
+        memory.push_back(simulated_memory(scenario, {}, parts.profile));
+    return memory;
 }
 
 // The limits that hold, by device, and in `run` what is to be said of them: as asked for, else as
@@ -174,17 +190,12 @@ class WatchedCursor final : public TraceCursor {
     const std::function<Result<void>()>& proceed_;
 };
 
-// What the engine calls before each event, if anything needs it: the machine, and on a real device,
-// which may take a minute between two reports of progress by the engine, that too.
-std::function<void(std::uint64_t)> before_events(Machine& machine, const RunListeners& listeners,
-                                                 bool real) {
-    const bool reports = real && listeners.progress;
-    if (!machine.follows_events() && !reports)
+// A real device may take a minute between two reports of progress by the engine.
+std::function<void(std::uint64_t)> report_more(const RunListeners& listeners, bool real) {
+    if (!real || !listeners.progress)
         return {};
-    return [&machine, &listeners, reports](std::uint64_t event) {
-        if (machine.follows_events())
-            machine.set_event(event);
-        if (reports && event % kEventsPerProgress == 0)
+    return [&listeners](std::uint64_t event) {
+        if (event % kEventsPerProgress == 0)
             listeners.progress(event);
     };
 }
@@ -240,32 +251,32 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     if (scaled)
         result.warnings.push_back(info.warnings.back());
     DecisionLog decisions(listeners.decisions);
-    MachineSetup setup{.device = parts.device, .policy = parts.policy, .profile = &parts.profile};
-    setup.limits = find_limits(result, replayed, parts.policy);
-    setup.record = recorded_run(replayed, result.scenario, parts, listeners);
-    if (const DeviceTrace* const one = device_trace(replayed))
-        setup.only = one->device();
+    MachineSetup setup{.device = parts.device,
+                       .policy = parts.policy,
+                       .limits = find_limits(result, replayed, parts.policy),
+                       .record = recorded_run(replayed, result.scenario, parts, listeners),
+                       .profile = &parts.profile,
+                       .memory = memory_of_devices(info, result.scenario, parts),
+                       .held = result.scenario.held(),
+                       .check = scenario.check,
+                       .touch = scenario.touch,
+                       .decisions = listeners.decisions ? &decisions : nullptr,
+                       .observer = listeners.memory};
     result.as_recorded = setup.record != nullptr;
-    if (listeners.decisions)
-        setup.decisions = &decisions;
-    setup.memory = listeners.memory;
-    TM_ASSIGN(Machine machine, Machine::build(info, result.scenario, setup));
-    TM_TRY(plan_pools(replayed, parts.policy.policy->plans, machine.contexts()));
+    TM_ASSIGN(Machine machine, Machine::build(replayed, setup));
 
     Watchers watchers(info, listeners.observer);
-    ReplayEngine engine(machine.contexts(), watchers.observers());
     WatchedCursor cursor(replayed.cursor(), listeners.proceed);
-    const ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
-                              .stop_at_probe = scenario.stop_at_refusal,
-                              .progress = listeners.progress,
-                              .before_event = before_events(machine, listeners, parts.device.real),
-                              .begun =
-                                  [&](const std::uint64_t& event) {
-                                      if (listeners.begun)
-                                          listeners.begun(machine.contexts(), event);
-                                  },
-                              .as_recorded = result.as_recorded};
-    Result<ReplaySummary> replay = engine.run(info, cursor, limits);
+    ReplayLimits limits{.stop_at_refusal = scenario.stop_at_refusal,
+                        .stop_at_probe = scenario.stop_at_refusal,
+                        .progress = listeners.progress,
+                        .before_event = report_more(listeners, parts.device.real),
+                        .begun = [&](const std::uint64_t& event) {
+                            if (listeners.begun)
+                                listeners.begun(machine.contexts(), event);
+                        }};
+    Result<ReplaySummary> replay =
+        machine.replay(info, cursor, watchers.observers(), std::move(limits));
     if (listeners.ended)
         listeners.ended();
     TM_ASSIGN(result.summary, std::move(replay));

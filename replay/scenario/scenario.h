@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/sim/costs.h"
 #include "backends/wrap/touching.h"
 #include "core/allocator/memory_observer.h"
 #include "core/allocator/spec.h"
@@ -97,6 +98,10 @@ struct Run {
     // The measurement of that name; it must exist (TM_CHECK). O(measurements).
     const Measurement& measurement(std::string_view name) const;
 };
+
+// Bytes of a simulated device: as asked, else as recorded, else the profile's.
+Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
+                       const CostProfile& profile);
 
 // Who gets what of a run, while it goes on. All may be empty.
 struct RunListeners {

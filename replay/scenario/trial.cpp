@@ -7,11 +7,12 @@
 #include <mutex>
 
 #include "core/base/check.h"
+#include "core/base/random.h"
 #include "core/base/threads.h"
 #include "replay/metrics/devices.h"
 #include "replay/metrics/growth.h"
 #include "replay/record/completion_sampler.h"
-#include "replay/scenario/trial_machine.h"
+#include "replay/record/explained_record.h"
 #include "traces/model/device_trace.h"
 
 namespace tidemark {
@@ -182,11 +183,56 @@ void add_counters(TrialResult& result, std::span<const DeviceContext> contexts) 
     }
 }
 
+// Another run of the program loads its kernels at another moment, or none that are big.
+LateHole late_hole(const TrialSetup& setup) {
+    if (setup.completions == nullptr && !setup.placement)
+        return {};
+    Random random(~setup.placement.value_or(setup.seed));
+    constexpr std::uint64_t kSeenAfter = 16;
+    constexpr std::array<Bytes, 4> kSeen{0, 0, 414_MiB, 446_MiB};
+    const Bytes size = kSeen[random.below(kSeen.size())];
+    return {.after = random.below(kSeenAfter), .size = size};
+}
+
+// The recorded run, if `setup` asks for no other; else null.
+const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup) {
+    const ExplainedRecord* const record = explained_record(trace);
+    const std::vector<TraceDevice>& devices = trace.info().devices;
+    const bool same_card = setup.memory == 0 || setup.memory_assumed ||
+                           (!devices.empty() && setup.memory == devices[0].total_memory);
+    const bool other_run = setup.simulated || setup.placement || setup.completions != nullptr ||
+                           setup.trim_before || !setup.elsewhere.empty();
+    if (record == nullptr || !same_card || setup.overhead != 0 || other_run)
+        return nullptr;
+    return record->is_replay(setup.policy, setup.limit ? &*setup.limit : nullptr) ? record
+                                                                                  : nullptr;
+}
+
 }  // namespace
+
+Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device) {
+    const ExplainedRecord* const record = explained_record(trace);
+    if (setup.limit || record == nullptr)
+        return setup.limit.value_or(0);
+    return record->limit_under(setup.policy, device);
+}
+
+Result<Machine> trial_machine(const Trace& trace, const TrialSetup& setup) {
+    MachineSetup machine{.policy = setup.policy,
+                         .record = recorded_run(trace, setup),
+                         .profile = setup.profile,
+                         .held = setup.overhead,
+                         .late_hole = late_hole(setup)};
+    const std::size_t devices = std::max<std::size_t>(trace.info().devices.size(), 1);
+    machine.memory.assign(devices, setup.memory);
+    for (std::size_t i = 0; i < devices; ++i)
+        machine.limits.push_back(limit_of(trace, setup, i));
+    return Machine::build(trace, machine);
+}
 
 Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     const TraceInfo& info = trace.info();
-    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
+    TM_ASSIGN(Machine machine, trial_machine(trace, setup));
     Peaks peaks(info.devices.size());
     FlushMeter meter(machine.contexts());
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,
@@ -206,7 +252,7 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     if (!setup.elsewhere.empty())
         cursor = std::make_unique<ThinnedCursor>(std::move(cursor), setup.elsewhere);
     TM_ASSIGN(const ReplaySummary summary,
-              machine.run(info, *cursor, observers, std::move(limits)));
+              machine.replay(info, *cursor, observers, std::move(limits)));
     TrialResult result;
     peaks.report_to(result);
     add_counters(result, machine.contexts());

@@ -13,19 +13,13 @@
 #include <span>
 #include <vector>
 
-#include "backends/sim/sim_device.h"
 #include "core/allocator/spec.h"
 #include "replay/engine/engine.h"
 #include "replay/record/completion_record.h"
+#include "replay/scenario/machine.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
-
-// Where a simulated device puts plain memory for a policy: in the driver's order, unless the
-// policy declares that nothing depends on it.
-inline Placement placement_for(const PolicySpec& spec) {
-    return spec.policy->placement_matters ? Placement::driver : Placement::slots;
-}
 
 struct TrialSetup {
     PolicySpec policy = {};
@@ -99,6 +93,13 @@ struct TrialResult {
     // Whatever it asked for was granted.
     bool granted_all() const { return refusals() == 0; }
 };
+
+// The limit on the reserved memory of that device of the trace; 0 = none.
+Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device);
+
+// The devices of a trial with their allocators, for who wants to look at them: the model beside its
+// record if `setup` is what was recorded. Errors: as run_trial.
+Result<Machine> trial_machine(const Trace& trace, const TrialSetup& setup);
 
 // Replays `trace` under `setup`; if that is what was recorded (explained_record), the recorded run
 // itself. Thread-safe; deterministic. O(events), memory O(live). Errors

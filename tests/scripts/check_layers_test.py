@@ -25,6 +25,9 @@ replay/cli     -> tidemark
 CLI/     -> replay/cli
 imgui    -> viz
 ```
+```faces
+replay/cli     -> for_each_live
+```
 """
 
 
@@ -55,6 +58,14 @@ class CheckLayers(unittest.TestCase):
     def test_the_project_passes(self):
         result = self.check(ROOT)
         self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+    def test_figures_computed_in_a_face_are_found(self):
+        self.plant("replay/cli/a.cpp", "// for_each_live() is not called here\n  history.for_each_live(3, f);\n")
+        self.plant("core/policies/b.cpp", "  history.for_each_live(3, f);\n")
+        result = self.check()
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertEqual(result.stdout.count("\n"), 1, result.stdout)
+        self.assertIn("replay/cli/a.cpp:2: ", result.stdout)
 
     def test_types_of_folders_above_are_found(self):
         self.plant("core/policies/a.h", "// x\nstruct Above {\n};\n")

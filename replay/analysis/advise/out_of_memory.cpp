@@ -9,7 +9,6 @@
 #include "core/policies/torch_settings.h"
 #include "replay/analysis/advise/peak.h"
 #include "replay/analysis/trace/sites.h"
-#include "replay/scenario/trial_machine.h"
 
 namespace tidemark {
 namespace {
@@ -36,10 +35,10 @@ class Refusals final : public Observer {
 };
 
 Result<Refusals> refusals_of(const Trace& trace, const OutOfMemoryQuestion& question) {
-    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, question.base));
+    TM_ASSIGN(Machine machine, trial_machine(trace, question.base));
     Refusals refusals(question.most);
     Observer* const observers[] = {&refusals};
-    TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
+    TM_TRY(machine.replay(trace.info(), *trace.cursor(), observers, {}));
     return refusals;
 }
 

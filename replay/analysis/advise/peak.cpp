@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/policies/torch_settings.h"
-#include "replay/scenario/trial_machine.h"
 
 namespace tidemark {
 namespace {
@@ -240,7 +239,7 @@ class Watcher final : public Observer {
 // Stops by at the moments.
 Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Positions& positions) {
     const TraceInfo& info = trace.info();
-    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
+    TM_ASSIGN(Machine machine, trial_machine(trace, setup));
     Watcher watcher(info, positions);
     std::vector<std::vector<Region>> at_peak;
     std::vector<std::vector<Region>> at_growth;
@@ -254,7 +253,7 @@ Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Pos
     };
     Observer* const observers[] = {&watcher};
     TM_ASSIGN(const ReplaySummary summary,
-              machine.run(info, *trace.cursor(), observers, std::move(limits)));
+              machine.replay(info, *trace.cursor(), observers, std::move(limits)));
     if (positions.fullest != kNotInTrace && positions.fullest + 1 == summary.events)
         at_peak = machine.regions();  // the peak is the trace's last event
     if (positions.refuses && positions.growth + 1 == summary.events)
@@ -270,12 +269,12 @@ Result<PeakSnapshot> look(const Trace& trace, const TrialSetup& setup, const Pos
 }  // namespace
 
 Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup, Observer* also) {
-    TM_ASSIGN(TrialMachine machine, TrialMachine::build(trace, setup));
+    TM_ASSIGN(Machine machine, trial_machine(trace, setup));
     PeakFinder finder;
     std::vector<Observer*> observers{&finder};
     if (also != nullptr)
         observers.push_back(also);
-    TM_TRY(machine.run(trace.info(), *trace.cursor(), observers));
+    TM_TRY(machine.replay(trace.info(), *trace.cursor(), observers, {}));
     return look(trace, setup, finder.positions());
 }
 

@@ -2,11 +2,10 @@
 #include "replay/analysis/bound/ordered_fit.h"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <numeric>
-#include <set>
 #include <utility>
+
+#include "core/capture/holes.h"
 
 namespace tidemark {
 namespace {
@@ -77,65 +76,6 @@ class Shelves {
     std::vector<Placed> met_;
 };
 
-// Free memory between what lives, by address and by size. What is above all gaps is free too.
-class FreeGaps final {
-  public:
-    Bytes take(Bytes size) {
-        const auto found = by_size_.lower_bound({size, 0});
-        if (found == by_size_.end()) {
-            Bytes offset = top_;
-            if (!by_offset_.empty()) {
-                const auto last = std::prev(by_offset_.end());
-                if (last->first + last->second == top_) {
-                    offset = last->first;
-                    remove(last);
-                }
-            }
-            top_ = offset + size;
-            return offset;
-        }
-        const auto [length, offset] = *found;
-        remove(by_offset_.find(offset));
-        if (length > size)
-            add(offset + size, length - size);
-        return offset;
-    }
-
-    void give_back(Bytes offset, Bytes size) {
-        auto next = by_offset_.lower_bound(offset);
-        if (next != by_offset_.end() && next->first == offset + size) {
-            size += next->second;
-            next = remove(next);
-        }
-        if (next != by_offset_.begin()) {
-            const auto before = std::prev(next);
-            if (before->first + before->second == offset) {
-                offset = before->first;
-                size += before->second;
-                remove(before);
-            }
-        }
-        add(offset, size);
-    }
-
-  private:
-    using ByOffset = std::map<Bytes, Bytes>;
-
-    void add(Bytes offset, Bytes size) {
-        by_offset_.emplace(offset, size);
-        by_size_.emplace(size, offset);
-    }
-
-    ByOffset::iterator remove(ByOffset::iterator gap) {
-        by_size_.erase({gap->second, gap->first});
-        return by_offset_.erase(gap);
-    }
-
-    ByOffset by_offset_;
-    std::set<std::pair<Bytes, Bytes>> by_size_;
-    Bytes top_ = 0;
-};
-
 std::vector<std::uint32_t> numbers_by(std::span<const Interval> intervals,
                                       std::int64_t Interval::*at) {
     std::vector<std::uint32_t> order(intervals.size());
@@ -166,18 +106,18 @@ Packing pack_in_order(std::span<const Interval> intervals, const Moments& moment
 Packing pack_in_time(std::span<const Interval> intervals) {
     const std::vector<std::uint32_t> begins = numbers_by(intervals, &Interval::begin);
     const std::vector<std::uint32_t> ends = numbers_by(intervals, &Interval::end);
-    Packing packing{.offsets = std::vector<Bytes>(intervals.size())};
-    FreeGaps gaps;
+    Packing packed{.offsets = std::vector<Bytes>(intervals.size())};
+    packing::Holes holes;
     std::size_t ended = 0;
     for (const std::uint32_t next : begins) {
         for (; intervals[ends[ended]].end <= intervals[next].begin; ++ended)
             if (intervals[ends[ended]].size > 0)
-                gaps.give_back(packing.offsets[ends[ended]], intervals[ends[ended]].size);
+                holes.give(packed.offsets[ends[ended]], intervals[ends[ended]].size);
         if (intervals[next].size > 0)
-            packing.offsets[next] = gaps.take(intervals[next].size);
+            packed.offsets[next] = holes.take(intervals[next].size);
     }
-    packing.height = height_of(intervals, packing.offsets);
-    return packing;
+    packed.height = height_of(intervals, packed.offsets);
+    return packed;
 }
 
 }  // namespace tidemark

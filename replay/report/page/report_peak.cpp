@@ -1,11 +1,13 @@
 // What lived when most was allocated: the largest blocks, and all of them by site and by tag.
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "replay/analysis/trace/program_steps.h"
 #include "replay/analysis/trace/sites.h"
+#include "replay/facts/live_sites.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/page/report_facts.h"
 
@@ -14,11 +16,11 @@ namespace {
 
 using Groups = std::map<std::string, PeakGroup>;
 
-void add_to(Groups& groups, const std::string& name, Bytes bytes) {
+void add_to(Groups& groups, const std::string& name, const facts::LiveBlocks& blocks) {
     PeakGroup& group = groups[name];
     group.name = name;
-    group.bytes += bytes;
-    group.blocks += 1;
+    group.bytes += blocks.bytes;
+    group.blocks += blocks.blocks;
 }
 
 std::vector<PeakGroup> largest(const Groups& groups, std::size_t most) {
@@ -51,28 +53,18 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
     Sites sites(names);
     Groups by_site;
     Groups tags;
-    std::vector<BlockIndex> live;
-    history.for_each_live(content.event, [&](BlockIndex index) {
-        const Block block = history.block(index);
-        if (block.waits(content.event))
-            return;
-        const Site& site = history.site(block.site);
-        add_to(by_site, one_line(sites.site(site.stack)), block.size);
-        add_to(tags, one_line(range_family(history.strings()[site.tag])), block.size);
-        live.push_back(index);
-    });
-    content.live = live.size();
+    const std::atomic<bool> never = false;
+    const facts::LiveSites live = facts::live_sites(history, content.event, most, never);
+    for (const auto& [number, blocks] : live.by_site) {
+        const Site& site = history.site(number);
+        add_to(by_site, one_line(sites.site(site.stack)), blocks);
+        add_to(tags, one_line(range_family(history.strings()[site.tag])), blocks);
+    }
+    content.live = live.blocks;
     content.sites = largest(by_site, most);
     content.tags = largest(tags, most);
-    const std::size_t shown = std::min(live.size(), most);
-    std::ranges::partial_sort(live, live.begin() + static_cast<std::ptrdiff_t>(shown),
-                              [&history](BlockIndex a, BlockIndex b) {
-                                  const Bytes first = history.block(a).size;
-                                  const Bytes second = history.block(b).size;
-                                  return first != second ? first > second : a < b;
-                              });
-    for (std::size_t i = 0; i < shown; ++i) {
-        const Block block = history.block(live[i]);
+    for (const BlockIndex index : live.largest) {
+        const Block block = history.block(index);
         const Site& site = history.site(block.site);
         const std::size_t stream = to_integer(site.stream);
         content.blocks.push_back(

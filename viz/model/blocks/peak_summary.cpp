@@ -5,33 +5,22 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/facts/live_sites.h"
 #include "replay/timeline/fullest_event.h"
 #include "viz/model/blocks/site_names.h"
 
 namespace tidemark::viz {
 namespace {
 
-struct Sum {
-    Bytes bytes = 0;
-    std::uint64_t blocks = 0;
-    Bytes largest_size = 0;
-    BlockIndex largest = kNoBlock;
+// Blocks of one name, and what finds them.
+struct Named {
+    facts::LiveBlocks blocks;
     Filter filter;
 };
-
-void add(Sum& sum, const Sum& more) {
-    if (more.largest_size > sum.largest_size) {
-        sum.largest_size = more.largest_size;
-        sum.largest = more.largest;
-    }
-    sum.bytes += more.bytes;
-    sum.blocks += more.blocks;
-}
 
 // What finds the blocks of a site: its tag, else the function that allocates.
 Filter filter_of(const History& history, SiteNames& names, const Site& site) {
@@ -52,40 +41,30 @@ void widen(Filter& one, Bytes size, bool is_first) {
 
 // Sites of the same name are one holder; where nobody has a name, blocks of about the same size.
 void add_holders(const History& history, PeakSummary& summary, const Cancelled& cancelled) {
-    std::unordered_map<std::uint32_t, Sum> by_site;
-    std::unordered_map<Bytes, Sum> by_size;
-    history.for_each_live(summary.peak, [&](BlockIndex index) {
-        if (cancelled.load(std::memory_order_relaxed))
-            return;
-        const Block block = history.block(index);
-        if (block.waits(summary.peak))
-            return;
-        const Sum one{block.size, 1, block.size, index, {}};
-        add(by_site[block.site], one);
-        add(by_size[block.size], one);
-    });
+    const facts::LiveSites live = facts::live_sites(history, summary.peak, 0, cancelled);
     if (cancelled.load())
         return;
-    summary.holders_are_sizes = std::ranges::all_of(by_site, [&history](const auto& entry) {
+    summary.holders_are_sizes = std::ranges::all_of(live.by_site, [&history](const auto& entry) {
         const Site& site = history.site(entry.first);
         return site.stack == 0 && site.tag == 0;
     });
-    std::map<std::string, Sum> by_name;
+    std::map<std::string, Named> by_name;
     SiteNames names(history);
     if (summary.holders_are_sizes)
-        for (const auto& [size, sum] : by_size) {
-            Sum& all = by_name[fmt::format("blocks of {}", format_bytes(size))];
-            widen(all.filter, size, all.blocks == 0);
-            add(all, sum);
+        for (const auto& [size, blocks] : live.by_size) {
+            Named& all = by_name[fmt::format("blocks of {}", format_bytes(size))];
+            widen(all.filter, size, all.blocks.blocks == 0);
+            all.blocks.add(blocks);
         }
     else
-        for (const auto& [site, sum] : by_site) {
-            Sum& all = by_name[names.name(history.site(site))];
+        for (const auto& [site, blocks] : live.by_site) {
+            Named& all = by_name[names.name(history.site(site))];
             all.filter = filter_of(history, names, history.site(site));
-            add(all, sum);
+            all.blocks.add(blocks);
         }
-    for (const auto& [name, sum] : by_name)
-        summary.holders.push_back({name, sum.bytes, sum.blocks, sum.largest, sum.filter});
+    for (const auto& [name, named] : by_name)
+        summary.holders.push_back(
+            {name, named.blocks.bytes, named.blocks.blocks, named.blocks.largest, named.filter});
     std::ranges::stable_sort(summary.holders, std::greater(), &PeakHolder::bytes);
     for (std::size_t i = kMostHolders; i < summary.holders.size(); ++i) {
         summary.others.bytes += summary.holders[i].bytes;
