@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that every source of the product is reached by users, and that the product names every
-enumerator and virtual function somewhere beside its declaration. Prints each that isn't.
+"""Checks that every source of the product is reached by users, that the product names every
+enumerator and virtual function somewhere beside its declaration, and sets every option. Prints each
+that isn't.
 
 Usage: scripts/check_reach.py [--root DIR]
 
@@ -20,11 +21,15 @@ PRODUCT = ["core", "backends", "traces", "replay", "viz"]
 PROGRAMS = ["replay/app", "replay/c_api", "replay/inject", "viz/app"]
 C_LIBRARY = "replay/c_api"  # its headers are installed by their names alone
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
-MIRRORS = ("backends/cuda/driver_api.h", "replay/c_api/tidemark")  # complete, as others name it
+MIRRORS = ("backends/cuda/driver_api.h", "replay/inject/cupti_api.h", "replay/c_api/tidemark")  # complete, as others name it
 ENUM = re.compile(r"\benum\b[^{;()]*\{([^}]*)\}")
 ENUMERATOR = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)")
 VIRTUAL = re.compile(r"\bvirtual\s[^;{(]*?\b(\w+)\s*\(")
 NO_CODE = re.compile(r'''//.*|/\*(?:.|\n)*?\*/|'(?:[^'\\\n]|\\.)'|"(?:[^"\\\n]|\\.)*"''')
+OPTIONS = re.compile(r"^struct (\w*(?:Options|Setup|Question|Limits|Config|Settings)) \{\n(.*?)^\};",
+                     re.MULTILINE | re.DOTALL)
+MEMBER = re.compile(r"^    (?!static|using|friend|struct|enum)[^\s()][^()=;{]*?(\w+)(?: = [^;]*|\{[^;]*\})?;",
+                    re.MULTILINE)
 ENTRY = re.compile(r"^\s*TIDEMARK_\w+\((\w+)", re.MULTILINE)
 
 
@@ -85,6 +90,33 @@ def unnamed(texts):
     return sorted(found)
 
 
+def unset(root, texts):
+    """Members of options, setups and the like that the product never sets, as (header, name).
+    Headers that are installed, and what these include, are for others to set."""
+    lists = " ".join((root / folder / "CMakeLists.txt").read_text(encoding="utf-8")
+                     for folder in PRODUCT if (root / folder / "CMakeLists.txt").exists())
+    installed = set()
+    todo = [name for name in texts if name in lists and name.endswith(".h")]
+    while todo:
+        name = todo.pop()
+        if name not in installed:
+            installed.add(name)
+            todo += [found for found in INCLUDE.findall(texts[name]) if found in texts]
+    code = {name: NO_CODE.sub("", text) for name, text in texts.items()}
+    everything = "\n".join(code.values())
+    found = []
+    for name, text in code.items():
+        if name in installed or name.startswith(MIRRORS) or not name.endswith(".h"):
+            continue
+        for struct, body in OPTIONS.findall(text):
+            if re.search(rf"\b{struct}( \w+)?\{{\s*[^.}}\s]", everything):
+                continue  # of those without names, all
+            found += [(name, f"{struct}::{one}") for one in MEMBER.findall(body)
+                      if not re.search(rf"(\.|->){one}\s*(=[^=]|\.\w+|\+=|\||\))|::{one}\b|[.>]{one}\{{",
+                                       everything)]
+    return sorted(found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -92,12 +124,14 @@ def main():
                         default=pathlib.Path(__file__).resolve().parent.parent)
     root = parser.parse_args().root
     texts = texts_of(root)
-    names, unused = unreached(root, texts), unnamed(texts)
+    names, unused, options = unreached(root, texts), unnamed(texts), unset(root, texts)
     for name in names:
         print(f"{name}: no program and no example leads to it; ship it, unite it or delete it")
     for name, one in unused:
         print(f"{name}: nothing of the product names {one}; use it or delete it")
-    return 1 if names or unused else 0
+    for name, one in options:
+        print(f"{name}: nothing of the product sets {one}; let users set it or make it a constant")
+    return 1 if names or unused or options else 0
 
 
 if __name__ == "__main__":

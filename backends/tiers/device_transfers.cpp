@@ -8,13 +8,18 @@
 #include "core/base/check.h"
 
 namespace tidemark {
+namespace {
+
+constexpr unsigned kDiskInFlight = 4;  // chunks, per direction of a disk
+
+}  // namespace
 
 DeviceTransfers::DeviceTransfers(DeviceTransfersConfig config) : config_(std::move(config)) {
     for (const GpuSpace& space : config_.gpus)
         gpus_.push_back(
             {space, {config_.in_flight}, {config_.in_flight}, std::make_unique<std::mutex>()});
     for (const DiskSpace& space : config_.disks) {
-        disks_.push_back({space, {config_.disk_in_flight}, {config_.disk_in_flight}});
+        disks_.push_back({space, {kDiskInFlight}, {kDiskInFlight}});
         const Bytes unit = space.store->options().chunk;
         config_.chunk = (config_.chunk + unit - 1) / unit * unit;
     }

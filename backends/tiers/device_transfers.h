@@ -59,9 +59,8 @@ struct DeviceTransfersConfig {
     // Pinned blocks that chunks pass through between a GPU and a disk or another GPU.
     // Null: such copies fail. Blocks are multiples of 4096 bytes.
     HostBlocks* staging = nullptr;
-    Bytes chunk = 32_MiB;         // rounded up to the chunks of the disk stores
-    unsigned in_flight = 4;       // chunks, per direction of a GPU
-    unsigned disk_in_flight = 4;  // and of a disk
+    Bytes chunk = 32_MiB;    // rounded up to the chunks of the disk stores
+    unsigned in_flight = 4;  // chunks, per direction of a GPU
 };
 
 class DeviceTransfers final : public Transfers {

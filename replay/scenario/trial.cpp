@@ -218,11 +218,12 @@ Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device) 
 }
 
 Result<Machine> trial_machine(const Trace& trace, const TrialSetup& setup) {
-    MachineSetup machine{.policy = setup.policy,
-                         .record = recorded_run(trace, setup),
-                         .profile = setup.profile,
-                         .held = setup.overhead,
-                         .late_hole = late_hole(setup)};
+    MachineSetup machine;
+    machine.policy = setup.policy;
+    machine.record = recorded_run(trace, setup);
+    machine.profile = setup.profile;
+    machine.held = setup.overhead;
+    machine.late_hole = late_hole(setup);
     const std::size_t devices = std::max<std::size_t>(trace.info().devices.size(), 1);
     machine.memory.assign(devices, setup.memory);
     for (std::size_t i = 0; i < devices; ++i)

@@ -58,8 +58,8 @@ void merge(std::vector<Extent>& extents, Bytes gap) {
 
 class AddressLayoutMaker {
   public:
-    AddressLayoutMaker(const History& history, const AddressLayoutOptions& options)
-        : history_(history), options_(options), counts_(history.counts()) {}
+    AddressLayoutMaker(const History& history, const std::atomic<bool>* cancel, RowSharing sharing)
+        : history_(history), cancel_(cancel), sharing_(sharing), counts_(history.counts()) {}
 
     AddressLayout make() {
         add_segments();
@@ -86,7 +86,8 @@ class AddressLayoutMaker {
     void lay_out(const Bands& bands);
 
     const History& history_;
-    const AddressLayoutOptions& options_;
+    const std::atomic<bool>* cancel_;
+    RowSharing sharing_;
     HistoryCounts counts_;
     Bytes memory_ = 0;  // of all segments and pages, each byte once
     AddressLayout layout_;
@@ -215,7 +216,7 @@ std::vector<Extent> AddressLayoutMaker::uncovered_blocks() const {
         if (extents.size() > kMany)
             merge(extents, kWholePage);
     };
-    in_slices(counts_.blocks, threads, options_.cancel, look);
+    in_slices(counts_.blocks, threads, cancel_, look);
     for (unsigned thread = 1; thread < threads; ++thread)
         found[0].insert(found[0].end(), found[thread].begin(), found[thread].end());
     merge(found[0], kWholePage);
@@ -321,10 +322,10 @@ void AddressLayoutMaker::arrange() {
             row.length += layout_.pieces_[row.first_piece + i].range.size;
     }
     Bands chosen = bands(false);
-    if (options_.sharing != RowSharing::never) {
+    if (sharing_ != RowSharing::never) {
         Bands shared = bands(true);
         const bool helps = length_of(shared) < length_of(chosen) / 2;
-        if (helps || options_.sharing == RowSharing::always) {
+        if (helps || sharing_ == RowSharing::always) {
             layout_.shares_ = shared.size() < chosen.size();
             chosen = std::move(shared);
         }
@@ -370,8 +371,9 @@ void AddressLayoutMaker::lay_out(const Bands& bands) {
     layout_.pieces_ = std::move(pieces);
 }
 
-AddressLayout AddressLayout::of(const History& history, const AddressLayoutOptions& options) {
-    return AddressLayoutMaker(history, options).make();
+AddressLayout AddressLayout::of(const History& history, const std::atomic<bool>* cancel,
+                                RowSharing sharing) {
+    return AddressLayoutMaker(history, cancel, sharing).make();
 }
 
 std::size_t AddressLayout::first_reaching(std::uint16_t device, Address address) const {

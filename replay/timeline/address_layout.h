@@ -58,15 +58,12 @@ struct AddressLocation {
     friend bool operator==(const AddressLocation&, const AddressLocation&) = default;
 };
 
-struct AddressLayoutOptions {
-    RowSharing sharing = RowSharing::where_it_helps;
-    const std::atomic<bool>* cancel = nullptr;  // set: what comes back is incomplete
-};
-
 class AddressLayout {
   public:
-    // Of what `history` has now. O((segments + blocks) log segments), on all cores.
-    static AddressLayout of(const History& history, const AddressLayoutOptions& options = {});
+    // Of what `history` has now. With `cancel` set, what comes back is incomplete. O((segments +
+    // blocks) log segments), on all cores.
+    static AddressLayout of(const History& history, const std::atomic<bool>* cancel = nullptr,
+                            RowSharing sharing = RowSharing::where_it_helps);
 
     // The length of the axis; 0 if there are no addresses. At most kLongest: what is beyond is
     // left out.

@@ -64,6 +64,19 @@ int sum(Base& base) { return base.drawn() + int(Colour::red) + int(Colour::green
                          [f"core/used.h: nothing of the product names {one}; use it or delete it"
                           for one in ("blue", "forgotten")])
 
+    def test_an_option_that_only_tests_set_is_found(self):
+        self.plant("core/inner.h", """struct InnerOptions {
+    int depth = 3;  // set below
+    bool forgotten = false;
+};
+""")
+        self.plant("core/inner_part.cpp", '#include "core/inner.h"\nint x = inner({.depth = 4});\n')
+        self.plant("tests/core/inner_test.cpp", "int x = inner({.forgotten = true});")
+        result = self.check()
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout.count("\n"), 1, result.stdout)
+        self.assertIn("core/inner.h: nothing of the product sets InnerOptions::forgotten", result.stdout)
+
     def test_an_example_is_a_user(self):
         self.plant("core/alone.h", "")
         self.plant("core/alone.cpp", '#include "core/alone.h"\n')

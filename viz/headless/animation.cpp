@@ -10,6 +10,11 @@
 #include "viz/headless/still_screen.h"
 
 namespace tidemark::viz {
+namespace {
+
+constexpr int kLastMilliseconds = 2500;  // so long the last frame stays
+
+}  // namespace
 
 Result<void> draw_animation(Session& session, const AnimationOptions& options,
                             const std::function<Result<void>(const Bitmap&, int)>& take) {
@@ -24,8 +29,7 @@ Result<void> draw_animation(Session& session, const AnimationOptions& options,
         selection.cursor = window.begin + passed;
         screen->settle();
         const bool is_last = i == options.frames;
-        TM_TRY(take(screen->frame(),
-                    is_last ? options.last_milliseconds : options.frame_milliseconds));
+        TM_TRY(take(screen->frame(), is_last ? kLastMilliseconds : options.frame_milliseconds));
     }
     return {};
 }

@@ -13,7 +13,6 @@ struct AnimationOptions {
     StillOptions still;
     std::uint32_t frames = 60;    // the last one is at the window's end
     int frame_milliseconds = 80;  // of each
-    int last_milliseconds = 2500;
 };
 
 // Calls `take` with each frame, and how long it stays. Errors: those of draw_still and of `take`.

@@ -21,6 +21,8 @@ namespace tidemark::viz {
 namespace {
 
 // How long the reader rests when there is nothing to read: half a frame of a 60 Hz screen.
+// Of one history; with more it is begun anew with what lives. Some 30 bytes each, on disk.
+constexpr std::uint64_t kFollowedEvents = 200'000'000;
 constexpr auto kFollowerRest = std::chrono::milliseconds(8);
 // The rate that is shown is of the last half second or more.
 constexpr Nanoseconds kRateSpan = 500'000'000;
@@ -203,7 +205,7 @@ Follower::~Follower() {
 Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& program,
                                                   const FollowOptions& options) {
     auto state = std::make_unique<State>(program, options);
-    TM_ASSIGN(state->feed, LiveFeed::create(program.header, options.most_events,
+    TM_ASSIGN(state->feed, LiveFeed::create(program.header, kFollowedEvents,
                                             shift_of(program.header, options.origin)));
     state->history = state->feed->history();
     state->counters = program.counters;

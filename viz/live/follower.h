@@ -19,8 +19,6 @@
 namespace tidemark::viz {
 
 struct FollowOptions {
-    // Events of a history; with more it is begun anew with what lives. Some 30 bytes each, on disk.
-    std::uint64_t most_events = 200'000'000;
     // Finish what a dead program left: append it to its recording and take it off the list of
     // `tidemark live`. Else it is read where it is: who only looks changes nothing.
     bool recovers = false;

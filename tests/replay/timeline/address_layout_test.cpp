@@ -148,7 +148,7 @@ TEST_CASE("rows share a place if they never live together and it helps") {
     CHECK(shared.shares_rows());
     CHECK(shared.length() == 2_MiB);
     check_layout(*history, shared);
-    const AddressLayout apart = AddressLayout::of(*history, {RowSharing::never, nullptr});
+    const AddressLayout apart = AddressLayout::of(*history, nullptr, RowSharing::never);
     CHECK_FALSE(apart.shares_rows());
     CHECK(apart.length() == 200_MiB);
     check_layout(*history, apart);
@@ -181,6 +181,6 @@ TEST_CASE("in random histories every byte of every block has its place") {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const auto history = support::random_history(seed, 400);
         check_layout(*history, AddressLayout::of(*history));
-        check_layout(*history, AddressLayout::of(*history, {RowSharing::always, nullptr}));
+        check_layout(*history, AddressLayout::of(*history, nullptr, RowSharing::always));
     }
 }

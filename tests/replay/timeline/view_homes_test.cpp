@@ -106,7 +106,7 @@ struct Sums {
 };
 
 Sums sums_of(const History& history) {
-    const AddressLayout layout = AddressLayout::of(history, {.sharing = RowSharing::never});
+    const AddressLayout layout = AddressLayout::of(history, nullptr, RowSharing::never);
     const OccupancyFrame frame = whole_frame(history, layout, AxisUnit::events, 512, 512);
     const OccupancyHeatmap heatmap =
         draw_occupancy(history, layout, BlockClasses::of(history, BlockTrait::size), frame);
