@@ -328,8 +328,6 @@ struct PolicyInfo {
     std::string_view also_called = {};
     // True: `compare` and `advise` try it where nobody says which.
     bool tried_unasked = true;
-    // A policy's name: where that is the recorded one, `compare` tries this one too; "" if none.
-    std::string_view tried_beside = {};
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

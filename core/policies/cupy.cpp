@@ -192,7 +192,6 @@ PolicyInfo cupy() {
             return std::make_unique<Cupy>(device, options.bytes("limit"));
         },
         .tried_unasked = false,
-        .tried_beside = "rmm-pool",
     };
 }
 

@@ -136,7 +136,6 @@ PolicyInfo rmm_pool() {
         .make = make_rmm_pool,
         .also_called = "pool-memory-resource",
         .tried_unasked = false,
-        .tried_beside = "cupy",
     };
 }
 

@@ -1,6 +1,9 @@
-// tidemark advise: where the memory went, why, and which PYTORCH_ALLOC_CONF needs less. With two
+// tidemark advise: where the memory went, why, and which settings need less. With two
 // traces: what grew from the first to the second.
 #include "replay/analysis/advise/advise.h"
+
+#include <array>
+#include <string_view>
 
 #include "replay/cli/trace_input.h"
 #include "replay/cli_support/interrupt.h"
@@ -12,6 +15,7 @@ namespace {
 
 constexpr unsigned kTopOfGrowth = 10;
 constexpr unsigned kTopOfAdvice = 5;
+constexpr std::array<std::string_view, 1> kWithout{"vmm"};
 
 class Advise final : public Command {
   public:
@@ -20,9 +24,10 @@ class Advise final : public Command {
             {"TRACE", "", "a trace of any format, - or generate:NAME:options; or two, to compare",
              true},
             paths_);
-        arguments.text({"-p,--policy", "torch[:k=v,...]",
-                        "settings to compare with (default: the recorded ones)"},
-                       options_.policy);
+        arguments.text(
+            {"-p,--policy", "torch[:k=v,...]",
+             "settings, or another policy, to compare with (default: the recorded ones)"},
+            options_.policy);
         memory_.declare(arguments);
         arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
                         options_.profile);
@@ -37,6 +42,10 @@ class Advise final : public Command {
                          "replays of each setting for the range of its peaks, with several streams "
                          "(default: by length; 0 = no range)"},
                         options_.spread);
+        arguments.choice({"--without", "vmm",
+                          "advise nothing that needs the driver's virtual memory: where "
+                          "expandable segments cannot be used"},
+                         kWithout, without_);
         arguments.flag({"--bound", "",
                         "search for the offline bound too, as `tidemark bound` does: it may take "
                         "minutes"},
@@ -83,6 +92,7 @@ class Advise final : public Command {
         options.progress = progress.listener();
         const Interrupt interrupt(context.front().owns_process());
         options.stop = context.front().stop();
+        options.without_vmm = !without_.empty();
         TM_ASSIGN(const Advice advice,
                   tidemark::advise(trace, options).map_error(in_trace(paths_[0])));
         progress.clear();
@@ -104,6 +114,7 @@ class Advise final : public Command {
     std::vector<std::string> paths_;
     MemoryOptions memory_;
     AdviseOptions options_;
+    std::string without_;
     unsigned budget_ = 0;
     unsigned top_ = 0;
     bool json_ = false;
@@ -115,10 +126,11 @@ class Advise final : public Command {
 CommandInfo advise_command() {
     return {
         .name = "advise",
-        .summary = "where the memory went, why, and which PYTORCH_ALLOC_CONF needs less",
+        .summary = "where the memory went, why, and which settings need less",
         .examples =
             "  tidemark advise snapshot.pickle\n"
             "  tidemark advise snapshot.pickle --limit 40GiB       which settings survive it?\n"
+            "  tidemark advise snapshot.pickle --without vmm       on Windows, or with CUDA IPC\n"
             "  tidemark advise run.tmk -p torch:expandable_segments:True --top 20\n"
             "  tidemark advise before.pickle after.pickle          what grew, by stack\n"
             "  tidemark diff before.pickle after.pickle            the same\n",

@@ -6,12 +6,14 @@
 #include <array>
 
 #include "replay/analysis/advise/advise.h"
+#include "replay/analysis/trace/trace_summary.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
 #include "replay/facts/missing_history.h"
+#include "replay/record/allocator_family.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/report/runs/json.h"
 #include "replay/report/runs/text.h"
@@ -74,6 +76,10 @@ class Compare final : public Command {
                         jitter_);
         arguments.file({"--plot", "FILE", "draw the peaks as bars, as .svg or .png"}, plot_kind,
                        plot_);
+        arguments.flag({"--all", "",
+                        "without --policy: other allocators too, not only what the recorded "
+                        "system's user can choose"},
+                       all_);
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);
@@ -134,9 +140,9 @@ class Compare final : public Command {
 
   private:
     // What to compare with when nobody says: the recorded system's own policy, if all traces agree
-    // on one; where that is PyTorch's, the settings that its user can choose (expandable segments,
-    // and the best that a short search finds); then every other policy that is tried unasked, or
-    // beside that one, as it comes.
+    // on one, then what its user can choose: of PyTorch expandable segments, and the best setting
+    // that a short search finds; of others their list (policy_offers); then our own. With --all,
+    // and where nobody knows whose recording it is, every policy that is tried unasked.
     Result<std::vector<std::string>> default_policies(Context& context,
                                                       const Traces& traces) const {
         std::vector<std::string> chosen = agreed_policy(traces);
@@ -151,22 +157,27 @@ class Compare final : public Command {
             if (!found.empty())
                 add(found);
         }
-        TM_ASSIGN(const std::string_view recorded, name_of(chosen));
-        for (const PolicyInfo& policy : all_policies()) {
-            const bool wanted =
-                policy.tried_unasked || (!recorded.empty() && policy.tried_beside == recorded);
-            if (wanted && policy.name != recorded)
-                chosen.emplace_back(policy.name);
-        }
+        TM_TRY(add_offers(traces, chosen));
+        if (!chosen.empty())
+            add("extent");
+        if (!all_ && !chosen.empty())
+            return chosen;
+        for (const PolicyInfo& policy : all_policies())
+            if (policy.tried_unasked)
+                add(std::string(policy.name));
         return chosen;
     }
 
-    // Of the first, without its options; "" if there is none.
-    static Result<std::string_view> name_of(const std::vector<std::string>& policies) {
-        if (policies.empty())
-            return std::string_view();
-        TM_ASSIGN(const PolicySpec spec, parse_policy(policies.front()));
-        return spec.policy->name;
+    // What the recorded system's user can choose.
+    static Result<void> add_offers(const Traces& traces, std::vector<std::string>& chosen) {
+        TM_ASSIGN(const TraceSummary summary, summarize(*traces.front()));
+        for (const PolicyOffer& offer :
+             policy_offers(traces.front()->info(), summary.requested.value, kOffersToCompare)) {
+            TM_ASSIGN(const PolicySpec spec, parse_policy(offer.policy));
+            if (std::ranges::find(chosen, spec.text()) == chosen.end())
+                chosen.push_back(spec.text());
+        }
+        return {};
     }
 
     // The best setting that a few replays find; "" if there is none, or they would take long.
@@ -182,6 +193,7 @@ class Compare final : public Command {
         options.limit = scenario.limit;
         options.profile = scenario.profile;
         options.threads = threads_;
+        options.settings_only = true;
         options.stop = context.front().stop();
         Progress progress(context.front(), "trying settings");
         options.progress = progress.listener();
@@ -249,6 +261,7 @@ class Compare final : public Command {
     unsigned jitter_ = 0;
     OutputTarget plot_;
     bool markdown_ = false;
+    bool all_ = false;
     bool json_ = false;
     TraceInput input_;
     TierOptions tiers_;

@@ -73,7 +73,8 @@ struct Finding {
     std::string run = {};      // the run's label, where there are several
     std::string site = {};     // of the program, or what represents it; "" = none
     std::string range = {};    // of the program's ranges: "in step (3 of 8)"
-    std::string setting = {};  // a value of PYTORCH_ALLOC_CONF
+    std::string setting = {};  // as its user calls it (Tried::name)
+    std::string command = {};  // what to write to have it, in a shell or the program
     std::string message = {};  // of a remark: the sentence
     std::uint64_t event = kNotInTrace;
     Nanoseconds time = -1;        // of that event as recorded; -1 = without times

@@ -127,7 +127,8 @@ class AdviceRules {
                  {"device_ns", static_cast<std::uint64_t>(search.before.device_time())},
                  {"new_device_ns", static_cast<std::uint64_t>(search.best.device_time())},
                  {"trials", search.trials}});
-        finding.setting = torch_conf(search.best.policy);
+        finding.setting = search.best.name;
+        finding.command = search.best.line;
         put_at(finding, advice_.snapshot.reserved);
     }
 
@@ -163,6 +164,8 @@ class AdviceRules {
             finding.site = growth.site;
             finding.stack = growth.stack;
             finding.message = advice_.growth.steps.name;
+            if (advice_.growth.parts)
+                finding.figures.push_back({"parts", kRunParts});
             finding.event = growth.last_event;
             if (!is_cache)
                 add_slope(growth, finding);

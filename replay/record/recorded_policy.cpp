@@ -10,6 +10,7 @@
 #include "core/allocator/spec.h"
 #include "core/base/text.h"
 #include "core/policies/torch_settings.h"
+#include "replay/record/allocator_family.h"
 
 namespace tidemark {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 class PolicyText {
   public:
     explicit PolicyText(const PolicyInfo& policy)
-        : policy_(policy), result_{std::string(policy.name), {}} {}
+        : policy_(policy), result_{std::string(policy.name), {}, {}} {}
 
     // Sets an option; a setting that the policy doesn't know becomes a warning. The first of a
     // name counts.
@@ -177,16 +178,12 @@ tl::unexpected<Error> unknown(std::string what) {
 Result<RecordedPolicy> recorded_policy(const TraceInfo& info) {
     if (info.from_torch())
         return torch_policy(info);
-    if (info.from_driver())
-        return RecordedPolicy{"cuda-malloc", {}};
-    if (info.format == "rmm-csv")
-        return RecordedPolicy{"rmm-pool", {}};
-    if (info.format == "cupy-pool" || info.format == "cupy-hook")
-        return RecordedPolicy{"cupy", {}};
     if (info.format == "rmm-decisions")
         return unknown("the log doesn't say which of RMM's resources made these decisions");
     if (info.format == "driver-pool")
         return driver_pool_policy(info);
+    if (const AllocatorFamily* const family = allocator_family(info))
+        return RecordedPolicy{std::string(family->policy), {}, std::string(family->assumed)};
     return unknown(
         fmt::format("a trace of format '{}' doesn't say what managed its memory", info.format));
 }

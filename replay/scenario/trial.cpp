@@ -201,11 +201,23 @@ const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup)
     const bool same_card = setup.memory == 0 || setup.memory_assumed ||
                            (!devices.empty() && setup.memory == devices[0].total_memory);
     const bool other_run = setup.simulated || setup.placement || setup.completions != nullptr ||
-                           setup.trim_before || !setup.elsewhere.empty();
+                           setup.trim_before || !setup.elsewhere.empty() || setup.prime != 0;
     if (record == nullptr || !same_card || setup.overhead != 0 || other_run)
         return nullptr;
     return record->is_replay(setup.policy, setup.limit ? &*setup.limit : nullptr) ? record
                                                                                   : nullptr;
+}
+
+// On the device that the trace is cut down to, else on each.
+void prime(const Trace& trace, std::span<const DeviceContext> contexts, Bytes size) {
+    const DeviceTrace* const one = device_trace(trace);
+    for (std::size_t i = 0; i < contexts.size(); ++i) {
+        if (size == 0 || (one != nullptr && one->device() != i))
+            continue;
+        Allocator& allocator = *contexts[i].allocator;
+        if (const auto granted = allocator.allocate({.size = size}))
+            allocator.deallocate(*granted, StreamId::default_stream);
+    }
 }
 
 }  // namespace
@@ -234,6 +246,7 @@ Result<Machine> trial_machine(const Trace& trace, const TrialSetup& setup) {
 Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     const TraceInfo& info = trace.info();
     TM_ASSIGN(Machine machine, trial_machine(trace, setup));
+    prime(trace, machine.contexts(), setup.prime);
     Peaks peaks(info.devices.size());
     FlushMeter meter(machine.contexts());
     ReplayLimits limits{.stop_at_refusal = setup.stop_at_refusal,

@@ -51,6 +51,9 @@ struct TrialSetup {
     // event, in memory of their own that nobody here sees.
     std::optional<std::uint64_t> trim_before = {};
     std::vector<std::uint64_t> elsewhere = {};  // ascending
+    // The program takes so much memory at its start and gives it back at once: a cache that all of
+    // the default stream's and pool's requests are cut from. 0 = it doesn't.
+    Bytes prime = 0;
     bool time_flushes = false;  // fill TrialResult::flush_time; costs some 5 ns an event
 };
 

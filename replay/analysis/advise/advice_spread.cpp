@@ -54,6 +54,7 @@ Result<void> spread_advice(const Trace& trace, const TrialSetup& base, const Spr
     for (const Weighed& each : found) {
         setups.push_back(base);
         setups.back().policy = each.tried.policy;
+        setups.back().prime = each.tried.prime;
     }
     if (search.dear) {
         setups.push_back(base);

@@ -13,8 +13,13 @@
 #include "core/base/text.h"
 #include "core/policies/torch_settings.h"
 #include "replay/analysis/advise/advice_spread.h"
+#include "replay/analysis/advise/offer_search.h"
+#include "replay/analysis/advise/priming.h"
+#include "replay/analysis/advise/setting_hazards.h"
+#include "replay/analysis/advise/setting_names.h"
 #include "replay/analysis/fit/fit_search.h"
 #include "replay/analysis/trace/trace_summary.h"
+#include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/card_overhead.h"
@@ -85,24 +90,28 @@ Result<PolicySpec> base_policy(const TraceInfo& info, const AdviseOptions& optio
     std::string text = options.policy;
     if (text.empty()) {
         Result<RecordedPolicy> recorded = recorded_policy(info);
-        if (recorded && recorded->text.starts_with("torch")) {
+        if (recorded) {
             text = recorded->text;
             advice.warnings = std::move(recorded->warnings);
+            if (!recorded->assumed.empty())
+                advice.notes.push_back(recorded->assumed + "; --policy names another");
+        } else if (const AllocatorFamily* const family = allocator_family(info)) {
+            text = family->policy;
+            advice.notes.push_back(recorded.error().what + "; --policy names one");
         } else {
             text = "torch";
-            advice.notes.push_back(
-                fmt::format("the trace ({}) wasn't recorded under PyTorch's allocator: compared "
-                            "with PyTorch's defaults",
-                            info.format));
+            advice.notes.push_back(recorded.error().what +
+                                   ": this is what PyTorch's allocator would do with it; --policy "
+                                   "names another");
         }
     }
     TM_ASSIGN(PolicySpec spec, parse_policy(text));
-    if (spec.policy->name != "torch")
-        return fail(ErrorCode::bad_option,
-                    fmt::format("{} has no settings to search", spec.policy->name), "--policy",
-                    "advise is about PYTORCH_ALLOC_CONF: give torch with options, or none");
     advice.policy = spec.text();
     return spec;
+}
+
+bool is_torch(const PolicySpec& policy) {
+    return policy.policy->name == "torch";
 }
 
 bool has_stacks(const TraceInfo& info) {
@@ -121,10 +130,13 @@ void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {
             "the recording begins in the middle of the run: what lived then is put into memory "
             "anew, caches of that time are not known, and an earlier peak is not in it; record "
             "from the start (a larger max_entries) before you rely on small differences");
-    if (!advice.has_stacks)
-        advice.notes.emplace_back(
-            "no call stacks in this trace, so sizes stand in for places; record them with "
-            "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+    if (advice.has_stacks)
+        return;
+    const AllocatorFamily* const family = allocator_family(info);
+    const bool can = family != nullptr && !family->stacks.empty();
+    advice.notes.push_back(
+        fmt::format("no call stacks in this trace, so sizes stand in for places{}{}",
+                    can ? "; record them with " : "", can ? family->stacks : std::string_view()));
 }
 
 void note_delays(const TraceSummary& summary, Advice& advice) {
@@ -166,7 +178,7 @@ Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned thr
                         Advice& advice) {
     std::vector<TrialSetup> setups;
     for (const PolicyInfo& policy : all_policies()) {
-        if (policy.name == "torch" || !policy.tried_unasked)
+        if (policy.name == base.policy.policy->name || !policy.tried_unasked)
             continue;
         TM_ASSIGN(PolicySpec spec, parse_policy(policy.name));
         setups.push_back(base);
@@ -182,10 +194,10 @@ Result<void> try_others(const Trace& trace, const TrialSetup& base, unsigned thr
     return {};
 }
 
-void look_at_peak(const TraceInfo& info, std::size_t top, Advice& advice) {
+void look_at_peak(const TraceInfo& info, std::size_t top, bool by_size, Advice& advice) {
     Sites sites(info);
     advice.parts = memory_parts(advice.snapshot);
-    advice.gaps = gaps(advice.snapshot);
+    advice.gaps = gaps(advice.snapshot, by_size);
     advice.pins = pins(advice.snapshot, sites, top);
     advice.holders = holders(advice.snapshot, info, sites, top);
     advice.waiting = waiting_blocks(advice.snapshot, info, sites, top);
@@ -246,7 +258,11 @@ std::optional<Bytes> requested_limit(const AdviseOptions& options) {
 
 // Garbage collection acts only under a limit that the program has set itself. One that is inferred
 // may be the device's end instead, unless the program did collect.
-bool collects(const Advice& advice, const policies::TorchSettings& settings, Bytes memory) {
+Result<bool> collects(const Advice& advice, const PolicySpec& policy, Bytes memory) {
+    if (!is_torch(policy))
+        return false;
+    TM_ASSIGN(const policies::TorchSettings settings,
+              policies::TorchSettings::from(policy.options));
     if (advice.limit_source != LimitSource::settings)
         return settings.gc_threshold > 0;
     return advice.limit > 0 || settings.limit_on(memory) > 0;
@@ -265,12 +281,14 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     TrialSetup unlimited = base;
     unlimited.memory = unlimited.overhead = 0;
     unlimited.limit = 0;
-    TM_ASSIGN(TorchChoice expandable, choice_of(base.policy));
-    expandable.expandable = true;
     std::vector<TrialSetup> setups{unlimited};
-    if (Result<PolicySpec> spec = with_choice(base.policy, expandable)) {
-        setups.push_back(unlimited);
-        setups.back().policy = std::move(*spec);
+    if (is_torch(base.policy)) {
+        TM_ASSIGN(TorchChoice expandable, choice_of(base.policy));
+        expandable.expandable = true;
+        if (Result<PolicySpec> spec = with_choice(base.policy, expandable)) {
+            setups.push_back(unlimited);
+            setups.back().policy = std::move(*spec);
+        }
     }
     TM_ASSIGN(const std::vector<TrialResult> results, run_trials(trace, setups));
     NoFit lack;
@@ -332,7 +350,9 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     if (before.refusals() == 0)
         return {};
     OutOfMemoryQuestion question{.base = base, .rival = rival, .card = advice.limit == 0};
-    if (advice.search.improves)
+    if (!advice.family.empty())
+        question.empties_cache = advice.empties_cache;
+    if (advice.search.improves && advice.search.best.prime == 0)
         question.best_setting = advice.search.best.policy.text();
     if (trace.info().event_count <= kEventsToSearchMemory) {
         FitQuestion sizes{.overhead = advice.overhead, .limit = 0};
@@ -343,12 +363,89 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     return {};
 }
 
+// What PyTorch's user can do besides: take the memory once at the start, and another allocator.
+// `winner` is `extent` in these conditions.
+Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
+                           const AdviseOptions& options, Advice& advice) {
+    SearchResult& search = advice.search;
+    const auto offer = [&](Tried tried) {
+        if (!is_improvement(tried, search.before, setup.timed))
+            return;
+        const bool is_best = !search.improves || is_improvement(tried, search.best, setup.timed);
+        if (is_best && tried.prime != 0) {
+            if (search.improves)
+                search.others.insert(search.others.begin(), search.best);
+            search.best = std::move(tried);
+            search.improves = true;
+        } else if (is_best || tried.prime != 0) {
+            search.others.push_back(std::move(tried));
+        }
+    };
+    const bool from_start = !trace.info().begins_inside;
+    const std::uint64_t events = trace.info().event_count;
+    if (from_start && !search.before.choice.expandable &&
+        events * kPrimingTrials <= kAdviseEventsAffordable) {
+        TM_ASSIGN(std::optional<Tried> primed, search_priming(trace, setup, search.before));
+        if (primed)
+            offer(std::move(*primed));
+    }
+    if (options.without_vmm)
+        return {};
+    TM_ASSIGN(PolicySpec extent, parse_policy("extent"));
+    TrialSetup trial = setup.base;
+    trial.policy = extent;
+    TM_ASSIGN(TrialResult result, run_trial(trace, trial));
+    offer({.choice = {}, .policy = std::move(extent), .result = std::move(result)});
+    return {};
+}
+
+// What the system's user can set.
+Result<void> search(const Trace& trace, const SearchSetup& setup, const SettingNames& names,
+                    const AdviseOptions& options, Advice& advice) {
+    if (!is_torch(setup.base.policy)) {
+        std::vector<PolicySpec> offers = names.offers();
+        advice.can_be_set = !offers.empty();
+        TM_ASSIGN(advice.search, search_offers(trace, setup, offers));
+        return {};
+    }
+    TM_ASSIGN(advice.search, search_settings(trace, setup));
+    if (!advice.search.interrupted && advice.from_torch && !options.settings_only)
+        TM_TRY(search_beside(trace, setup, options, advice));
+    return {};
+}
+
+void name_settings(const TraceInfo& info, const SettingNames& names, Advice& advice) {
+    SearchResult& found = advice.search;
+    names.name(found.before);
+    names.name(found.best);
+    for (Tried& other : found.others)
+        names.name(other);
+    if (found.dear)
+        names.name(*found.dear);
+    if (!found.improves)
+        return;
+    for (std::string& remark : names.remarks(found.best))
+        advice.notes.push_back(std::move(remark));
+    if (!is_torch(found.best.policy) || !found.best.policy.options.boolean("expandable_segments") ||
+        found.before.policy.options.boolean("expandable_segments"))
+        return;
+    SettingHazards hazards = expandable_hazards(info, torch_releases(info));
+    for (std::string& hazard : hazards.shown)
+        advice.warnings.push_back(std::move(hazard));
+    if (!hazards.conditions.empty())
+        advice.notes.push_back(std::move(hazards.conditions));
+}
+
 Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
     const TraceInfo& info = trace.info();
     Advice advice;
     TM_ASSIGN(const PolicySpec policy, base_policy(info, options, advice));
     TM_ASSIGN(const CostProfile profile, load_profile(options.profile));
     advice.from_torch = info.from_torch();
+    if (const AllocatorFamily* const family = allocator_family(info)) {
+        advice.family = family->name;
+        advice.empties_cache = family->empties_cache;
+    }
     advice.has_stacks = has_stacks(info);
     find_conditions(trace, options, advice);
     TM_ASSIGN(const TraceSummary summary, summarize(trace));
@@ -366,14 +463,13 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
     StepWatcher watcher(info, std::move(steps));
     TM_ASSIGN(advice.snapshot, find_peak(trace, base, &watcher));
     advice.growth = watcher.report(options.top);
-    TM_ASSIGN(const policies::TorchSettings settings,
-              policies::TorchSettings::from(policy.options));
-    advice.paged = settings.expandable;
-    look_at_peak(info, options.top, advice);
+    advice.paged = is_torch(policy) && policy.options.boolean("expandable_segments");
+    look_at_peak(info, options.top, is_torch(policy), advice);
+    const SettingNames names(info, advice.peak_requested);
     if (info.is_state()) {
         TM_ASSIGN(advice.search.before.result, run_trial(trace, base));
-        TM_ASSIGN(advice.search.before.choice, choice_of(policy));
         advice.search.before.policy = policy;
+        names.name(advice.search.before);
         advice.search.best = advice.search.before;
         note_gaps_in_trace(info, advice);
         return advice;
@@ -384,10 +480,14 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
     if (explained_record(trace) != nullptr) {
         TM_ASSIGN(advice.recorded, run_trial(trace, base));
     }
+    const TorchReleases releases = torch_releases(info);
+    TM_ASSIGN(const bool may_collect, collects(advice, policy, base.memory));
     SearchSetup setup{
         .base = rival,
         .timed = info.duration > 0,
-        .collects = collects(advice, settings, base.memory),
+        .collects = may_collect,
+        .expandable = !options.without_vmm && releases.may_be(brought_in("expandable_segments")),
+        .large_segments = releases.may_be(brought_in("large_segment_size_mb")),
         .sizes = std::move(requests.sizes),
         .budget = options.budget > 0 ? options.budget : default_budget(info.event_count),
         .threads = options.threads,
@@ -397,7 +497,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         setup.progress = [&](std::size_t done, std::size_t total) {
             options.progress(done * info.event_count, total * info.event_count);
         };
-    TM_ASSIGN(advice.search, search_settings(trace, setup));
+    TM_TRY(search(trace, setup, names, options, advice));
     if (!advice.search.interrupted) {
         TM_TRY(look_at_lack(trace, rival, options.top, advice));
         TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
@@ -409,6 +509,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
                                                         .threads = options.threads,
                                                         .stop = options.stop}));
     }
+    name_settings(info, names, advice);
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
     note_differences(info, advice);

@@ -1,6 +1,6 @@
-// advise: where a program's GPU memory went, why, and which PYTORCH_ALLOC_CONF would have needed
-// less. Puts together memory.h (who holds memory at the peak), gaps.h (why free memory was of no
-// use), search.h (which settings need less), out_of_memory.h and trace/step_growth.h.
+// advise: where a program's GPU memory went, why, and which settings of its allocator would have
+// needed less. Puts together memory.h (who holds memory at the peak), gaps.h (why free memory was
+// of no use), search.h (which settings need less), out_of_memory.h and trace/step_growth.h.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,11 @@
 namespace tidemark {
 
 struct AdviseOptions {
-    // Settings of torch to compare with; "" = as recorded, else PyTorch's defaults.
+    // What to compare with; "" = as recorded, else PyTorch's defaults. Settings of torch are
+    // searched; of another system those that its user can choose (allocator_family.h) are tried.
     std::string policy = {};
+    bool without_vmm = false;    // nothing is advised that needs the driver's virtual memory
+    bool settings_only = false;  // and nothing but settings
     std::string profile = "h200";
     Bytes memory = 0;                    // of each device; 0 = as recorded, else unlimited
     std::optional<Bytes> overhead = {};  // of `memory`, what others hold; none = card_overhead()
@@ -63,8 +66,11 @@ struct Advice {
     // The GPU that all figures are of, and all that the trace has; empty where it has one.
     std::size_t gpu = 0;
     std::vector<GpuRow> gpus = {};
-    std::string policy;       // text of the settings that the answer is compared with
-    bool from_torch = false;  // the trace was recorded under PyTorch's allocator
+    std::string policy;  // text of the settings that the answer is compared with
+    std::string family;  // whose allocator the answer is about: "PyTorch", "RMM"; "" = unknown
+    std::string empties_cache;  // its call that gives cached memory back; "" = it has none
+    bool can_be_set = true;     // it has settings that were tried
+    bool from_torch = false;    // the trace was recorded under PyTorch's allocator
     bool has_stacks = false;
     bool paged = false;  // under those settings segments grow page by page
     Bytes memory = 0;    // of each device, 0 = unlimited

@@ -6,6 +6,8 @@
 #include <bit>
 #include <utility>
 
+#include "core/policies/torch_settings.h"
+
 namespace tidemark {
 namespace {
 
@@ -14,6 +16,7 @@ using Choices = SettingAxes::Choices;
 constexpr std::size_t kThresholds = 12;
 constexpr std::array<std::uint32_t, 5> kDivisions{2, 4, 8, 16, 32};
 constexpr std::array<std::uint64_t, 4> kNonSplitRoundings{64, 256, 1024, 4096};
+constexpr std::array<std::uint64_t, 5> kLargeSegments{64, 128, 256, 512, 1024};
 constexpr std::array<unsigned, 5> kCollections{60, 70, 80, 90, 95};
 
 // Thresholds for max_split_size_mb: powers of two, and sizes that the program asks for, so that
@@ -82,7 +85,14 @@ Choices non_splits(TorchChoice from) {
 }  // namespace
 
 SettingAxes::SettingAxes(const std::vector<Bytes>& sizes, bool collects)
-    : collects_(collects), thresholds_(thresholds(sizes)), octaves_(used_octaves(sizes)) {}
+    : collects_(collects),
+      shares_segments_(std::ranges::any_of(sizes,
+                                           [](Bytes size) {
+                                               return size > policies::kTorchSmallMax &&
+                                                      size < policies::kTorchMinLarge;
+                                           })),
+      thresholds_(thresholds(sizes)),
+      octaves_(used_octaves(sizes)) {}
 
 SettingAxes::Choices SettingAxes::along(std::size_t axis, const TorchChoice& from) const {
     switch (axis) {
@@ -94,8 +104,10 @@ SettingAxes::Choices SettingAxes::along(std::size_t axis, const TorchChoice& fro
             return splits(from);
         case 3:
             return non_splits(from);
-        default:
+        case 4:
             return collections(from);
+        default:
+            return large_segments(from);
     }
 }
 
@@ -111,6 +123,8 @@ TorchChoice SettingAxes::without(std::size_t axis, TorchChoice choice) {
         choice.non_split_rounding_mb = defaults.non_split_rounding_mb;
     else if (axis == 4)
         choice.gc_percent = 0;
+    else if (axis == 5)
+        choice.large_segment_mb = defaults.large_segment_mb;
     return choice;
 }
 
@@ -169,6 +183,19 @@ SettingAxes::Choices SettingAxes::collections(TorchChoice from) const {
     list.push_back(from);
     for (const unsigned percent : kCollections) {
         from.gc_percent = percent;
+        list.push_back(from);
+    }
+    return list;
+}
+
+SettingAxes::Choices SettingAxes::large_segments(TorchChoice from) const {
+    Choices list;
+    if (!shares_segments_)
+        return list;
+    from.large_segment_mb = TorchChoice().large_segment_mb;
+    list.push_back(from);
+    for (const std::uint64_t mb : kLargeSegments) {
+        from.large_segment_mb = mb;
         list.push_back(from);
     }
     return list;

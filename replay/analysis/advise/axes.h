@@ -20,8 +20,8 @@ class SettingAxes {
     SettingAxes(const std::vector<Bytes>& sizes, bool collects);
 
     // Keys: expandable_segments, roundup_power2_divisions (one number), max_split_size_mb,
-    // max_non_split_rounding_mb, garbage_collection_threshold.
-    static constexpr std::size_t kCount = 5;
+    // max_non_split_rounding_mb, garbage_collection_threshold, large_segment_size_mb.
+    static constexpr std::size_t kCount = 6;
 
     // `from` with each value of a key; none where the key has no effect.
     Choices along(std::size_t axis, const TorchChoice& from) const;
@@ -42,8 +42,10 @@ class SettingAxes {
   private:
     Choices splits(TorchChoice from) const;
     Choices collections(TorchChoice from) const;
+    Choices large_segments(TorchChoice from) const;
 
     bool collects_;
+    bool shares_segments_;  // some requests are small enough to be cut from one large segment
     std::vector<std::uint64_t> thresholds_;
     std::vector<std::size_t> octaves_;
 };

@@ -48,7 +48,7 @@ const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
 
 }  // namespace
 
-Gaps gaps(const PeakSnapshot& snapshot) {
+Gaps gaps(const PeakSnapshot& snapshot, bool by_size) {
     Gaps found;
     const TraceEvent& what = snapshot.growth.what;
     if (snapshot.growth.event == kNotInTrace ||
@@ -67,7 +67,7 @@ Gaps gaps(const PeakSnapshot& snapshot) {
                 found.other_pools += size;
             } else if (region.stream != what.stream) {
                 found.other_streams += size;
-            } else if (segment.small != small) {
+            } else if (by_size && segment.small != small) {
                 found.other_sizes += size;
             } else {
                 found.reachable += size;

@@ -45,9 +45,9 @@ struct PinningSite {
     std::vector<std::uint64_t> events = {};  // that allocated them, in no order
 };
 
-// requested == 0: it never grew.
-// O(regions).
-Gaps gaps(const PeakSnapshot& snapshot);
+// requested == 0: it never grew. `by_size`: the allocator keeps segments for small requests apart,
+// as PyTorch's does. O(regions).
+Gaps gaps(const PeakSnapshot& snapshot, bool by_size = true);
 
 // The most pinned bytes first, at most `top`. O(regions + live log live).
 std::vector<PinningSite> pins(const PeakSnapshot& snapshot, Sites& sites, std::size_t top);

@@ -75,12 +75,14 @@ class Remedies {
     }
 
     Result<void> try_empty_cache() {
+        if (question_.empties_cache.empty())
+            return {};
         TrialSetup setup = rival();
         // Within a private pool's scope only that pool's memory would go back, which it has used
         // up.
         if (found_.refusal.what.aux == to_integer(PoolId::default_pool))
             setup.trim_before = found_.refusal.event;
-        return attempt({.kind = RemedyKind::empty_cache}, setup);
+        return attempt({.kind = RemedyKind::empty_cache, .what = question_.empties_cache}, setup);
     }
 
     // They still take their bytes of the limit, or of the card.
@@ -134,7 +136,7 @@ Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const
         found.refusal = refusals[i];
         found.position = std::move(positions.positions[i]);
         TM_ASSIGN(const PeakSnapshot snapshot, find_refusal(trace, question.base, events[i]));
-        found.gaps = gaps(snapshot);
+        found.gaps = gaps(snapshot, question.base.policy.policy->name == "torch");
         found.pins = pins(snapshot, sites, question.top);
     }
     return cases;

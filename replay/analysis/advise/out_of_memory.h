@@ -57,7 +57,9 @@ struct OutOfMemoryReport {
 struct OutOfMemoryQuestion {
     TrialSetup base;                       // the run
     std::optional<TrialSetup> rival = {};  // on which remedies are tried; none: `base`
-    std::string best_setting = {};         // a policy to try as a remedy; "" = none is known
+    // The program's call that gives cached memory back; "" = it has none.
+    std::string empties_cache = "torch.cuda.empty_cache()";
+    std::string best_setting = {};  // a policy to try as a remedy; "" = none is known
     Bytes enough_memory = 0;  // a limit (or card, with `card`) that grants everything; 0 = none
     bool card = false;
     std::size_t most = 3;  // cases

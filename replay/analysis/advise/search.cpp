@@ -57,6 +57,10 @@ class Trials {
             const auto [entry, fresh] = index_.try_emplace(choice.text(), tried_.size());
             if (!fresh)
                 continue;
+            if (!is_known(choice)) {
+                entry->second = kRefused;
+                continue;
+            }
             const Result<PolicySpec> spec = with_choice(setup_.base.policy, choice);
             if (!spec || !is_allowed(*spec)) {
                 entry->second = kRefused;
@@ -64,7 +68,7 @@ class Trials {
             }
             setups.push_back(setup_.base);
             setups.back().policy = *spec;
-            tried_.push_back({choice, *spec, {}});
+            tried_.push_back({.choice = choice, .policy = *spec, .result = {}});
         }
         TrialOptions options{.threads = setup_.threads, .progress = {}, .stop = setup_.stop};
         options.progress = [&](std::size_t done, std::size_t) { report_progress(first + done); };
@@ -113,6 +117,12 @@ class Trials {
 
   private:
     static constexpr std::size_t kRefused = ~std::size_t{0};
+
+    // To the program's version of PyTorch, on its machine.
+    bool is_known(const TorchChoice& choice) const {
+        return (setup_.expandable || !choice.expandable) &&
+               (setup_.large_segments || choice.large_segment_mb == 20);
+    }
 
     Result<Tried> start() const {
         Tried before;

@@ -37,8 +37,13 @@ struct Tried {
     TorchChoice choice;
     PolicySpec policy;
     TrialResult result;
+    Bytes prime = 0;  // TrialSetup::prime
     std::optional<PeakSpread> peak_spread =
         {};  // where it differs from run to run (advice_spread.h)
+    // As its user calls it, "" for PyTorch's defaults; and what to write to have it, in a shell or
+    // in the program (setting_names.h).
+    std::string name = {};
+    std::string line = {};
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
 
@@ -47,12 +52,14 @@ struct Tried {
 };
 
 struct SearchSetup {
-    TrialSetup base;           // its policy, torch, is what the settings are compared with
-    bool timed = true;         // the trace has times
-    bool collects = false;     // there is a limit, so that garbage collection does something
-    std::vector<Bytes> sizes;  // requested sizes, ascending: where thresholds may lie
-    std::size_t budget = 200;  // most trials
-    unsigned threads = 0;      // 0 = one for each core
+    TrialSetup base;             // its policy, torch, is what the settings are compared with
+    bool timed = true;           // the trace has times
+    bool collects = false;       // there is a limit, so that garbage collection does something
+    bool expandable = true;      // expandable segments may be tried
+    bool large_segments = true;  // and large_segment_size_mb
+    std::vector<Bytes> sizes;    // requested sizes, ascending: where thresholds may lie
+    std::size_t budget = 200;    // most trials
+    unsigned threads = 0;        // 0 = one for each core
     std::function<void(std::size_t done, std::size_t total)> progress;
     std::function<bool()> stop = {};  // once true, what was found by then is the answer
 };

@@ -14,10 +14,10 @@ namespace {
 
 using Divisions = std::array<std::uint32_t, kTorchOctaves>;
 
-constexpr std::array<std::string_view, 5> kSearched{
+constexpr std::array<std::string_view, 6> kSearched{
     "expandable_segments",          "max_split_size_mb",
     "max_non_split_rounding_mb",    "roundup_power2_divisions",
-    "garbage_collection_threshold",
+    "garbage_collection_threshold", "large_segment_size_mb",
 };
 
 constexpr std::array<std::string_view, 2> kNoKeys{"limit", "version"};
@@ -69,12 +69,13 @@ std::size_t entries(const Divisions& divisions) {
 std::size_t TorchChoice::complexity() const {
     return std::size_t{expandable} + std::size_t{max_split_mb != 0} +
            std::size_t{non_split_rounding_mb != 20} + std::size_t{gc_percent != 0} +
-           entries(divisions);
+           std::size_t{large_segment_mb != 20} + entries(divisions);
 }
 
 unsigned TorchChoice::family() const {
     return unsigned{expandable} | unsigned{max_split_mb != 0} << 1U |
-           unsigned{any(divisions)} << 2U | unsigned{gc_percent != 0} << 3U;
+           unsigned{any(divisions)} << 2U | unsigned{gc_percent != 0} << 3U |
+           unsigned{large_segment_mb != 20} << 4U;
 }
 
 std::string TorchChoice::text() const {
@@ -92,6 +93,8 @@ std::string TorchChoice::text() const {
         add("roundup_power2_divisions", divisions_text(divisions));
     if (gc_percent != 0)
         add("garbage_collection_threshold", fmt::format("0.{:02}", gc_percent));
+    if (large_segment_mb != 20)
+        add("large_segment_size_mb", fmt::format("{}", large_segment_mb));
     return text;
 }
 
@@ -104,6 +107,7 @@ Result<TorchChoice> choice_of(const PolicySpec& spec) {
     for (std::size_t i = 0; i < kTorchOctaves; ++i)
         choice.divisions[i] =
             settings.divisions[i] > 1 ? static_cast<std::uint32_t>(settings.divisions[i]) : 0;
+    choice.large_segment_mb = spec.options.count("large_segment_size_mb");
     choice.gc_percent = static_cast<unsigned>(std::lround(settings.gc_threshold * 100));
     return choice;
 }
@@ -132,13 +136,6 @@ std::string torch_conf(const PolicySpec& spec) {
                                                          : "False");
     }
     return text;
-}
-
-std::string export_line(std::string_view conf) {
-    if (conf.empty())
-        return "unset PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF";
-    const bool plain = conf.find_first_of("[]> ") == std::string_view::npos;
-    return fmt::format("export PYTORCH_ALLOC_CONF={0}{1}{0}", plain ? "" : "'", conf);
 }
 
 }  // namespace tidemark

@@ -21,6 +21,7 @@ struct TorchChoice {
     std::uint64_t non_split_rounding_mb = 20;              // matters with max_split_mb only
     std::array<std::uint32_t, kTorchOctaves> divisions{};  // 0 = off, else a power of two above 1
     unsigned gc_percent = 0;                               // of the limit; 0 = off
+    std::uint64_t large_segment_mb = 20;                   // for requests of 1 to 10 MiB
 
     // Keys that differ from PyTorch's defaults; a list counts its entries. What one would have to
     // explain in a review.
@@ -48,8 +49,5 @@ Result<PolicySpec> with_choice(const PolicySpec& base, const TorchChoice& choice
 // The value of PYTORCH_ALLOC_CONF that makes PyTorch behave like `spec`, of policy torch: keys that
 // are not at their default, True and False, without what PyTorch has no key for (limit, version).
 std::string torch_conf(const PolicySpec& spec);
-
-// A line for a shell that sets `conf`, quoted where it must be, or unsets it if it is empty.
-std::string export_line(std::string_view conf);
 
 }  // namespace tidemark

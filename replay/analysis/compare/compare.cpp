@@ -17,6 +17,7 @@
 #include "replay/analysis/compare/verdict.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
+#include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 
@@ -197,7 +198,8 @@ void mark_others(std::vector<ComparisonRow>& rows, const TraceInfo& info) {
         return;
     const std::string own = recorded->text.substr(0, recorded->text.find(':'));
     for (ComparisonRow& row : rows)
-        row.other_allocator = row.run.policy_name != own;
+        row.other_allocator =
+            row.run.policy_name != own && !offers_policy(info, row.run.policy_name);
 }
 
 // How many of the ranked rows, or totals, verdicts speak for: all, or those of the recorded

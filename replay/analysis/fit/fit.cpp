@@ -14,6 +14,8 @@
 #include "replay/analysis/fit/fit_search.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
+#include "replay/analysis/trace/trace_summary.h"
+#include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 
@@ -83,20 +85,26 @@ Result<void> check(const FitQuestion& question) {
 }
 
 // The recorded settings, if they are known, and what has been named; each once.
-Result<std::vector<FitCandidate>> candidates(const TraceInfo& info, const FitQuestion& question,
+Result<std::vector<FitCandidate>> candidates(const Trace& trace, const FitQuestion& question,
                                              std::vector<std::string>& notes) {
+    const TraceInfo& info = trace.info();
     std::vector<FitCandidate> chosen;
     if (const Result<RecordedPolicy> recorded = recorded_policy(info)) {
         TM_ASSIGN(PolicySpec spec, parse_policy(recorded->text));
         chosen.push_back({std::move(spec), true});
         notes.insert(notes.end(), recorded->warnings.begin(), recorded->warnings.end());
+        if (!recorded->assumed.empty()) {
+            notes.push_back(recorded->assumed);
+            chosen.back().recorded = false;
+        }
     } else {
         notes.push_back(
             fmt::format("there is no row for the recorded settings: {}", recorded.error().what));
     }
-    const std::vector<std::string> texts = question.policies.empty()
-                                               ? usual_candidates(question.limit.value_or(0) > 0)
-                                               : question.policies;
+    std::vector<std::string> texts = question.policies;
+    if (texts.empty()) {
+        TM_ASSIGN(texts, usual_candidates(trace, question.limit.value_or(0) > 0));
+    }
     for (const std::string& text : texts) {
         TM_ASSIGN(PolicySpec spec, parse_policy(text));
         const bool known = std::ranges::any_of(chosen, [&spec](const FitCandidate& other) {
@@ -269,8 +277,7 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     TM_TRY(check(question));
     report.question = question;
     report.question.progress = {};
-    TM_ASSIGN(const std::vector<FitCandidate> chosen,
-              candidates(trace.info(), question, report.notes));
+    TM_ASSIGN(const std::vector<FitCandidate> chosen, candidates(trace, question, report.notes));
     TM_ASSIGN(const CostProfile profile, load_profile(question.profile));
     report.profile_hash = profile.hash();
     TM_ASSIGN(report.rows, search(trace, question, profile, chosen));
@@ -286,7 +293,16 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     return report;
 }
 
-std::vector<std::string> usual_candidates(bool limited) {
+Result<std::vector<std::string>> usual_candidates(const Trace& trace, bool limited) {
+    TM_ASSIGN(const TraceSummary summary, summarize(trace));
+    std::vector<std::string> offered;
+    for (PolicyOffer& offer :
+         policy_offers(trace.info(), summary.requested.value, kOffersToCompare))
+        offered.push_back(std::move(offer.policy));
+    if (!offered.empty()) {
+        offered.emplace_back("extent");
+        return offered;
+    }
     std::vector<std::string> usual{
         "torch",
         "torch:expandable_segments=true",

@@ -118,8 +118,9 @@ struct FitReport {
 // cancelled: stopped before one row was complete.
 Result<FitReport> fit(const Trace& trace, const FitQuestion& question);
 
-// Candidates for when nobody names any: PyTorch's defaults and the settings that people try, those
-// that need a limit only if there is one.
-std::vector<std::string> usual_candidates(bool limited);
+// Candidates for when nobody names any: what the recorded system's user can choose (policy_offers)
+// and our own; of PyTorch its defaults and the settings that people try, those that need a limit
+// only if there is one. O(events). Errors: those of reading the trace.
+Result<std::vector<std::string>> usual_candidates(const Trace& trace, bool limited);
 
 }  // namespace tidemark

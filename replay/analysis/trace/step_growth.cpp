@@ -25,6 +25,7 @@ constexpr double kSettled = 0.1;               // of the growth may come in the 
 constexpr Bytes kLeastGrowth = 1_MiB;
 constexpr Bytes kStepGrowthWorthTelling = 100;  // of the peak, one part in so many
 constexpr double kDriftIsNotLive = 0.25;        // of the growth of reserved memory may be live
+constexpr Bytes kReused = 4;         // times the peak that a run without steps allocates in all
 constexpr double kMostOfLeak = 0.5;  // sites that grow by less of it don't explain a leak
 
 double rise(const std::vector<Bytes>& x, std::size_t i, std::size_t j) {
@@ -91,6 +92,11 @@ class StepWatcher::Books {
   public:
     Books(const TraceInfo& info, ProgramSteps steps)
         : info_(info), sites_(info), live_(info.slot_count), by_stack_(info.stacks.size() > 1) {
+        if (steps.ends.empty() && info.event_count >= kRunParts) {
+            report_.parts = true;
+            for (std::size_t i = 1; i <= kRunParts; ++i)
+                steps.ends.push_back(info.event_count / kRunParts * i - 1);
+        }
         every_ =
             std::max<std::size_t>(1, (steps.ends.size() + kStepGrowthSteps - 1) / kStepGrowthSteps);
         for (std::size_t i = every_ - 1; i < steps.ends.size(); i += every_)
@@ -112,7 +118,8 @@ class StepWatcher::Books {
     }
 
     StepReport report(std::size_t top) {
-        if (times_.size() < kLeastSteps)
+        const bool only_fills = report_.parts && allocated_ / kReused < peak_;
+        if (times_.size() < kLeastSteps || only_fills)
             return std::move(report_);
         if (info_.duration > 0)
             report_.step_time = (times_.back() - times_.front()) /
@@ -123,6 +130,8 @@ class StepWatcher::Books {
     }
 
   private:
+    static constexpr std::uint64_t kTagKey = std::uint64_t{1} << 62;  // above all sizes
+
     struct Block {
         Bytes size = 0;
         std::uint32_t group = 0;
@@ -133,17 +142,23 @@ class StepWatcher::Books {
         std::string name;
         std::uint32_t stack = 0;
         Bytes bytes = 0;
+        Bytes least = 0;  // since the last end
         std::uint64_t blocks = 0;
         std::size_t from = 0;  // so many ends came before it
         std::vector<Bytes> at_ends;
     };
 
     std::uint32_t group_of(const TraceEvent& event) {
-        const std::uint64_t key = by_stack_ ? event.stack : event.size;
+        const bool by_tag = !by_stack_ && event.tag != 0;
+        const std::uint64_t key = by_stack_ ? event.stack
+                                  : by_tag  ? kTagKey | event.tag
+                                            : std::min(event.size, kTagKey - 1);
         const auto [known, fresh] = by_key_.try_emplace(key, 0U);
         if (!fresh)
             return known->second;
-        std::string name = by_stack_ ? sites_.site(event.stack) : size_class(event.size);
+        std::string name = by_stack_ ? sites_.site(event.stack)
+                           : by_tag  ? std::string(info_.strings[event.tag])
+                                     : size_class(event.size);
         const auto [named, first] =
             by_name_.try_emplace(name, static_cast<std::uint32_t>(groups_.size()));
         if (first) {
@@ -159,6 +174,7 @@ class StepWatcher::Books {
         groups_[block.group].bytes += event.size;
         ++groups_[block.group].blocks;
         total_ += event.size;
+        allocated_ += event.size;
     }
 
     void leave(std::uint32_t slot) {
@@ -168,13 +184,19 @@ class StepWatcher::Books {
         groups_[block.group].bytes -= block.size;
         --groups_[block.group].blocks;
         total_ -= block.size;
+        least_total_ = std::min(least_total_, total_);
+        Bytes& least = groups_[block.group].least;
+        least = std::min(least, groups_[block.group].bytes);
         block.live = false;
     }
 
     void write_down(const Usage& usage, Nanoseconds time) {
-        for (Group& group : groups_)
-            group.at_ends.push_back(group.bytes);
-        total_at_ends_.push_back(total_);
+        for (Group& group : groups_) {
+            group.at_ends.push_back(report_.parts ? group.least : group.bytes);
+            group.least = group.bytes;
+        }
+        total_at_ends_.push_back(report_.parts ? least_total_ : total_);
+        least_total_ = total_;
         reserved_at_ends_.push_back(usage.reserved);
         times_.push_back(time);
     }
@@ -257,6 +279,8 @@ class StepWatcher::Books {
     std::unordered_map<std::uint64_t, std::uint32_t> by_key_;  // a stack or size -> its group
     std::map<std::string, std::uint32_t> by_name_;
     Bytes total_ = 0;
+    Bytes least_total_ = 0;  // since the last end
+    Bytes allocated_ = 0;    // in all
     Bytes peak_ = 0;
     std::vector<Bytes> total_at_ends_;
     std::vector<Bytes> reserved_at_ends_;

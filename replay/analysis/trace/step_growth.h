@@ -8,6 +8,11 @@
 // last third still grows by at least a third of what the whole does for as many steps, and it is
 // worth reporting: 1 MiB and 1 % of the program's peak. Of fewer than 10 steps all must rise,
 // evenly. The slope is the median of (x_j - x_i) / (j - i).
+//
+// A program without steps (a server, a query engine) is looked at in sixteen parts of as many
+// events each, where x_i is the least that lived in part i: a floor that rises from part to part.
+// Whoever only fills its memory has no leak: at least four times the peak must have been allocated
+// in all.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +32,8 @@ enum class StepGrowthKind : std::uint8_t { leak, drift, cache };
 
 struct StepGrowth {
     StepGrowthKind kind = StepGrowthKind::leak;
-    std::string site;  // Sites::site, a size class without stacks; "" = the program as a whole
+    // Sites::site; without stacks a tag, or a size class; "" = the program as a whole.
+    std::string site;
     std::uint32_t stack = 0;  // an example
     double bytes_per_step = 0;
     Bytes first_bytes = 0;          // at the end of the first step that was looked at
@@ -37,8 +43,13 @@ struct StepGrowth {
     std::uint64_t last_event = 0;
 };
 
+// What stands in for steps where a program has none.
+constexpr std::size_t kRunParts = 16;
+constexpr std::string_view kRunPart = "sixteenth of the run";
+
 struct StepReport {
     ProgramSteps steps;
+    bool parts = false;               // `steps` are kRunParts equal parts of the run
     Nanoseconds step_time = 0;        // mean, as recorded; 0 = without times
     std::vector<StepGrowth> growths;  // leaks, drift, caches; the steepest, or largest, first
 

@@ -3,6 +3,7 @@
 
 #include "replay/findings/find.h"
 #include "replay/record/explained_record.h"
+#include "replay/report/advise/advice_verdict.h"
 #include "replay/report/advise/advise_report.h"
 #include "replay/report/advise/growth_object.h"
 #include "replay/report/findings/finding_json.h"
@@ -16,22 +17,26 @@ namespace {
 using namespace report;
 
 Json tried_of(const Tried& tried) {
-    const std::string conf = torch_conf(tried.policy);
     const TrialResult& result = tried.result;
-    return {{"policy", tried.policy.text()},
-            {"conf", conf},
-            {"export", export_line(conf)},
-            {"peak_reserved_bytes", result.peak.reserved},
-            {"peak_reserved_spread", spread_of(tried.peak_spread)},
-            {"devices", device_peaks_of(result.device_peaks)},
-            {"peak_allocated_bytes", result.peak.allocated},
-            {"peak_active_bytes", result.peak.active},
-            {"retries", result.stats.retries},
-            {"out_of_memory", result.refusals()},
-            {"device_calls", result.device_calls},
-            {"driver_ns", result.driver_time},
-            {"stall_ns", result.stall_time},
-            {"growth_ns", result.growth_time}};
+    return {
+        {"policy", tried.policy.text()},
+        {"name", tried.name},
+        {"conf", tried.policy.policy->name == "torch" ? torch_conf(tried.policy) : ""},
+        {"line", tried.line},
+        {"export",
+         tried.line.starts_with("export ") || tried.line.starts_with("unset ") ? tried.line : ""},
+        {"prime_bytes", tried.prime},
+        {"peak_reserved_bytes", result.peak.reserved},
+        {"peak_reserved_spread", spread_of(tried.peak_spread)},
+        {"devices", device_peaks_of(result.device_peaks)},
+        {"peak_allocated_bytes", result.peak.allocated},
+        {"peak_active_bytes", result.peak.active},
+        {"retries", result.stats.retries},
+        {"out_of_memory", result.refusals()},
+        {"device_calls", result.device_calls},
+        {"driver_ns", result.driver_time},
+        {"stall_ns", result.stall_time},
+        {"growth_ns", result.growth_time}};
 }
 
 Json gpus_of(const Advice& advice) {
@@ -191,6 +196,8 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
     Json object{{"trace", name},
                 {"events", info.event_count},
                 {"is_state", info.is_state()},
+                {"verdict", advice_verdict(info, advice)},
+                {"allocator", advice.family},
                 {"findings", findings_json(found)},
                 {"gpu", advice.gpus.empty() ? Json() : Json(advice.gpu)},
                 {"gpus", gpus_of(advice)},

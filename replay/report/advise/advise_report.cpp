@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/findings/find.h"
+#include "replay/report/advise/advice_verdict.h"
 #include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/findings/out_of_memory_report.h"
@@ -42,8 +43,17 @@ std::string moment_text(const TraceInfo& info, const PeakSnapshot& snapshot, con
     return text;
 }
 
-std::string conf_name(const std::string& conf) {
-    return conf.empty() ? "PyTorch's defaults" : printable(conf);
+std::string setting_name(const Tried& tried) {
+    return tried.name.empty() ? "PyTorch's defaults" : printable(tried.name);
+}
+
+// What to write to have it, on a line of its own; "" if that is nothing new.
+std::string line_text(const Advice& advice, const Tried& tried) {
+    if (tried.line.empty() || !advice.search.improves)
+        return {};
+    return fmt::format(
+        "  {}{}\n", printable(tried.line),
+        tried.prime != 0 ? "   # at the start of the program, and given back at once" : "");
 }
 
 // " on GPU 1" where there are several.
@@ -70,10 +80,18 @@ std::string gpus_text(const Advice& advice) {
     return text + table.bare("  ") + "  --gpu N looks at another.\n";
 }
 
+// What to do, and the line to paste.
+std::string verdict_text(const TraceInfo& info, const Advice& advice) {
+    const std::string verdict = advice_verdict(info, advice);
+    if (verdict.empty())
+        return {};
+    return printable(verdict) + "\n" + line_text(advice, advice.search.best) + "\n";
+}
+
 std::string head(const std::string& name, const TraceInfo& info, const Advice& advice) {
     std::string text =
         fmt::format("{}: {}, under {}", printable(name), format_counted(info.event_count, "event"),
-                    conf_name(torch_conf(advice.search.before.policy)));
+                    setting_name(advice.search.before));
     if (!advice.limit_text.empty())
         text += ", " + advice.limit_text;
     if (advice.memory > 0)
@@ -218,8 +236,7 @@ void add_row(Table& table, std::string_view label, const Tried& tried, const Tri
     table.row(label, format_bytes(peak), change(peak, before.result.peak.reserved),
               format_count(tried.result.refusals()), format_count(tried.result.stats.retries),
               format_duration(tried.device_time()), format_duration(tried.result.growth_time),
-              tried.peak_spread ? range_text(*tried.peak_spread) : "",
-              conf_name(torch_conf(tried.policy)));
+              tried.peak_spread ? range_text(*tried.peak_spread) : "", setting_name(tried));
 }
 
 // The recorded run differs from a replay of its settings, in what the table says.
@@ -229,38 +246,15 @@ bool is_apart(const Advice& advice) {
                                advice.recorded->refusals() != replayed.refusals());
 }
 
-std::string survival(const Advice& advice) {
-    const std::uint64_t before = advice.search.before.result.refusals();
-    const std::uint64_t best = advice.search.best.result.refusals();
-    if (before == 0)
-        return {};
-    if (best == 0)
-        return fmt::format("  The run runs out of memory {}; with this setting never.\n",
-                           format_times(before));
-    return fmt::format("  The run runs out of memory {}; with the best setting {}.\n",
-                       format_times(before), format_times(best));
-}
-
 std::string settings_text(const Advice& advice) {
     const SearchResult& search = advice.search;
-    std::string text = "\nWhat to do\n";
+    std::string text = "\nWhat was tried\n";
     if (search.interrupted)
         text += fmt::format("  Interrupted after {}: the best so far.\n",
                             format_counted(search.trials, "setting"));
-    // What stands out says who would have to go, and that nothing else helps.
+    // The verdict says that nothing helps, and what stands out who would have to go.
     if (advice.no_fit)
-        return text +
-               fmt::format("  Free {} of what is live at once: of {} replayed none survives.\n",
-                           format_bytes(advice.no_fit->excess),
-                           format_counted(search.trials, "setting"));
-    if (search.improves)
-        text += fmt::format("  {}\n", export_line(torch_conf(search.best.policy)));
-    else
-        text += fmt::format(
-            "  Nothing helps: of {} settings none is worth a change (1 % less at the peak, at a "
-            "like price).\n",
-            format_count(search.trials));
-    text += survival(advice);
+        return text + fmt::format("  {}\n", format_counted(search.trials, "setting"));
     if (!advice.spread_verdict.empty())
         text += fmt::format("  {}\n", printable(advice.spread_verdict));
     Table table = Table::untitled("lrrrrrrrl");
@@ -278,7 +272,11 @@ std::string settings_text(const Advice& advice) {
         add_row(table, "or", other, search.before);
     if (search.dear)
         add_row(table, "too dear", *search.dear, search.before);
-    return text + table.bare("  ");
+    text += table.bare("  ");
+    for (const Tried& other : search.others)
+        if (!other.line.empty())
+            text += "  or" + line_text(advice, other);
+    return text;
 }
 
 std::string bounds_text(const Advice& advice) {
@@ -317,7 +315,7 @@ std::string remarks(const std::vector<std::string>& warnings,
 }  // namespace
 
 std::string advice_text(const std::string& name, const TraceInfo& info, const Advice& advice) {
-    return head(name, info, advice) +
+    return verdict_text(info, advice) + head(name, info, advice) +
            report::out_of_memory_text(advice.out_of_memory, advice.limit_text) +
            exceeds(info, advice) + memory_text(info, advice) + holders_text(advice) +
            fragmentation_text(info, advice) +

@@ -51,7 +51,7 @@ std::string granted_text(const FitRow& row) {
 
 // The third answer is for a recorded run that ran out of memory itself.
 std::string survival(const FitRow& row) {
-    const std::string answer = row.survives ? "yes" : row.no_worse ? "as recorded" : "no";
+    const std::string answer = row.survives ? "yes" : row.no_worse ? "no new failures" : "no";
     return differs_from_run_to_run(row) ? fmt::format("{}, {}", answer, granted_text(row)) : answer;
 }
 

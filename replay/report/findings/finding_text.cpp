@@ -8,7 +8,7 @@
 
 #include "core/base/shares.h"
 #include "core/base/text.h"
-#include "replay/analysis/advise/settings.h"
+#include "replay/analysis/trace/step_growth.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/wording.h"
 
@@ -135,7 +135,7 @@ FindingText setting(const findings::Finding& finding) {
     text.detail =
         fmt::format("Now: {}.\nWith it: {}.\nThe best of {} that were replayed.", outcome(""),
                     outcome("new_"), format_counted(finding.figure("trials"), "setting"));
-    text.command = export_line(finding.setting);
+    text.command = finding.command;
     return text;
 }
 
@@ -191,8 +191,15 @@ FindingText pinned(const findings::Finding& finding) {
     return text;
 }
 
+// What growth is counted by.
+std::string_view step_of(const findings::Finding& finding) {
+    return has(finding, "parts") ? kRunPart : std::string_view("step");
+}
+
 // "at the ends of 30 steps (step N)".
 std::string over_steps(const findings::Finding& finding) {
+    if (has(finding, "parts"))
+        return fmt::format("{} equal parts of the run", kRunParts);
     return fmt::format("{} ({})", format_counted(finding.figure("steps"), "step"),
                        finding.message.empty() ? "found in what is allocated again and again"
                                                : one_line(finding.message, 60));
@@ -206,9 +213,9 @@ std::string site_or(const findings::Finding& finding, std::string_view otherwise
 std::string end_of_memory(const findings::Finding& finding) {
     if (!has(finding, "steps_left"))
         return {};
-    std::string text =
-        fmt::format("\nAt this rate the {} are full after {}", bytes(finding, "memory_bytes"),
-                    format_counted(finding.figure("steps_left"), "more step"));
+    std::string text = fmt::format(
+        "\nAt this rate the {} are full after {}", bytes(finding, "memory_bytes"),
+        format_counted(finding.figure("steps_left"), fmt::format("more {}", step_of(finding))));
     if (has(finding, "time_left_ns"))
         text += ", in about " +
                 format_duration(static_cast<Nanoseconds>(finding.figure("time_left_ns")));
@@ -225,18 +232,20 @@ FindingText step_growth(const findings::Finding& finding) {
     const bool drifts = finding.kind == Kind::drift;
     FindingText text;
     if (drifts)
-        text.title = fmt::format(
-            "Drift: reserved memory grows by {} a step, though what lives doesn't", slope);
-    else if (finding.stack == 0 && !finding.site.empty())
-        text.title = fmt::format("Leak: {} more are live after each step, in blocks of {}", slope,
-                                 finding.site);
-    else
         text.title =
-            fmt::format("Leak: {} keeps {} more each step", site_or(finding, "the program"), slope);
-    text.detail = fmt::format("{} at the ends of {}: {} after event {}, {} after event {}",
-                              drifts ? "Reserved" : "Live", over_steps(finding),
-                              bytes(finding, "first_bytes"), count(finding, "first_event"),
-                              bytes(finding, "last_bytes"), format_count(finding.event));
+            fmt::format("Drift: reserved memory grows by {} a {}, though what lives doesn't", slope,
+                        step_of(finding));
+    else if (finding.stack == 0 && !finding.site.empty())
+        text.title = fmt::format("Leak: {} more are live after each {}, in blocks of {}", slope,
+                                 step_of(finding), site_or(finding, ""));
+    else
+        text.title = fmt::format("Leak: {} keeps {} more each {}", site_or(finding, "the program"),
+                                 slope, step_of(finding));
+    text.detail = fmt::format(
+        "{} {} {}: {} after event {}, {} after event {}", drifts ? "Reserved" : "Live",
+        has(finding, "parts") && !drifts ? "at least, in" : "at the ends of", over_steps(finding),
+        bytes(finding, "first_bytes"), count(finding, "first_event"), bytes(finding, "last_bytes"),
+        format_count(finding.event));
     if (finding.figure("blocks") > 0)
         text.detail += " in " + format_counted(finding.figure("blocks"), "block");
     text.detail += "." + end_of_memory(finding);
@@ -246,8 +255,11 @@ FindingText step_growth(const findings::Finding& finding) {
             "again: expandable segments, or sizes in fewer steps (padding), end that.";
     else
         text.detail +=
-            "\nSomething keeps what each step makes: a list of losses that hold their "
-            "graph, a cache without an end, hooks. No setting of an allocator helps.";
+            has(finding, "parts")
+                ? "\nSomething keeps what it makes and never frees it: a cache without an end, a "
+                  "list that only grows. No setting of an allocator helps."
+                : "\nSomething keeps what each step makes: a list of losses that hold their "
+                  "graph, a cache without an end, hooks. No setting of an allocator helps.";
     return text;
 }
 

@@ -81,7 +81,7 @@ std::string what_text(const Remedy& remedy) {
         case RemedyKind::setting:
             return one_line(remedy.what);
         case RemedyKind::empty_cache:
-            return "torch.cuda.empty_cache() just before it";
+            return one_line(remedy.what) + " just before it";
         case RemedyKind::move_blocks:
             return fmt::format("the pinning blocks of {} ({}) elsewhere", one_line(remedy.what),
                                format_bytes(remedy.bytes));

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/metrics/devices.h"
+#include "replay/report/advise/advice_verdict.h"
 #include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/forms/wording.h"
@@ -126,9 +127,13 @@ std::string answer(const ReportInput& input) {
             input.runs, [trace](const ReportedRun& run) { return run.trace == trace; });
         if (first == input.runs.end())
             continue;
-        text += (text.empty() ? "" : " ") + answer_of(input, *first);
+        const std::optional<Advice>& advice = input.traces[trace].advice;
+        const std::string verdict =
+            advice ? advice_verdict(input.traces[trace].trace->info(), *advice) : std::string();
+        text += text.empty() ? "" : " ";
+        text += verdict + (verdict.empty() ? "" : " ") + answer_of(input, *first);
         const std::vector<findings::Finding> found = findings_of(input, trace);
-        if (!found.empty() && found.front().severity != findings::Severity::note)
+        if (verdict.empty() && !found.empty() && found.front().severity != findings::Severity::note)
             text += fmt::format(" Look first at: {}.", finding_text(found.front()).title);
     }
     if (input.ranks)

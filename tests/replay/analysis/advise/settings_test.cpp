@@ -89,11 +89,3 @@ TEST_CASE("what the recorded settings say beside the searched keys stays", "[adv
     CHECK(spec.options.count("max_split_size_mb") == 0);
     CHECK(torch_conf(spec) == "expandable_segments:True,per_process_memory_fraction:0.5");
 }
-
-TEST_CASE("the line to paste is quoted where a shell would read it otherwise", "[advise]") {
-    CHECK(export_line("expandable_segments:True") ==
-          "export PYTORCH_ALLOC_CONF=expandable_segments:True");
-    CHECK(export_line("roundup_power2_divisions:[4:1,>:8]") ==
-          "export PYTORCH_ALLOC_CONF='roundup_power2_divisions:[4:1,>:8]'");
-    CHECK(export_line("") == "unset PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF");
-}

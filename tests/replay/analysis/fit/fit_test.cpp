@@ -198,7 +198,8 @@ TEST_CASE("the answer is about the recorded settings, or the best of those named
     CHECK(recorded.answer == 0);
     CHECK(recorded.rows[0].recorded);
     CHECK(recorded.rows[0].policy == "torch");
-    CHECK(recorded.rows.size() == usual_candidates(false).size());  // torch itself is among them
+    CHECK(recorded.rows.size() ==
+          usual_candidates(growing(), false)->size());  // torch itself is among them
     REQUIRE(named.rows.size() == 3);
     CHECK(named.rows[0].policy == "torch");
     CHECK(named.rows[named.answer].policy != "bump");
@@ -208,10 +209,11 @@ TEST_CASE("the answer is about the recorded settings, or the best of those named
 TEST_CASE("traces of unknown allocators have candidates only", "[analysis][fit]") {
     const FitReport report = must_fit(growing(), {});
 
-    CHECK(report.rows.size() == usual_candidates(false).size());
+    CHECK(report.rows.size() == usual_candidates(growing(), false)->size());
     CHECK_FALSE(report.rows[0].recorded);
     CHECK(has_note(report, "no row for the recorded settings"));
-    CHECK(must_fit(growing(), {.limit = 1_GiB}).rows.size() == usual_candidates(true).size());
+    CHECK(must_fit(growing(), {.limit = 1_GiB}).rows.size() ==
+          usual_candidates(growing(), true)->size());
 }
 
 TEST_CASE("what a recording lacks is told", "[analysis][fit]") {

@@ -1,0 +1,17 @@
+// The search where the recorded system's user has a few choices (policy_offers) instead of
+// PYTORCH_ALLOC_CONF: each is replayed once, and judged by the rules of search.h.
+#pragma once
+
+#include <vector>
+
+#include "replay/analysis/advise/search.h"
+
+namespace tidemark {
+
+// `policies` are replayed in that order, in `setup`'s conditions; without any, the answer is what
+// the base comes to. Of one policy's settings the best alone is listed. Errors: those of the base,
+// of a damaged trace. O(policies * events).
+Result<SearchResult> search_offers(const Trace& trace, const SearchSetup& setup,
+                                   const std::vector<PolicySpec>& policies);
+
+}  // namespace tidemark

@@ -1,0 +1,110 @@
+// The hazards of expandable segments, and what in a recording gives them away.
+#include "replay/analysis/advise/setting_hazards.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+#include <fmt/format.h>
+
+namespace tidemark {
+namespace {
+
+using Shows = bool (*)(const TraceInfo& info, const TorchReleases& releases);
+
+struct Hazard {
+    std::string_view what;    // with which it clashes
+    std::string_view effect;  // what happens then
+    std::string_view source;
+    Shows shows;
+};
+
+// Whether a function or file in the recorded stacks has one of these in its name.
+bool has_frame(const TraceInfo& info, std::initializer_list<std::string_view> names) {
+    for (std::uint32_t i = 0; i < info.strings.size(); ++i) {
+        const std::string_view text = info.strings[i];
+        if (std::ranges::any_of(names, [text](std::string_view name) {
+                return text.find(name) != std::string_view::npos;
+            }))
+            return true;
+    }
+    return false;
+}
+
+// "C:\\Users\\...\\train.py".
+bool is_windows_path(std::string_view text) {
+    return text.size() > 3 && text[1] == ':' && text[2] == '\\' &&
+           ((text[0] >= 'A' && text[0] <= 'Z') || (text[0] >= 'a' && text[0] <= 'z'));
+}
+
+// The program's own pools: those of captured graphs are "(n, 0)".
+bool has_mem_pool(const TraceInfo& info) {
+    return std::ranges::any_of(info.pools, [](const std::string& name) {
+        return name.find("(0, ") != std::string::npos && name.find("(0, 0)") == std::string::npos;
+    });
+}
+
+constexpr std::array kHazards{
+    Hazard{"Windows", "PyTorch ignores it there", "pytorch #189163",
+           [](const TraceInfo& info, const TorchReleases&) {
+               for (std::uint32_t i = 0; i < info.strings.size(); ++i)
+                   if (is_windows_path(info.strings[i]))
+                       return true;
+               return false;
+           }},
+    Hazard{"ROCm before 7", "PyTorch ignores it there", "c10/hip, HIPAllocatorConfig",
+           [](const TraceInfo& info, const TorchReleases& releases) {
+               return releases.rocm &&
+                      info.setting("torch").find("rocm7") == std::string_view::npos;
+           }},
+    Hazard{"tensors that processes share by CUDA IPC",
+           "sharing fails, or needs TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1 and the same machine",
+           "pytorch #130330",
+           [](const TraceInfo& info, const TorchReleases&) {
+               return has_frame(info, {"_share_cuda_", "_new_shared_cuda", "rebuild_cuda_tensor",
+                                       "cudaIpcGetMemHandle"});
+           }},
+    Hazard{"transfers that register memory (NIXL, UCX)",
+           "they fall back to a path some 600 times slower", "ai-dynamo/nixl #1754",
+           [](const TraceInfo& info, const TorchReleases&) {
+               return has_frame(info, {"nixl", "/ucp/", "libucp"});
+           }},
+    Hazard{"buffers that are registered with NCCL", "registration fails", "pytorch #147851",
+           [](const TraceInfo& info, const TorchReleases&) {
+               return has_frame(info, {"ncclCommRegister", "register_mem_pool", "ncclMemAlloc"});
+           }},
+    Hazard{"vLLM's sleep mode", "vLLM refuses it, or turns it off while its pool is in use",
+           "vllm #14189",
+           [](const TraceInfo& info, const TorchReleases&) {
+               return has_frame(info, {"device_allocator/cumem", "CuMemAllocator"});
+           }},
+    Hazard{"torch_memory_saver", "what it should pause stays in memory", "radixark/miles #2852",
+           [](const TraceInfo& info, const TorchReleases&) {
+               return has_frame(info, {"torch_memory_saver"});
+           }},
+    Hazard{"a MemPool that has an allocator of its own", "the pool's memory isn't the allocator's",
+           "pytorch #147851",
+           [](const TraceInfo& info, const TorchReleases&) { return has_mem_pool(info); }},
+};
+
+}  // namespace
+
+SettingHazards expandable_hazards(const TraceInfo& info, const TorchReleases& releases) {
+    SettingHazards found;
+    std::string others;
+    for (const Hazard& hazard : kHazards) {
+        if (hazard.shows(info, releases))
+            found.shown.push_back(fmt::format(
+                "expandable_segments and {}: {} ({}), and this recording is of such a program; "
+                "--without vmm leaves it out",
+                hazard.what, hazard.effect, hazard.source));
+        else
+            others += fmt::format("{}{}", others.empty() ? "" : ", ", hazard.what);
+    }
+    if (!others.empty())
+        found.conditions =
+            fmt::format("expandable_segments is not for {}: --without vmm leaves it out", others);
+    return found;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+// What a setting is called by those who can set it, and what they write to have it: a line for the
+// shell or the program that works with the version and the library that the recording is of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay/analysis/advise/search.h"
+#include "replay/analysis/advise/torch_release.h"
+#include "replay/record/allocator_family.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+class SettingNames {
+  public:
+    // Of a program that requests at most so many bytes at once.
+    SettingNames(const TraceInfo& info, Bytes requested);
+
+    // What the system's user can choose (policy_offers), as policies. Errors: none of ours.
+    std::vector<PolicySpec> offers() const;
+
+    // Fills Tried::name and Tried::line. O(offers).
+    void name(Tried& tried) const;
+
+    // What keys of the settings that are named need, as sentences: "large_segment_size_mb came with
+    // PyTorch 2.11; the recording is of 2.9 to 2.11". O(keys).
+    std::vector<std::string> remarks(const Tried& tried) const;
+
+  private:
+    std::string line_of(const PolicySpec& policy) const;
+
+    TorchReleases releases_;
+    std::vector<PolicyOffer> offers_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,50 @@
+// AllocatorFamily: whose allocator a recording is of, and what its user can set there. What is
+// advised and offered is in these words and choices, never in another system's.
+//
+// Data, one entry a system (allocator_family.cpp); pure functions, thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/units.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// A choice that a user has: one of our policies, and what one writes in the program or the shell.
+struct PolicyOffer {
+    std::string policy;  // "rmm-pool:initial=2GiB"
+    std::string line;    // "rmm.mr.set_current_device_resource(...)"
+};
+
+struct AllocatorFamily {
+    std::string_view name;    // "PyTorch", "RMM"
+    std::string_view policy;  // what a recording is taken to be of that names no settings
+    // Why that is taken, as a sentence, where the file doesn't say it; "" = the file does.
+    std::string_view assumed = {};
+    std::string_view empties_cache =
+        {};                        // the call that gives cached memory back; "" = there is none
+    std::string_view stacks = {};  // how to record call stacks; "" = it can't
+    // What can be set, for a program that requests at most so many bytes at once; null: nothing
+    // that a list says (PyTorch's settings are searched; a program that calls the driver has none).
+    std::vector<PolicyOffer> (*offers)(Bytes requested) = nullptr;
+};
+
+// Null: nothing says what managed the memory. O(keys).
+const AllocatorFamily* allocator_family(const TraceInfo& info);
+
+// What its user can set, the usual choice first; empty where that is searched, or nothing is. Of
+// one policy's settings at most `most`. O(choices).
+std::vector<PolicyOffer> policy_offers(const TraceInfo& info, Bytes requested,
+                                       std::size_t most = ~std::size_t{0});
+
+// Whether its user can choose the policy of that name. O(choices).
+bool offers_policy(const TraceInfo& info, std::string_view name);
+
+// Of one policy's settings, so many are enough to compare policies.
+constexpr std::size_t kOffersToCompare = 2;
+
+}  // namespace tidemark

@@ -1,0 +1,83 @@
+// Each case of an answer, the most urgent first.
+#include "replay/report/advise/advice_verdict.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+namespace {
+
+// What grows with every step is cured by no setting.
+std::string leak_text(const Advice& advice) {
+    const auto leak =
+        std::ranges::find(advice.growth.growths, StepGrowthKind::leak, &StepGrowth::kind);
+    if (leak == advice.growth.growths.end())
+        return {};
+    return fmt::format("Find the leak first: what is live {} {} grows by {} a {}, from {} to {}. ",
+                       advice.has_stacks || leak->site.empty() ? "of" : "in blocks of",
+                       leak->site.empty() ? "the program" : leak->site,
+                       format_bytes(static_cast<Bytes>(std::max(leak->bytes_per_step, 1.0))),
+                       advice.growth.parts ? kRunPart : std::string_view("step"),
+                       format_bytes(leak->first_bytes), format_bytes(leak->last_bytes));
+}
+
+std::string out_of_memory_change(std::uint64_t before, std::uint64_t then) {
+    if (before == then)
+        return {};
+    return fmt::format("{} instead of {}, ",
+                       then == 0 ? "no out of memory" : format_count(then) + " out of memory",
+                       format_count(before));
+}
+
+std::string time_change(Nanoseconds before, Nanoseconds then) {
+    if (before == then)
+        return "as much time in the driver";
+    return fmt::format("{} {} in the driver",
+                       format_duration(then > before ? then - before : before - then),
+                       then > before ? "more" : "less");
+}
+
+std::string setting_text(const Advice& advice) {
+    const Tried& before = advice.search.before;
+    const Tried& best = advice.search.best;
+    const std::string what = best.name.empty() ? "Unset what is set" : "Set " + best.name;
+    return fmt::format("{}: {}peak {} instead of {}, {}.", best.prime != 0 ? best.name : what,
+                       out_of_memory_change(before.result.refusals(), best.result.refusals()),
+                       format_bytes(best.result.peak.reserved),
+                       format_bytes(before.result.peak.reserved),
+                       time_change(before.device_time(), best.device_time()));
+}
+
+}  // namespace
+
+std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
+    if (info.is_state())
+        return {};
+    const SearchResult& search = advice.search;
+    const std::string tried = format_counted(search.trials, "setting");
+    if (advice.no_fit)
+        return fmt::format(
+            "No setting helps: {} must go of what is live at once ({} are needed, {} are there; of "
+            "{} replayed none survives).",
+            format_bytes(advice.no_fit->excess),
+            format_bytes(std::max(advice.no_fit->needed, advice.peak_requested)),
+            format_bytes(advice.no_fit->available), tried);
+    if (search.improves)
+        return leak_text(advice) + setting_text(advice);
+    if (!advice.can_be_set)
+        return leak_text(advice) +
+               fmt::format(
+                   "Nothing can be set of {}: `tidemark compare` shows what other "
+                   "allocators would do.",
+                   advice.family.empty() ? "this allocator" : advice.family);
+    return leak_text(advice) +
+           fmt::format(
+               "Nothing helps: of {} none is worth a change (1 % less at the peak, at a "
+               "like price).",
+               tried);
+}
+
+}  // namespace tidemark
