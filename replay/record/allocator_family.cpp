@@ -18,7 +18,8 @@ Bytes part_of(Bytes requested, unsigned percent) {
     return align_up(requested / 100 * percent + requested % 100 * percent / 100, kStep);
 }
 
-constexpr std::array<unsigned, 5> kPercents{100, 105, 110, 125, 150};
+// The first ones are what policies are compared with: a size that most programs fit into.
+constexpr std::array<unsigned, 5> kPercents{125, 110, 105, 100, 150};
 
 std::string rmm_line(std::string_view resource) {
     return fmt::format("rmm.mr.set_current_device_resource({})", resource);

@@ -1,6 +1,8 @@
 // What TraceInfo answers about itself.
 #include "traces/model/trace.h"
 
+#include <algorithm>
+
 namespace tidemark {
 
 std::string_view TraceInfo::setting(std::string_view key) const {
@@ -14,7 +16,11 @@ std::string_view TraceInfo::setting(std::string_view key) const {
 }
 
 bool TraceInfo::from_torch() const {
-    return format == "torch-snapshot" || setting("allocator") == "torch";
+    const auto is_conf = [](const auto& entry) {
+        return entry.first.starts_with("PYTORCH_") && entry.first.ends_with("ALLOC_CONF");
+    };
+    return format == "torch-snapshot" || setting("allocator") == "torch" ||
+           std::any_of(settings.begin(), settings.end(), is_conf);
 }
 
 bool TraceInfo::from_driver() const {

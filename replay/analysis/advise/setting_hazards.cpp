@@ -12,7 +12,7 @@ namespace {
 
 using Shows = bool (*)(const TraceInfo& info, const TorchReleases& releases);
 
-struct Hazard {
+struct Clash {
     std::string_view what;    // with which it clashes
     std::string_view effect;  // what happens then
     std::string_view source;
@@ -44,47 +44,46 @@ bool has_mem_pool(const TraceInfo& info) {
     });
 }
 
-constexpr std::array kHazards{
-    Hazard{"Windows", "PyTorch ignores it there", "pytorch #189163",
-           [](const TraceInfo& info, const TorchReleases&) {
-               for (std::uint32_t i = 0; i < info.strings.size(); ++i)
-                   if (is_windows_path(info.strings[i]))
-                       return true;
-               return false;
-           }},
-    Hazard{"ROCm before 7", "PyTorch ignores it there", "c10/hip, HIPAllocatorConfig",
-           [](const TraceInfo& info, const TorchReleases& releases) {
-               return releases.rocm &&
-                      info.setting("torch").find("rocm7") == std::string_view::npos;
-           }},
-    Hazard{"tensors that processes share by CUDA IPC",
-           "sharing fails, or needs TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1 and the same machine",
-           "pytorch #130330",
-           [](const TraceInfo& info, const TorchReleases&) {
-               return has_frame(info, {"_share_cuda_", "_new_shared_cuda", "rebuild_cuda_tensor",
-                                       "cudaIpcGetMemHandle"});
-           }},
-    Hazard{"transfers that register memory (NIXL, UCX)",
-           "they fall back to a path some 600 times slower", "ai-dynamo/nixl #1754",
-           [](const TraceInfo& info, const TorchReleases&) {
-               return has_frame(info, {"nixl", "/ucp/", "libucp"});
-           }},
-    Hazard{"buffers that are registered with NCCL", "registration fails", "pytorch #147851",
-           [](const TraceInfo& info, const TorchReleases&) {
-               return has_frame(info, {"ncclCommRegister", "register_mem_pool", "ncclMemAlloc"});
-           }},
-    Hazard{"vLLM's sleep mode", "vLLM refuses it, or turns it off while its pool is in use",
-           "vllm #14189",
-           [](const TraceInfo& info, const TorchReleases&) {
-               return has_frame(info, {"device_allocator/cumem", "CuMemAllocator"});
-           }},
-    Hazard{"torch_memory_saver", "what it should pause stays in memory", "radixark/miles #2852",
-           [](const TraceInfo& info, const TorchReleases&) {
-               return has_frame(info, {"torch_memory_saver"});
-           }},
-    Hazard{"a MemPool that has an allocator of its own", "the pool's memory isn't the allocator's",
-           "pytorch #147851",
-           [](const TraceInfo& info, const TorchReleases&) { return has_mem_pool(info); }},
+constexpr std::array kClashes{
+    Clash{"Windows", "PyTorch ignores it there", "pytorch #189163",
+          [](const TraceInfo& info, const TorchReleases&) {
+              for (std::uint32_t i = 0; i < info.strings.size(); ++i)
+                  if (is_windows_path(info.strings[i]))
+                      return true;
+              return false;
+          }},
+    Clash{"ROCm before 7", "PyTorch ignores it there", "c10/hip, HIPAllocatorConfig",
+          [](const TraceInfo& info, const TorchReleases& releases) {
+              return releases.rocm && info.setting("torch").find("rocm7") == std::string_view::npos;
+          }},
+    Clash{"tensors that processes share by CUDA IPC",
+          "sharing fails, or needs TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1 and the same machine",
+          "pytorch #130330",
+          [](const TraceInfo& info, const TorchReleases&) {
+              return has_frame(info, {"_share_cuda_", "_new_shared_cuda", "rebuild_cuda_tensor",
+                                      "cudaIpcGetMemHandle"});
+          }},
+    Clash{"transfers that register memory (NIXL, UCX)",
+          "they fall back to a path some 600 times slower", "ai-dynamo/nixl #1754",
+          [](const TraceInfo& info, const TorchReleases&) {
+              return has_frame(info, {"nixl", "/ucp/", "libucp"});
+          }},
+    Clash{"buffers that are registered with NCCL", "registration fails", "pytorch #147851",
+          [](const TraceInfo& info, const TorchReleases&) {
+              return has_frame(info, {"ncclCommRegister", "register_mem_pool", "ncclMemAlloc"});
+          }},
+    Clash{"vLLM's sleep mode", "vLLM refuses it, or turns it off while its pool is in use",
+          "vllm #14189",
+          [](const TraceInfo& info, const TorchReleases&) {
+              return has_frame(info, {"device_allocator/cumem", "CuMemAllocator"});
+          }},
+    Clash{"torch_memory_saver", "what it should pause stays in memory", "radixark/miles #2852",
+          [](const TraceInfo& info, const TorchReleases&) {
+              return has_frame(info, {"torch_memory_saver"});
+          }},
+    Clash{"a MemPool that has an allocator of its own", "the pool's memory isn't the allocator's",
+          "pytorch #147851",
+          [](const TraceInfo& info, const TorchReleases&) { return has_mem_pool(info); }},
 };
 
 }  // namespace
@@ -92,7 +91,7 @@ constexpr std::array kHazards{
 SettingHazards expandable_hazards(const TraceInfo& info, const TorchReleases& releases) {
     SettingHazards found;
     std::string others;
-    for (const Hazard& hazard : kHazards) {
+    for (const Clash& hazard : kClashes) {
         if (hazard.shows(info, releases))
             found.shown.push_back(fmt::format(
                 "expandable_segments and {}: {} ({}), and this recording is of such a program; "

@@ -43,7 +43,9 @@ std::string time_change(Nanoseconds before, Nanoseconds then) {
 std::string setting_text(const Advice& advice) {
     const Tried& before = advice.search.before;
     const Tried& best = advice.search.best;
-    const std::string what = best.name.empty() ? "Unset what is set" : "Set " + best.name;
+    const bool is_torch = best.policy.policy->name == "torch";
+    const std::string what =
+        best.name.empty() ? "Unset what is set" : (is_torch ? "Set " : "Use ") + best.name;
     return fmt::format("{}: {}peak {} instead of {}, {}.", best.prime != 0 ? best.name : what,
                        out_of_memory_change(before.result.refusals(), best.result.refusals()),
                        format_bytes(best.result.peak.reserved),

@@ -12,22 +12,22 @@ using support::VectorTrace;
 
 namespace {
 
-const CostProfile& profile() {
+const CostProfile& offer_profile() {
     static const CostProfile h200 = load_profile("h200").value();
     return h200;
 }
 
-SearchSetup setup_for(const char* policy) {
+SearchSetup offer_setup(const char* policy) {
     SearchSetup setup;
     setup.base.policy = parse_policy(policy).value();
-    setup.base.profile = &profile();
-    setup.base.memory = profile().memory;
+    setup.base.profile = &offer_profile();
+    setup.base.memory = offer_profile().memory;
     setup.base.simulated = true;
     setup.timed = false;
     return setup;
 }
 
-std::vector<PolicySpec> policies(std::initializer_list<const char*> texts) {
+std::vector<PolicySpec> parsed(std::initializer_list<const char*> texts) {
     std::vector<PolicySpec> list;
     for (const char* const text : texts)
         list.push_back(parse_policy(text).value());
@@ -36,7 +36,7 @@ std::vector<PolicySpec> policies(std::initializer_list<const char*> texts) {
 
 // Each step holds a block that is a little larger than the last one's, so that none fits the hole
 // before it.
-VectorTrace growing() {
+VectorTrace growing_blocks() {
     TraceBuilder builder;
     builder.allocate(0, 64_MiB);
     for (std::uint32_t i = 1; i <= 12; ++i) {
@@ -49,12 +49,12 @@ VectorTrace growing() {
 }  // namespace
 
 TEST_CASE("of a list the least is advised, and one setting of each policy is listed", "[advise]") {
-    const VectorTrace trace = growing();
-    const SearchSetup setup = setup_for("torch");
+    const VectorTrace trace = growing_blocks();
+    const SearchSetup setup = offer_setup("torch");
     const SearchResult found =
         search_offers(trace, setup,
-                      policies({"torch", "torch:expandable_segments=true", "best-fit",
-                                "best-fit:segment=1GiB", "cuda-malloc"}))
+                      parsed({"torch", "torch:expandable_segments=true", "best-fit",
+                              "best-fit:segment=1GiB", "cuda-malloc"}))
             .value();
     CHECK(found.before.policy.text() == "torch");
     CHECK(found.trials == 5);  // torch itself once
@@ -71,16 +71,16 @@ TEST_CASE("of a list the least is advised, and one setting of each policy is lis
 }
 
 TEST_CASE("without anything to try the answer is what it comes to", "[advise]") {
-    const VectorTrace trace = growing();
-    const SearchResult found = search_offers(trace, setup_for("cuda-malloc"), {}).value();
+    const VectorTrace trace = growing_blocks();
+    const SearchResult found = search_offers(trace, offer_setup("cuda-malloc"), {}).value();
     CHECK_FALSE(found.improves);
     CHECK(found.trials == 1);
     CHECK(found.best.result.peak.reserved == found.before.result.peak.reserved);
 }
 
 TEST_CASE("a program that takes its memory at the start needs no more segments", "[advise]") {
-    const VectorTrace trace = growing();
-    const SearchSetup setup = setup_for("torch");
+    const VectorTrace trace = growing_blocks();
+    const SearchSetup setup = offer_setup("torch");
     Tried before{.choice = {}, .policy = setup.base.policy, .result = {}};
     before.result = run_trial(trace, setup.base).value();
     const std::optional<Tried> primed = search_priming(trace, setup, before).value();
@@ -97,7 +97,7 @@ TEST_CASE("a program that takes its memory at the start needs no more segments",
 
 TEST_CASE("where nothing lies free priming is no advice", "[advise]") {
     const VectorTrace trace = TraceBuilder().allocate(0, 64_MiB).allocate(1, 64_MiB).build();
-    const SearchSetup setup = setup_for("torch");
+    const SearchSetup setup = offer_setup("torch");
     Tried before{.choice = {}, .policy = setup.base.policy, .result = {}};
     before.result = run_trial(trace, setup.base).value();
     CHECK_FALSE(search_priming(trace, setup, before).value());

@@ -211,3 +211,65 @@ TEST_CASE("growth is judged by most of the steps and by their end", "[advise][st
     CHECK_FALSE(judge_growth(series([](Bytes i) { return 1_GiB - i * 5_MiB; }), 1_MiB).grows);
     CHECK_FALSE(judge_growth({1_MiB, 2_MiB, 3_MiB}, 0).grows);
 }
+
+namespace {
+
+// A server: requests of random sizes come and go, and one in twenty-five keeps a block, if it
+// leaks.
+VectorTrace server(bool leaks, bool tagged, unsigned seed) {
+    std::mt19937 random(seed);
+    TraceInfo info;
+    const std::uint32_t tag = tagged ? info.strings.intern("session cache") : 0;
+    std::vector<TraceEvent> events;
+    std::vector<std::uint32_t> live;
+    std::uint32_t next = 0;
+    const auto add = [&](TraceEvent event) {
+        event.time = static_cast<Nanoseconds>(events.size()) * 100'000;
+        events.push_back(event);
+    };
+    for (int i = 0; i < 4000; ++i) {
+        add({.size = 1_MiB + random() % 64 * 1_MiB, .slot = next});
+        live.push_back(next++);
+        if (leaks && i % 25 == 0)
+            add({.size = 3_MiB, .slot = next++, .tag = tag});
+        while (live.size() > 4 + random() % 8) {
+            const std::size_t which = random() % live.size();
+            add({.slot = live[which], .kind = EventKind::free});
+            live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+        }
+    }
+    return VectorTrace(std::move(events), std::move(info));
+}
+
+StepReport growth_of(const VectorTrace& trace) {
+    return tidemark::advise(trace, {.policy = "rmm-pool"}).value().growth;
+}
+
+}  // namespace
+
+TEST_CASE("a program without steps leaks where its floor rises, and only there",
+          "[advise][steps]") {
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+        INFO("seed " << seed);
+        const StepReport healthy = growth_of(server(false, false, seed));
+        CHECK(healthy.worst() == nullptr);
+        const StepReport leaking = growth_of(server(true, false, seed));
+        CHECK(leaking.parts);
+        REQUIRE(leaking.worst() != nullptr);
+        CHECK(leaking.worst()->kind == StepGrowthKind::leak);
+        CHECK(leaking.worst()->site == "2.00 MiB to 4.00 MiB");
+        // 160 blocks of 3 MiB, in sixteen parts.
+        CHECK(leaking.worst()->bytes_per_step > 0.8 * 30_MiB);
+        CHECK(leaking.worst()->bytes_per_step < 1.2 * 30_MiB);
+        const StepReport tagged = growth_of(server(true, true, seed));
+        REQUIRE(tagged.worst() != nullptr);
+        CHECK(tagged.worst()->site == "session cache");
+    }
+}
+
+TEST_CASE("who only fills its memory doesn't leak", "[advise][steps]") {
+    std::vector<TraceEvent> events;
+    for (std::uint32_t i = 0; i < 400; ++i)
+        events.push_back({.size = 1_MiB + i * 1_KiB, .slot = i});
+    CHECK(growth_of(VectorTrace(std::move(events))).worst() == nullptr);
+}

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "replay/report/advise/advice_verdict.h"
 #include "tests/support/vector_trace.h"
 
 using namespace tidemark;
@@ -51,9 +52,10 @@ TEST_CASE("the screen says where, why and what to do", "[advise]") {
     CHECK(contains(text, "96.0 MiB of it in 1 gap"));
     REQUIRE(advice.search.improves);
     CHECK(contains(text, "\n  export PYTORCH_ALLOC_CONF="));
-    CHECK(contains(text, torch_conf(advice.search.best.policy)));
+    CHECK(contains(text, "\n  " + advice.search.best.line + "\n"));
     CHECK(contains(text, "Offline bound: "));
-    CHECK(contains(text, "note: the trace () wasn't recorded under PyTorch's allocator"));
+    CHECK(text.starts_with(advice_verdict(trace.info(), advice) + "\n  export "));
+    CHECK(contains(text, "doesn't say what managed its memory: this is what PyTorch's allocator"));
 }
 
 TEST_CASE("the object holds the figures of the analysis", "[advise]") {
@@ -65,7 +67,8 @@ TEST_CASE("the object holds the figures of the analysis", "[advise]") {
     CHECK(object["before"]["conf"] == "");
     CHECK(object["before"]["peak_reserved_bytes"] == 200_MiB);
     CHECK(object["best"]["peak_reserved_bytes"] == advice.search.best.result.peak.reserved);
-    CHECK(object["best"]["export"] == export_line(torch_conf(advice.search.best.policy)));
+    CHECK(object["best"]["export"] == advice.search.best.line);
+    CHECK(object["verdict"] == advice_verdict(trace.info(), advice));
     CHECK(object["improves"] == true);
     CHECK(object["floor_bytes"] == 104_MiB);
     CHECK(object["memory"]["in_use_bytes"] == 104_MiB);
