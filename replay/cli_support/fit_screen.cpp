@@ -227,9 +227,17 @@ bool begins_with_rule(std::string_view line) {
     return line.starts_with('|');
 }
 
+// A line of a shell or a program, which is pasted whole.
+bool is_code(std::string_view text) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    return word == "export" || word == "unset" || word == "import" ||
+           (word.find('(') != std::string_view::npos && !word.starts_with('(')) ||
+           word.find("::") != std::string_view::npos;
+}
+
 std::string fitted_line(std::string_view line, std::size_t width) {
     const std::string_view text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
-    if (screen_width(line) <= width || text.starts_with("export "))
+    if (screen_width(line) <= width || is_code(text))
         return std::string(line) + "\n";
     return text.find("  ") != std::string_view::npos ? folded_row(line, width)
                                                      : wrapped(line, width, 0);

@@ -13,7 +13,8 @@ namespace tidemark {
 //   others are left out, and a line below says which;
 // - a row of a list is broken before its last column, which follows indented;
 // - sentences are broken between words.
-// Lines to paste ("export ...") and JSON (what begins with '{' or '[') stay as they are. O(length).
+// Lines to paste ("export ...", "torch.empty(...)") and JSON (what begins with '{' or '[') stay as
+// they are. O(length).
 std::string fit_screen(std::string_view text, std::size_t width);
 
 }  // namespace tidemark

@@ -13,9 +13,10 @@ namespace {
 
 constexpr Bytes kStep = 1_MiB;  // sizes that somebody types are multiples of it
 
-// So many percent of what is requested at most.
+// So many percent of what is requested at most, not 0.
 Bytes part_of(Bytes requested, unsigned percent) {
-    return align_up(requested / 100 * percent + requested % 100 * percent / 100, kStep);
+    const Bytes size = requested / 100 * percent + requested % 100 * percent / 100;
+    return align_up(std::max<Bytes>(size, 1), kStep);
 }
 
 // The first ones are what policies are compared with: a size that most programs fit into.

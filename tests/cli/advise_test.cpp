@@ -76,7 +76,7 @@ TEST_CASE("advise refuses what it cannot do, and says what to do instead", "[cli
         arguments.insert(arguments.begin(), "advise");
         return support::refusal(arguments);
     };
-    CHECK(contains(refused({kSample, "-p", "best-fit"}), "PYTORCH_ALLOC_CONF"));
+    CHECK(contains(refused({kSample, "--without", "cuda"}), "vmm"));
     CHECK(contains(refused({kSample, "-p", "torch:expandable=1"}), "expandable_segments"));
     CHECK(contains(refused({kSample, kSample, kSample}), "tidemark compare"));
     CHECK(contains(refused({kSample, kSample, "--limit", "1GiB"}), "leave out"));

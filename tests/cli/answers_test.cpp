@@ -126,7 +126,7 @@ TEST_CASE("replay of a recording without --policy takes the recorded one", "[cli
     CHECK(contains(unknown.err, "--policy"));
 }
 
-TEST_CASE("compare runs every policy on a recording unless told which", "[cli]") {
+TEST_CASE("compare runs what can be set unless told which", "[cli]") {
     const Said said = support::tidemark({"compare", kSample});
     const json answer = support::tidemark_json({"compare", kSample});
 
@@ -135,7 +135,7 @@ TEST_CASE("compare runs every policy on a recording unless told which", "[cli]")
     CHECK(contains(said.out, "| policy "));
     CHECK(contains(said.out, " first | "));
     CHECK(!contains(said.out, "**"));
-    CHECK(answer["runs"].size() >= 5);
+    CHECK(answer["runs"].size() >= 3);
     CHECK(contains(said.out, answer["verdict"].get<std::string>()));
     const auto baselines = std::count_if(answer["runs"].begin(), answer["runs"].end(),
                                          [](const json& run) { return run["baseline"] == true; });

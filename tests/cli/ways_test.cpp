@@ -268,5 +268,6 @@ TEST_CASE("what compare does by itself is what a PyTorch user can set, then the 
     }
     CHECK(others);
     CHECK(expandable);
-    CHECK(contains(support::tidemark({"compare", kSample}).out, "bump (other)"));
+    CHECK_FALSE(contains(support::tidemark({"compare", kSample}).out, "bump (other)"));
+    CHECK(contains(support::tidemark({"compare", kSample, "--all"}).out, "bump (other)"));
 }

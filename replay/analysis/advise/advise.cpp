@@ -31,6 +31,8 @@ namespace {
 // Traces above are not searched for the memory that would have been enough: some 40 replays.
 constexpr std::uint64_t kEventsToSearchMemory = 2'000'000;
 constexpr std::uint64_t kAdviseEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
+// A setting serves other runs too, a size is this run's: it must need so much less.
+constexpr double kWorthPriming = 0.9;
 constexpr double kNoticeable = 0.01;  // a difference that calls for a warning
 constexpr std::size_t kSmallestBudget = 40;
 constexpr std::size_t kLargestBudget = 400;
@@ -363,21 +365,23 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     return {};
 }
 
-// What PyTorch's user can do besides: take the memory once at the start, and another allocator.
-// `winner` is `extent` in these conditions.
+// What PyTorch's user can do besides: take the memory once at the start, or another allocator.
 Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
                            const AdviseOptions& options, Advice& advice) {
     SearchResult& search = advice.search;
     const auto offer = [&](Tried tried) {
         if (!is_improvement(tried, search.before, setup.timed))
             return;
-        const bool is_best = !search.improves || is_improvement(tried, search.best, setup.timed);
-        if (is_best && tried.prime != 0) {
+        const double share = static_cast<double>(tried.result.peak.reserved) /
+                             static_cast<double>(search.best.result.peak.reserved);
+        const bool replaces = tried.prime != 0 && (!search.improves || share <= kWorthPriming);
+        if (replaces) {
             if (search.improves)
                 search.others.insert(search.others.begin(), search.best);
             search.best = std::move(tried);
             search.improves = true;
-        } else if (is_best || tried.prime != 0) {
+        } else if (tried.prime != 0 || !search.improves ||
+                   is_improvement(tried, search.best, setup.timed)) {
             search.others.push_back(std::move(tried));
         }
     };

@@ -118,10 +118,12 @@ class Trials {
   private:
     static constexpr std::size_t kRefused = ~std::size_t{0};
 
-    // To the program's version of PyTorch, on its machine.
+    // To the program's version of PyTorch, on its machine. With both keys PyTorch maps pages of
+    // that size although its limit has no room for them.
     bool is_known(const TorchChoice& choice) const {
-        return (setup_.expandable || !choice.expandable) &&
-               (setup_.large_segments || choice.large_segment_mb == 20);
+        const bool large = choice.large_segment_mb != TorchChoice().large_segment_mb;
+        return (setup_.expandable || !choice.expandable) && (setup_.large_segments || !large) &&
+               !(choice.expandable && large);
     }
 
     Result<Tried> start() const {

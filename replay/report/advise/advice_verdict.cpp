@@ -46,11 +46,14 @@ std::string setting_text(const Advice& advice) {
     const bool is_torch = best.policy.policy->name == "torch";
     const std::string what =
         best.name.empty() ? "Unset what is set" : (is_torch ? "Set " : "Use ") + best.name;
-    return fmt::format("{}: {}peak {} instead of {}, {}.", best.prime != 0 ? best.name : what,
-                       out_of_memory_change(before.result.refusals(), best.result.refusals()),
-                       format_bytes(best.result.peak.reserved),
-                       format_bytes(before.result.peak.reserved),
-                       time_change(before.device_time(), best.device_time()));
+    return fmt::format(
+        "{}: {}peak {} instead of {}, {}.",
+        best.prime != 0
+            ? fmt::format("Take {} at the start and give it back", format_bytes(best.prime))
+            : what,
+        out_of_memory_change(before.result.refusals(), best.result.refusals()),
+        format_bytes(best.result.peak.reserved), format_bytes(before.result.peak.reserved),
+        time_change(before.device_time(), best.device_time()));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -73,10 +74,31 @@ bool is_apart(const TraceComparison& comparison) {
 // The figure that ranks gets a column of its own for how it differs from the first policy.
 constexpr std::string_view kRanking = "peak_reserved_bytes";
 
+// The columns in the order of what matters, for a screen shows as many as it has room for: out of
+// memory comes first, where somebody was.
+std::vector<std::size_t> order_of_columns(const TraceComparison& comparison) {
+    constexpr std::array<std::string_view, 4> kFirst{"out_of_memory", kRanking, "driver_ns",
+                                                     "retries"};
+    const std::span<const std::string_view> names = comparison_columns();
+    std::vector<std::size_t> order(names.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const bool refused = std::ranges::any_of(comparison.rows, [](const ComparisonRow& row) {
+        return row.run.measurement("out_of_memory").whole > 0;
+    });
+    std::ranges::stable_sort(order, {}, [&](std::size_t column) {
+        const auto* const found = std::ranges::find(kFirst, names[column]);
+        const bool last = !refused && found == kFirst.begin();
+        return last ? kFirst.size() + 1 : static_cast<std::size_t>(found - kFirst.begin());
+    });
+    return order;
+}
+
 Table table_of(const TraceComparison& comparison) {
+    const std::vector<std::size_t> order = order_of_columns(comparison);
     const bool spread = comparison.rows.front().run.peak_spread.has_value();
     std::vector<TableColumn> columns{{"policy", Align::left}};
-    for (const std::string_view name : comparison_columns()) {
+    for (const std::size_t column : order) {
+        const std::string_view name = comparison_columns()[column];
         columns.push_back({title_of(name)});
         if (name != kRanking)
             continue;
@@ -99,7 +121,8 @@ Table table_of(const TraceComparison& comparison) {
         std::vector<TableCell> cells{
             {printable(row.label) + (row.other_allocator ? kTextAnswersOther : ""),
              row.recommended}};
-        for (const ComparisonCell& cell : row.cells) {
+        for (const std::size_t column : order) {
+            const ComparisonCell& cell = row.cells[column];
             cells.push_back({figure_text(cell.measurement), cell.best});
             if (cell.measurement.name == kRanking && spread)
                 cells.push_back({row.run.peak_spread ? range_text(*row.run.peak_spread) : ""});

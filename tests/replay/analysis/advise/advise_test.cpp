@@ -61,13 +61,13 @@ TEST_CASE("a recording that begins in the middle says what that means", "[advise
     CHECK(mentions(advice.warnings, "begins in the middle"));
 }
 
-TEST_CASE("a trace of something else is compared with PyTorch's defaults", "[advise]") {
+TEST_CASE("a trace that doesn't say whose it is is replayed under PyTorch's defaults", "[advise]") {
     const auto trace = open("generate:serving:events=3000");
     const Advice advice = tidemark::advise(*trace, {.budget = 20}).value();
 
     CHECK(!advice.from_torch);
     CHECK(advice.policy == "torch");
-    CHECK(mentions(advice.notes, "wasn't recorded under PyTorch's allocator"));
+    CHECK(mentions(advice.notes, "this is what PyTorch's allocator would do with it"));
     CHECK(advice.search.trials <= 20);
 }
 
@@ -126,13 +126,24 @@ TEST_CASE("a limit that was inferred is kept to, unless another is given", "[adv
     CHECK(given.search.before.result.refusals() == 0);
 }
 
-TEST_CASE("only settings of PyTorch can be compared with", "[advise]") {
+TEST_CASE("any policy is explained, and only what its user can set is tried", "[advise]") {
     const VectorTrace trace = TraceBuilder().allocate(0, 1_MiB).build();
-    const Result<Advice> refused = tidemark::advise(trace, {.policy = "best-fit"});
+    const Advice fixed = tidemark::advise(trace, {.policy = "best-fit"}).value();
+    CHECK(fixed.policy == "best-fit");
+    CHECK_FALSE(fixed.can_be_set);
+    CHECK(fixed.search.trials == 1);
+    CHECK(fixed.parts.in_use == 1_MiB);
+    TraceInfo rmm;
+    rmm.format = "rmm-csv";
+    const VectorTrace log = TraceBuilder().allocate(0, 1_MiB).build(rmm);
+    const Advice offered = tidemark::advise(log, {}).value();
+    CHECK(offered.policy == "rmm-pool");
+    CHECK(offered.family == "RMM");
+    CHECK(offered.can_be_set);
+    CHECK(offered.search.trials > 5);
+    CHECK(offered.search.best.name.find("torch") == std::string::npos);
+    CHECK(mentions(offered.notes, "doesn't name the resource"));
 
-    REQUIRE(!refused);
-    CHECK(refused.error().code == ErrorCode::bad_option);
-    CHECK(refused.error().where == "--policy");
     const Advice other =
         tidemark::advise(trace, {.policy = "torch:expandable_segments=true"}).value();
     CHECK(other.paged);

@@ -1,0 +1,229 @@
+// Questions as people ask them, each with a small recording like theirs: what the first screen must
+// say to them, and what it must not. Numbers are those of public reports.
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "tests/cli/command_line.h"
+
+using namespace tidemark;
+using support::contains;
+
+namespace {
+
+// A program whose blocks grow a little from step to step, so that none fits the hole of the last.
+std::string growing(const std::string& header, const std::string& stack = {}) {
+    std::string text =
+        fmt::format("{{\"type\": \"header\", \"version\": 1, \"unit\": \"us\"{}}}\n", header);
+    const auto add = [&text](int time, const char* what, int id, unsigned bytes,
+                             const std::string& more) {
+        text += fmt::format("{{\"t\": {}, \"op\": \"{}\", \"id\": {}{}{}}}\n", time, what, id,
+                            bytes > 0 ? fmt::format(", \"bytes\": {}", bytes) : "", more);
+    };
+    add(0, "alloc", 0, 64U << 20U, stack);
+    for (int i = 1; i <= 12; ++i) {
+        add(100'000 * i, "alloc", i, (40U + 2U * static_cast<unsigned>(i)) << 20U, {});
+        add(100'000 * i + 50'000, "free", i, 0, {});
+    }
+    return text;
+}
+
+std::string torch(const char* version) {
+    return growing(
+        fmt::format(", \"settings\": {{\"allocator\": \"torch\", \"torch\": \"{}\"}}", version));
+}
+
+std::string torch_with_frame(const char* function, const char* file) {
+    return growing(", \"settings\": {\"allocator\": \"torch\", \"torch\": \"2.11.0\"}",
+                   fmt::format(", \"stack\": [\"{} {}:3\"]", function, file));
+}
+
+// rmm #1421: queries come and go, and each keeps a block.
+std::string rmm(bool leaks) {
+    std::string text = "Thread,Time,Action,Pointer,Size,Stream\n";
+    std::uint64_t next = 0x7f0000000000;
+    int time = 0;
+    const auto add = [&](const char* action, std::uint64_t pointer, std::uint64_t size) {
+        text += fmt::format("1,{:02}:{:02}:{:02}:{:06},{},{:#x},{},0x0\n", time / 36'000 % 24,
+                            time / 600 % 60, time / 10 % 60, time % 10 * 100'000, action, pointer,
+                            size);
+        ++time;
+    };
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> live;
+    for (std::uint64_t i = 0; i < 800; ++i) {
+        const std::uint64_t size = (1 + i * 7919 % 61) << 20U;
+        add("allocate", next, size);
+        live.emplace_back(next, size);
+        next += std::uint64_t{1} << 30U;
+        if (leaks && i % 8 == 0) {
+            add("allocate", next, 3U << 20U);
+            next += std::uint64_t{1} << 30U;
+        }
+        if (live.size() > 9) {
+            const std::size_t which = i * 31 % live.size();
+            add("free", live[which].first, live[which].second);
+            live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+        }
+    }
+    return text;
+}
+
+struct Question {
+    const char* name;
+    std::string recording;
+    const char* file;
+    std::vector<std::string> command;  // before the file
+    std::vector<std::string> must;
+    std::vector<std::string> must_not;
+};
+
+std::vector<Question> questions() {
+    const std::string kOld = "PYTORCH_CUDA_ALLOC_CONF=";
+    const std::string kNew = " PYTORCH_ALLOC_CONF=";
+    return {
+        {"2.8 knows the old name only",
+         torch("2.8.0+cu126"),
+         "a.jsonl",
+         {"advise"},
+         {"Set expandable_segments:True", kOld},
+         {kNew}},
+        {"2.9.1 ignores the new name (pytorch #183387)",
+         torch("2.9.1+cu128"),
+         "a.jsonl",
+         {"advise"},
+         {kOld},
+         {kNew}},
+        {"2.11 reads the new name",
+         torch("2.11.0"),
+         "a.jsonl",
+         {"advise"},
+         {kNew, "set elsewhere wins"},
+         {" PYTORCH_CUDA_ALLOC_CONF="}},
+        {"2.0 has no expandable segments",
+         torch("2.0.1"),
+         "a.jsonl",
+         {"advise"},
+         {},
+         {"expandable_segments"}},
+        {"2.8 has no large_segment_size_mb",
+         torch("2.8.0"),
+         "a.jsonl",
+         {"advise"},
+         {},
+         {"large_segment_size_mb"}},
+        {"without virtual memory",
+         torch("2.11.0"),
+         "a.jsonl",
+         {"advise", "--without", "vmm"},
+         {"at the start and give it back: peak", "torch.empty("},
+         {"expandable_segments", "use(\"extent\")"}},
+        {"priming stands beside the setting",
+         torch("2.11.0"),
+         "a.jsonl",
+         {"advise"},
+         {"torch.empty(", "dtype=torch.uint8, device=\"cuda\")"},
+         {}},
+        {"NIXL (ai-dynamo/nixl #1754)",
+         torch_with_frame("register", "/site-packages/nixl/_api.py"),
+         "a.jsonl",
+         {"advise"},
+         {"warning: expandable_segments and transfers that register memory", "--without vmm"},
+         {}},
+        {"vLLM's sleep mode (vllm #14189)",
+         torch_with_frame("use", "/site-packages/vllm/device_allocator/cumem.py"),
+         "a.jsonl",
+         {"advise"},
+         {"warning: expandable_segments and vLLM's sleep mode"},
+         {}},
+        {"a clean program isn't warned",
+         torch_with_frame("forward", "/app/model.py"),
+         "a.jsonl",
+         {"advise"},
+         {"note: expandable_segments is not for Windows"},
+         {"warning: expandable"}},
+        {"RMM's user gets RMM's choices",
+         rmm(false),
+         "a.csv",
+         {"advise"},
+         {"under rmm-pool", "the log doesn't name the resource"},
+         {"ALLOC_CONF", "_record_memory_history", "empty_cache", "Leak", "as recorded"}},
+        {"a leak goes first (rmm #1421)",
+         rmm(true),
+         "a.csv",
+         {"advise"},
+         {"Find the leak first: what is live in blocks of 2.00 MiB to 4.00 MiB", "Leak: "},
+         {"ALLOC_CONF"}},
+        {"compare offers RMM's resources",
+         rmm(false),
+         "a.csv",
+         {"compare"},
+         {"rmm-arena", "rmm-binning", "rmm-cuda-async", "cuda-malloc", "extent (other)"},
+         {"torch", "buddy", "bump", "cupy", "as recorded"}},
+        {"fit offers them too",
+         rmm(false),
+         "a.csv",
+         {"fit"},
+         {"rmm-arena", "rmm-pool", "extent"},
+         {"torch", "as recorded"}},
+        {"compare --all has the others",
+         rmm(false),
+         "a.csv",
+         {"compare", "--all"},
+         {"torch (other)", "buddy (other)"},
+         {}},
+        {"JAX's user gets JAX's choices",
+         growing(", \"settings\": {\"allocator\": \"bfc\"}"),
+         "a.jsonl",
+         {"advise"},
+         {"under bfc"},
+         {"ALLOC_CONF=expandable", "_record_memory_history"}},
+        {"nothing can be set of best-fit",
+         growing(""),
+         "a.jsonl",
+         {"advise", "-p", "best-fit"},
+         {"Nothing can be set", "tidemark compare", "Where it went"},
+         {"export"}},
+        {"settings in the header say whose it is (pytorch #123548)",
+         growing(", \"settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": "
+                 "\"max_split_size_mb:128,expandable_segments:True\"}"),
+         "a.jsonl",
+         {"advise"},
+         {"under expandable_segments:True,max_split_size_mb:128"},
+         {"Set expandable_segments:True"}},
+        {"nobody knows whose it is",
+         growing(""),
+         "a.jsonl",
+         {"advise"},
+         {"this is what PyTorch's allocator would do with it"},
+         {"_record_memory_history"}},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("questions of users get an answer on the first screen", "[cli][questions]") {
+    const support::Folder folder;
+    std::size_t right = 0;
+    const std::vector<Question> all = questions();
+    for (const Question& question : all) {
+        const std::string path = folder / question.file;
+        support::write_file(path, question.recording);
+        std::vector<std::string> command = question.command;
+        command.insert(command.begin() + 1, path);
+        const support::Said said = support::tidemark(command);
+        INFO(question.name << "\n" << said.out << said.err);
+        CHECK(said.code == 0);
+        bool all_said = said.code == 0;
+        for (const std::string& part : question.must) {
+            INFO("must say: " << part);
+            CHECK(contains(said.out, part));
+            all_said = all_said && contains(said.out, part);
+        }
+        for (const std::string& part : question.must_not) {
+            INFO("must not say: " << part);
+            CHECK_FALSE(contains(said.out, part));
+            all_said = all_said && !contains(said.out, part);
+        }
+        right += all_said ? 1 : 0;
+    }
+    CHECK(right == all.size());
+}
