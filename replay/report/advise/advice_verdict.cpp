@@ -34,7 +34,7 @@ std::string out_of_memory_change(std::uint64_t before, std::uint64_t then) {
 
 std::string time_change(Nanoseconds before, Nanoseconds then) {
     if (before == then)
-        return "as much time in the driver";
+        return "no more time in the driver";
     return fmt::format("{} {} in the driver",
                        format_duration(then > before ? then - before : before - then),
                        then > before ? "more" : "less");
@@ -56,6 +56,20 @@ std::string setting_text(const Advice& advice) {
         time_change(before.device_time(), best.device_time()));
 }
 
+// Our own allocator, where it needs less than the best setting does.
+std::string drop_in_text(const Advice& advice) {
+    const SearchResult& search = advice.search;
+    const auto drop_in = std::ranges::find_if(search.others, [](const Tried& other) {
+        return other.policy.policy->name == "extent" && !other.line.empty();
+    });
+    if (drop_in == search.others.end() ||
+        drop_in->result.peak.reserved >= search.best.result.peak.reserved)
+        return {};
+    return fmt::format(" tidemark.torch.use(\"extent\") needs {}, {} than now.",
+                       format_bytes(drop_in->result.peak.reserved),
+                       time_change(search.before.device_time(), drop_in->device_time()));
+}
+
 }  // namespace
 
 std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
@@ -71,7 +85,7 @@ std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
             format_bytes(std::max(advice.no_fit->needed, advice.peak_requested)),
             format_bytes(advice.no_fit->available), tried);
     if (search.improves)
-        return leak_text(advice) + setting_text(advice);
+        return leak_text(advice) + setting_text(advice) + drop_in_text(advice);
     if (!advice.can_be_set)
         return leak_text(advice) +
                fmt::format(
@@ -82,7 +96,8 @@ std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
            fmt::format(
                "Nothing helps: of {} none is worth a change (1 % less at the peak, at a "
                "like price).",
-               tried);
+               tried) +
+           drop_in_text(advice);
 }
 
 }  // namespace tidemark

@@ -47,9 +47,9 @@ std::string setting_name(const Tried& tried) {
     return tried.name.empty() ? "PyTorch's defaults" : printable(tried.name);
 }
 
-// What to write to have it, on a line of its own; "" if that is nothing new.
-std::string line_text(const Advice& advice, const Tried& tried) {
-    if (tried.line.empty() || !advice.search.improves)
+// What to write to have it, on a line of its own.
+std::string line_text(const Tried& tried) {
+    if (tried.line.empty())
         return {};
     return fmt::format(
         "  {}{}\n", printable(tried.line),
@@ -85,7 +85,8 @@ std::string verdict_text(const TraceInfo& info, const Advice& advice) {
     const std::string verdict = advice_verdict(info, advice);
     if (verdict.empty())
         return {};
-    return printable(verdict) + "\n" + line_text(advice, advice.search.best) + "\n";
+    return printable(verdict) + "\n" +
+           (advice.search.improves ? line_text(advice.search.best) : std::string()) + "\n";
 }
 
 std::string head(const std::string& name, const TraceInfo& info, const Advice& advice) {
@@ -275,7 +276,7 @@ std::string settings_text(const Advice& advice) {
     text += table.bare("  ");
     for (const Tried& other : search.others)
         if (!other.line.empty())
-            text += "  or" + line_text(advice, other);
+            text += "  or" + line_text(other);
     return text;
 }
 
