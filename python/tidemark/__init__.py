@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from tidemark import errors, machines, policies
 from tidemark._pools import Holder, holders, set_quota, use
-from tidemark.answers import (Answer, Record, advise, compare, fit, info, replay, report, run,
-                              verify)
+from tidemark.answers import (Answer, Record, advise, bound, compare, cut, diff, export, fit, gate,
+                              info, minimize, replay, report, run, verify)
 from tidemark.context import (STREAM_OF_REQUEST, STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle,
                               Statistics)
 from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, DeferrableBuffer,
                                  DeferrableMemory, DeferrableStatistics, Pin)
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
-                             InputError, InternalError, NotFoundError, OptionError,
-                             OutOfMemoryError, SpaceError, UnsupportedError)
+                             InputError, InternalError, MissingFileError, NotFoundError,
+                             OptionError, OutOfMemoryError, SpaceError, UnsupportedError)
 from tidemark.own_policy import OwnPolicy, PolicyDevice, PolicyFault, Request, policy
 from tidemark.pictures import Picture, picture
 from tidemark.store import Access, Store, StoredBuffer, TierCounters
@@ -54,6 +54,7 @@ __all__ = [
     "Holder",
     "InputError",
     "InternalError",
+    "MissingFileError",
     "IpcHandle",
     "NotFoundError",
     "OptionError",
@@ -76,14 +77,20 @@ __all__ = [
     "UnsupportedError",
     "Viewer",
     "advise",
+    "bound",
     "compare",
+    "cut",
+    "diff",
     "errors",
+    "export",
     "fit",
+    "gate",
     "holders",
     "info",
     "library_version",
     "load",
     "machines",
+    "minimize",
     "picture",
     "policies",
     "policy",

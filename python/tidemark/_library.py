@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import pathlib
 import threading
 from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from tidemark.errors import BY_STATUS, Error, InternalError, NotFoundError
+from tidemark.errors import (BY_STATUS, Error, FileError, InternalError, MissingFileError,
+                             NotFoundError)
 
 ABI_VERSION = 1
 STREAM_UNKNOWN = 2**64 - 1
@@ -316,7 +318,10 @@ class Library:
         kind = BY_STATUS.get(status, Error)
         if error.status != status:
             return kind(f"failed with status {status}")
-        failure = kind(text(error.what), text(error.where), text(error.hint))
+        what = text(error.what)
+        if kind is FileError and os.strerror(errno.ENOENT) in what:
+            kind = MissingFileError
+        failure = kind(what, text(error.where), text(error.hint))
         failure.status = status
         return failure
 

@@ -20,15 +20,15 @@ from tidemark.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Answer", "Record", "advise", "compare", "fit", "info", "replay", "report", "run",
-           "verify"]
+__all__ = ["Answer", "Record", "advise", "bound", "compare", "cut", "diff", "export", "fit", "gate",
+           "info", "minimize", "replay", "report", "run", "verify"]
 
 Source = Union[str, "os.PathLike[str]", Trace]
 PolicyText = Union[None, str, OwnPolicy[Any]]
-PolicyTexts = Sequence[Union[str, OwnPolicy[Any]]]
+PolicyTexts = Union[str, OwnPolicy[Any], Sequence[Union[str, OwnPolicy[Any]]]]
 Size = Union[int, str]  # bytes, or text with a unit: "80GiB"
 
-SIZE_OPTIONS = {"memory", "limit", "overhead", "gpu_memory", "host_memory"}
+SIZE_OPTIONS = {"memory", "limit", "overhead", "gpu_memory", "host_memory", "capacity"}
 NO_AS_RECORDED = {"verify"}  # commands without this option
 REPORT_OPTIONS = {"policy", "policies", "memory", "overhead", "limit", "profile", "machine",
                   "spread"}
@@ -161,8 +161,17 @@ class Answer(Record):
         if main_table(self._command, self._values):
             lines = []
         tables = f"  tables: {', '.join(self.tables)}" if self.tables else ""
-        return "\n".join(part for part in (title, verdict and f"  {verdict}", *lines, tables)
+        best = self._values.get("best")
+        line = best.get("line") if isinstance(best, dict) and self._values.get("improves") else None
+        return "\n".join(part for part in (verdict, line and f"  {line}", title, *lines, tables)
                          if part)
+
+    def __bool__(self) -> bool:
+        """Of `fit` whether it fits, of `gate` and of bound(capacity=...) whether it holds; of other
+        answers, that there is one."""
+        if self._command == "fit" and isinstance(self._values.get("survives"), bool):
+            return bool(self._values["survives"])
+        return self.exit_code != 1
 
     def _repr_html_(self) -> str:
         if not self._values:
@@ -263,8 +272,13 @@ def _machine_arguments(command: str, machine: Optional[str]) -> List[str]:
     return [f"--profile={profile}"] if profile else []
 
 
+def _policies(given: PolicyTexts) -> List[Union[str, OwnPolicy[Any]]]:
+    """A text is one policy, not its letters."""
+    return [given] if isinstance(given, (str, OwnPolicy)) else list(given)
+
+
 def _own_policies(options: Mapping[str, Any]) -> List[OwnPolicy[Any]]:
-    given = [options.get("policy"), *(options.get("policies") or [])]
+    given = [options.get("policy"), *_policies(options.get("policies") or [])]
     return [policy for policy in given if isinstance(policy, OwnPolicy)]
 
 
@@ -322,30 +336,98 @@ def replay(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] =
 
 def compare(*traces: Source, policies: PolicyTexts = (), memory: Optional[Size] = None,
             machine: Optional[str] = None, limit: Optional[Size] = None,
+            spread: Optional[int] = None, jitter: Optional[int] = None, all: bool = False,
             progress: Progress = None, **options: Any) -> Answer:
     """Traces under several policies, best first; the first policy is the baseline.
 
-    Without `policies` the recorded settings, others that can be set, then other allocators.
+    Without `policies` the recorded settings, others that its user can set, then our own pool;
+    `all` adds the other allocators. `spread` replays each so often as other runs might go, `jitter`
+    on so many variants of the trace.
     """
-    return _ask("compare", traces, {"policies": list(policies), "memory": memory,
-                                    "machine": machine, "limit": limit, **options}, progress)
+    return _ask("compare", traces, {"policies": _policies(policies), "memory": memory,
+                                    "machine": machine, "limit": limit, "spread": spread,
+                                    "jitter": jitter, "all": all, **options}, progress)
 
 
 def advise(*traces: Source, policy: PolicyText = None, memory: Optional[Size] = None,
-           limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
-    """Where the memory went, why, and which settings need less; of two traces, what grew.
+           limit: Optional[Size] = None, budget: Optional[int] = None,
+           spread: Optional[int] = None, bound: bool = False, without: Optional[str] = None,
+           progress: Progress = None, **options: Any) -> Answer:
+    """What to set (`verdict`, `best.line`), where memory went, and why; of two traces, what grew.
 
-    A progress function that returns True ends the search: the answer is the best so far.
+    At most `budget` settings are replayed. `without="vmm"` leaves out what needs the driver's
+    virtual memory. A progress function that returns True ends the search: the answer is the best so
+    far.
     """
-    return _ask("advise", traces, {"policy": policy, "memory": memory, "limit": limit, **options},
-                progress)
+    return _ask("advise", traces, {"policy": policy, "memory": memory, "limit": limit,
+                                   "budget": budget, "spread": spread, "bound": bound,
+                                   "without": without, **options}, progress)
+
+
+def diff(before: Source, after: Source, *, top: Optional[int] = None, progress: Progress = None,
+         **options: Any) -> Answer:
+    """What grew from one recording to another, by stack: the `top` first of it."""
+    return _ask("diff", [before, after], {"top": top, **options}, progress)
 
 
 def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts = (),
-        limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
-    """Would this run have survived on a card with `memory`, and what is the least it needs."""
-    return _ask("fit", [trace], {"memory": memory, "policies": list(policies), "limit": limit,
-                                 **options}, progress)
+        limit: Optional[Size] = None, spread: Optional[int] = None, bound: bool = False,
+        progress: Progress = None, **options: Any) -> Answer:
+    """Would this run have survived on a card with `memory`, and what is the least it needs.
+
+    The answer is true if it would: `if tidemark.fit("run.pickle", "80GiB"): ...`.
+    """
+    return _ask("fit", [trace], {"memory": memory, "policies": _policies(policies), "limit": limit,
+                                 "spread": spread, "bound": bound, **options}, progress)
+
+
+def gate(trace: Source, *, fail_if: Union[str, Sequence[str]] = (),
+         baseline: Optional[Union[str, "os.PathLike[str]"]] = None,
+         before: Optional[Union[str, "os.PathLike[str]"]] = None, policy: PolicyText = None,
+         memory: Optional[Size] = None, limit: Optional[Size] = None, progress: Progress = None,
+         **options: Any) -> Answer:
+    """Whether a run keeps to its budgets, as "peak_reserved > +2%"; the answer is true if it does.
+
+    `write_baseline="main.json"` writes what later runs are held against.
+    """
+    conditions = [fail_if] if isinstance(fail_if, str) else list(fail_if)
+    return _ask("gate", [trace], {"fail_if": conditions,
+                                  "baseline": baseline and os.fspath(baseline),
+                                  "before": before and os.fspath(before), "policy": policy,
+                                  "memory": memory, "limit": limit, **options}, progress)
+
+
+def bound(trace: Source, *, capacity: Optional[Size] = None, time: Optional[float] = None,
+          progress: Progress = None, **options: Any) -> Answer:
+    """The least memory that an allocator needs that knows the whole run, searched for at most
+    `time` seconds. With a `capacity` the answer is true if it fits in that."""
+    return _ask("bound", [trace], {"capacity": capacity, "time": time, **options}, progress)
+
+
+def minimize(trace: Source, keep: str, out: Union[str, "os.PathLike[str]"], *,
+             policy: PolicyText = None, memory: Optional[Size] = None,
+             limit: Optional[Size] = None, time: Optional[float] = None,
+             progress: Progress = None, **options: Any) -> Answer:
+    """Writes the smallest trace that still shows `keep`: "reserved > 70GiB", "out_of_memory"."""
+    return _ask("minimize", [trace], {"keep": keep, "output": os.fspath(out), "policy": policy,
+                                      "memory": memory, "limit": limit, "time": time, **options},
+                progress)
+
+
+def cut(trace: Source, out: Union[str, "os.PathLike[str]"], *, begin: Optional[str] = None,
+        end: Optional[str] = None, step: Optional[str] = None, until: Optional[str] = None,
+        progress: Progress = None, **options: Any) -> Answer:
+    """Writes a window of a trace as a trace of its own: from `begin` to before `end`, times
+    ("1.5s") or events ("#1000"); or steps ("10..12"); or up to what first shows `until`."""
+    return _ask("cut", [trace], {"from": begin, "to": end, "step": step, "until": until,
+                                 "output": os.fspath(out), **options}, progress)
+
+
+def export(trace: Source, out: Union[str, "os.PathLike[str]"], *, format: Optional[str] = None,
+           policies: PolicyTexts = (), progress: Progress = None, **options: Any) -> Answer:
+    """Writes a trace for other programs: "jsonl", "rmm-csv", "chrome"; else told by the ending."""
+    return _ask("export", [trace], {"output": os.fspath(out), "format": format,
+                                    "policies": _policies(policies), **options}, progress)
 
 
 def verify(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
@@ -360,5 +442,5 @@ def report(*traces: Source, out: Union[str, "os.PathLike[str]"], policies: Polic
            memory: Optional[Size] = None, limit: Optional[Size] = None, progress: Progress = None,
            **options: Any) -> Answer:
     """One page about a run, for any browser. `force=True` writes over a file of others."""
-    return _ask("report", traces, {"output": os.fspath(out), "policies": list(policies),
+    return _ask("report", traces, {"output": os.fspath(out), "policies": _policies(policies),
                                    "memory": memory, "limit": limit, **options}, progress)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
-from typing import Dict, Type
+from typing import Any, Dict, Type
 
 __all__ = [
     "AddressError",
@@ -13,6 +14,7 @@ __all__ = [
     "FileError",
     "InputError",
     "InternalError",
+    "MissingFileError",
     "NotFoundError",
     "OptionError",
     "OutOfMemoryError",
@@ -46,14 +48,21 @@ class Error(Exception):
 
     def say_keywords(self) -> None:
         """Names options of the program as the keywords of Python that they are."""
-        self.what, self.where, self.hint = self.args = tuple(
+        self.args = tuple(
             re.sub(r"--(?!help\b)([a-z][a-z-]*[a-z])",
                    lambda option: str(option[1]).replace("-", "_"), str(part))
-            for part in self.args)
+            for part in (self.what, self.where, self.hint))
+        self.what, self.where, self.hint = self.args
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text}; {self.hint}" if self.hint else text
+
+
+def _fill(error: Any, number: int) -> None:
+    """OSError makes its own of the arguments of its subclasses: they are ours again."""
+    error.args = error.what, error.where, error.hint
+    error.errno, error.strerror, error.filename = number, error.what, error.where or None
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -81,33 +90,49 @@ class InputError(Error, ValueError):
 
 
 class NotFoundError(Error, LookupError):
-    """No such file, GPU, policy."""
+    """No such GPU, policy, machine."""
 
     status = 5
 
 
-class FileError(Error):
+class FileError(Error, OSError):
     """A file or folder that cannot be read or written."""
 
     status = 6
 
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where, hint)
+        _fill(self, errno.EIO)
 
-class DriverError(Error):
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file that isn't there."""
+
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where, hint)
+        _fill(self, errno.ENOENT)
+
+
+class DriverError(Error, RuntimeError):
     """A call of the GPU's driver failed."""
 
     status = 7
 
 
-class UnsupportedError(Error):
+class UnsupportedError(Error, NotImplementedError):
     """Not possible here: the device, policy or file lacks what is needed."""
 
     status = 8
 
 
-class SpaceError(Error):
+class SpaceError(Error, OSError):
     """A disk without room."""
 
     status = 9
+
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where, hint)
+        _fill(self, errno.ENOSPC)
 
 
 class CancelledError(Error):
@@ -116,7 +141,7 @@ class CancelledError(Error):
     status = 10
 
 
-class InternalError(Error):
+class InternalError(Error, RuntimeError):
     """This computer has no memory left, or a library failed in an unforeseen way."""
 
     status = 11

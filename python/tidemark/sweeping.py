@@ -7,7 +7,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from tidemark._waiting import Progress
-from tidemark.answers import Answer, PolicyTexts, Source, _ask, _path_of
+from tidemark.answers import Answer, PolicyTexts, Source, _ask, _path_of, _policies
 
 __all__ = ["sweep"]
 
@@ -33,7 +33,7 @@ def sweep(*traces: Source, folder: "str | os.PathLike[str]", policies: PolicyTex
     **options
         As `tidemark sweep` has them: memory=["40GiB", "80GiB"], halving=True.
     """
-    given: Dict[str, Any] = {"output": os.fspath(folder), "policies": list(policies),
+    given: Dict[str, Any] = {"output": os.fspath(folder), "policies": _policies(policies),
                              "grid": list(grid), **options}
     if client is not None:
         paths = [_path_of(trace) for trace in traces]

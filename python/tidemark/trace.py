@@ -12,6 +12,7 @@ from tidemark import _library
 from tidemark._format import bytes_text, count_text, rows_html, time_text
 from tidemark._tables import needed
 from tidemark._waiting import Progress, wait_for
+from tidemark.errors import OptionError
 
 if TYPE_CHECKING:
     import numpy
@@ -274,6 +275,10 @@ class Trace:
 
     def between(self, begin: int, end: int) -> "Trace":
         """The events from time `begin` to before `end`, in ns since the recording's first event."""
+        for moment in (begin, end):
+            if not isinstance(moment, int) and not hasattr(moment, "__index__"):
+                raise OptionError(f"{moment!r} is no whole number of nanoseconds", "between",
+                                  "seconds times 1_000_000_000, as int")
         time = self._column("time")
         import numpy
 

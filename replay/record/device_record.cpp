@@ -109,9 +109,16 @@ class RecordBuilder {
                 pending = {event.size, (event.flags & kPending) != 0};
                 return {};
             case EventKind::allocate:
-                if (record.seeds.empty() || event.slot >= record.slots)
+                // What was written for other programs has no segments.
+                if (record.seeds.empty())
+                    return fail(
+                        ErrorCode::unsupported,
+                        "the trace has blocks from before it began, and doesn't say in which "
+                        "segments they were",
+                        "trace");
+                if (event.slot >= record.slots)
                     return fail(ErrorCode::bad_input,
-                                "the preamble has a block outside any segment", "trace");
+                                "the preamble has a block beyond the trace's slots", "trace");
                 record.seeds.back().blocks.push_back({Address{event.address},
                                                       pending.size != 0 ? pending.size : event.size,
                                                       event.size, pending.retired});

@@ -173,6 +173,8 @@ Result<std::unique_ptr<Trace>> infer_missing_events(
         return trace;
     if (!report)
         return tl::make_unexpected(report.error());
+    if (report->decisions == 0 && !trace->info().is_state())
+        return trace;  // it says what was requested, not what became of it
     if (report->mismatches > report->decisions / 1000) {
         TraceInfo info = trace->info();
         info.warnings.push_back(fmt::format(

@@ -15,6 +15,8 @@ import tidemark
 from tidemark.answers import _option_arguments
 from tidemark.programs import program
 
+SELF = "the same trace"  # stands for the sample in a list of arguments
+
 # What differs from run to run, and where the program was called.
 CHANGES = re.compile(r"^(elapsed(_total)?_ns|command)$")
 
@@ -45,9 +47,55 @@ def printed(*arguments):
     (lambda t: tidemark.fit(t, "4GiB", spread=0), ["fit", "--memory", "4GiB", "--spread", "0"]),
     (lambda t: tidemark.verify(t), ["verify"]),
     (lambda t: tidemark.advise(t, budget=3), ["advise", "--budget", "3"]),
+    (lambda t: tidemark.advise(t, budget=3, without="vmm", spread=0),
+     ["advise", "--budget", "3", "--without", "vmm", "--spread", "0"]),
+    (lambda t: tidemark.compare(t, policies="torch", all=False), ["compare", "-p", "torch"]),
+    (lambda t: tidemark.diff(t, t, top=3), ["diff", SELF, "--top", "3"]),
+    (lambda t: tidemark.gate(t, fail_if="peak_reserved > 70GiB"),
+     ["gate", "--fail-if", "peak_reserved > 70GiB"]),
+    (lambda t: tidemark.bound(t, capacity="100GiB"), ["bound", "--capacity", "100GiB"]),
 ])
 def test_answers_are_those_of_the_program(sample, ask, arguments):
-    assert steady(ask(sample).to_dict()) == steady(printed(arguments[0], sample, *arguments[1:]))
+    given = [sample if each is SELF else each for each in arguments[1:]]
+    assert steady(ask(sample).to_dict()) == steady(printed(arguments[0], sample, *given))
+
+
+def test_an_answer_is_true_if_it_is_yes(sample):
+    assert tidemark.fit(sample, "100GiB", policies="torch", spread=0)
+    assert not tidemark.fit(sample, "4GiB", policies="torch", spread=0)
+    assert tidemark.gate(sample, fail_if="peak_reserved > 70GiB")
+    assert not tidemark.gate(sample, fail_if=["peak_reserved > 1GiB", "retries > 0"])
+    assert not tidemark.bound(sample, capacity="1GiB")
+    assert tidemark.info(sample)
+
+
+def test_advice_begins_with_what_to_do(sample):
+    answer = tidemark.advise(sample, budget=40, spread=0)
+    lines = repr(answer).splitlines()
+    assert lines[0] == answer.verdict and lines[0].startswith("Set expandable_segments:True")
+    assert lines[1] == f"  {answer.best.line}" and "export " in lines[1]
+
+
+def test_traces_are_cut_exported_and_made_small(sample, tmp_path):
+    cut = tidemark.cut(sample, tmp_path / "part.jsonl", begin="#100", end="#300")
+    assert cut.exit_code == 0 and tidemark.info(tmp_path / "part.jsonl").events > 0
+    tidemark.export(tmp_path / "part.jsonl", tmp_path / "part.json", policies="torch")
+    assert json.loads((tmp_path / "part.json").read_text())
+    tidemark.minimize(tmp_path / "part.jsonl", "reserved > 100MiB", tmp_path / "small.jsonl",
+                      policy="torch")
+    assert 0 < tidemark.info(tmp_path / "small.jsonl").events <= \
+        tidemark.info(tmp_path / "part.jsonl").events
+
+
+def test_a_missing_file_is_what_python_calls_it():
+    with pytest.raises(FileNotFoundError) as caught:
+        tidemark.replay("nowhere.pickle", "torch")
+    assert caught.value.filename and "nowhere.pickle" in str(caught.value)
+
+
+def test_seconds_are_no_nanoseconds(sample):
+    with pytest.raises(tidemark.OptionError, match="nanoseconds"):
+        tidemark.load(sample).between(0.5, 1.0)
 
 
 def test_names_are_attributes_and_keys(sample):

@@ -19,6 +19,9 @@ def test_every_status_of_the_header_has_a_class():
 
 @pytest.mark.parametrize("kind, base", [
     (tidemark.OutOfMemoryError, MemoryError), (tidemark.NotFoundError, LookupError),
+    (tidemark.MissingFileError, FileNotFoundError), (tidemark.FileError, OSError),
+    (tidemark.SpaceError, OSError), (tidemark.UnsupportedError, NotImplementedError),
+    (tidemark.DriverError, RuntimeError), (tidemark.InternalError, RuntimeError),
     (tidemark.OptionError, ValueError), (tidemark.AddressError, ValueError)])
 def test_they_are_what_python_programs_expect(kind, base):
     assert issubclass(kind, base) and issubclass(kind, tidemark.Error)

@@ -71,7 +71,7 @@ void draw_detail(Frame& frame, Writer& writer, const Finding& finding) {
     for (std::size_t at = 0; at < finding.detail.size();) {
         const std::size_t end = std::min(finding.detail.find('\n', at), finding.detail.size());
         const std::string line = finding.detail.substr(at, end - at);
-        writer.paragraph(line, line.starts_with("export ") ? theme.text : theme.faint_text);
+        writer.paragraph(line, at == 0 && finding.has_command ? theme.text : theme.faint_text);
         at = end + 1;
     }
     if (!finding.policy.empty() && !frame.still && writer.has_room(1)) {

@@ -35,7 +35,8 @@ std::vector<Finding> in_text(const std::vector<findings::Finding>& list,
         const EventIndex event = each.event < kNever ? static_cast<EventIndex>(each.event) : kNever;
         rows.push_back({weight_of(each.severity), std::move(text.title), std::move(text.detail),
                         event, each.block,
-                        each.kind == findings::Kind::setting ? suggested : std::string()});
+                        each.kind == findings::Kind::setting ? suggested : std::string(),
+                        !text.command.empty()});
     }
     return rows;
 }

@@ -36,10 +36,11 @@ struct Finding {
 
     Weight weight = Weight::note;
     std::string title;          // one line
-    std::string detail;         // why, and what to do about it
+    std::string detail;         // why, and what to do about it; with the command first
     EventIndex event = kNever;  // where to look; kNever: nowhere in particular
     BlockIndex block = kNoBlock;
-    std::string policy = {};  // that it suggests: a replay under it shows what it would change
+    std::string policy = {};   // that it suggests: a replay under it shows what it would change
+    bool has_command = false;  // what to write, in a shell or the program
 };
 
 // How a living program is doing, for the status line; absent for what was recorded.
