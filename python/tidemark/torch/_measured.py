@@ -1,0 +1,68 @@
+"""What a script did with the GPU while it ran as it is: its peak, its steps, its losses."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import pathlib
+import time
+from typing import Any, List, Optional
+
+from tidemark.torch._launch import after_import
+
+ENTRIES = 5_000_000  # of PyTorch's history
+
+
+def measure(result: str, snapshot: Optional[str], prime: int) -> None:
+    """From when `torch` is imported until the program ends: writes `result`, and `snapshot` with
+    the history from the first use of CUDA. `prime` bytes are taken first, and given back."""
+    after_import("torch", lambda: _Measured(result, snapshot, prime).begin())
+
+
+class _Measured:
+    def __init__(self, result: str, snapshot: Optional[str], prime: int) -> None:
+        self.result = result
+        self.snapshot = snapshot
+        self.prime = prime
+        self.steps: List[int] = []
+        self.losses: List[float] = []
+
+    def begin(self) -> None:
+        import torch
+
+        torch.cuda._lazy_call(self.first_use)
+        atexit.register(self.end)
+        backward = torch.autograd.backward
+
+        def noted(tensors: Any, *given: Any, **named: Any) -> Any:
+            root = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
+            if getattr(root, "numel", lambda: 0)() == 1:
+                self.losses.append(float(root.detach()))
+            return backward(tensors, *given, **named)
+
+        torch.autograd.backward = noted
+        hooks = getattr(torch.optim.optimizer, "register_optimizer_step_post_hook", None)
+        if hooks is not None:
+            hooks(lambda *_given: self.steps.append(time.monotonic_ns()))
+
+    def first_use(self) -> None:
+        import torch
+
+        if self.snapshot:
+            torch.cuda.memory._record_memory_history(context="alloc", stacks="python",
+                                                     max_entries=ENTRIES)
+        if self.prime:
+            torch.empty(self.prime, dtype=torch.uint8, device="cuda")
+
+    def end(self) -> None:
+        import torch
+
+        if not torch.cuda.is_initialized():
+            return
+        torch.cuda.synchronize()
+        peak = max(torch.cuda.max_memory_reserved(index)
+                   for index in range(torch.cuda.device_count()))
+        if self.snapshot:
+            torch.cuda.memory._dump_snapshot(self.snapshot)
+        pathlib.Path(self.result).write_text(json.dumps(
+            {"peak_reserved": peak, "steps": self.steps, "losses": self.losses}))

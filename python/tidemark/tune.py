@@ -1,0 +1,137 @@
+"""`python -m tidemark.tune script.py args`: runs a PyTorch script, asks what to set, runs it again
+with that, and says what came of it.
+
+    python -m tidemark.tune train.py --epochs 1
+    python -m tidemark.tune -o tuned.sh train.py && . ./tuned.sh
+    python -m tidemark.tune --without vmm -m package.train
+
+The script runs three times on the GPU that is there (recorded, as it is, with the line); let it be
+short. Compared are the peak of reserved memory, the time between optimizer steps, and the losses
+that backward() begins with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, List, Optional
+
+from tidemark._format import bytes_text, time_text
+from tidemark._outputs import OTHER, whole_file
+from tidemark.torch._launch import run_script
+from tidemark.torch._measured import measure
+
+__all__ = ["main"]
+
+CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+ALIKE = 0.02  # losses may differ by so much of their size: kernels add in any order
+
+
+def _run(script: List[str], folder: pathlib.Path, snapshot: Optional[pathlib.Path] = None,
+         best: Optional[Any] = None) -> Dict[str, Any]:
+    """Runs the script in a process of its own and returns what was measured in it."""
+    result = folder / "measured.json"
+    result.unlink(missing_ok=True)
+    environment = dict(os.environ)
+    options = ["--measure", str(result)]
+    if snapshot:
+        options += ["--snapshot", str(snapshot)]
+    if best is not None:
+        options += ["--prime", str(best.prime_bytes)]
+        for name in CONF:
+            environment.pop(name, None)
+            if best.conf:
+                environment[name] = best.conf
+    done = subprocess.run([sys.executable, "-m", "tidemark.tune", *options, *script],
+                          env=environment, check=False)
+    if done.returncode != 0:
+        sys.exit(f"tidemark.tune: the script ended with {done.returncode}; nothing is compared")
+    if not result.exists():
+        sys.exit("tidemark.tune: the script used no GPU through PyTorch")
+    return json.loads(result.read_text())  # type: ignore[no-any-return]
+
+
+def _step_time(run: Dict[str, Any]) -> Optional[float]:
+    """ns between two optimizer steps, the median: first steps compile and fill caches."""
+    steps = run["steps"]
+    return statistics.median(b - a for a, b in zip(steps, steps[1:])) if len(steps) > 2 else None
+
+
+def _losses_text(before: List[float], after: List[float]) -> str:
+    count = min(len(before), len(after))
+    if count == 0:
+        return "no losses were seen"
+    alike = sum(abs(a - b) <= ALIKE * max(abs(a), abs(b), 1e-12)
+                for a, b in zip(before, after))
+    if alike == count and len(before) == len(after):
+        return f"all {count} losses alike"
+    return (f"{alike} of {count} losses alike; a script that seeds nothing differs from run to run "
+            "by itself")
+
+
+def _outcome(before: Dict[str, Any], after: Dict[str, Any], best: Any) -> str:
+    lines = [f"  peak reserved  {bytes_text(before['peak_reserved'])} -> "
+             f"{bytes_text(after['peak_reserved'])} "
+             f"(predicted: {bytes_text(best.peak_reserved_bytes)})"]
+    old, new = _step_time(before), _step_time(after)
+    if old and new:
+        lines.append(f"  step           {time_text(old)} -> {time_text(new)} "
+                     f"({100 * (new / old - 1):+.1f} %)")
+    lines.append("  " + _losses_text(before["losses"], after["losses"]))
+    return "\n".join(lines)
+
+
+def _tune(options: argparse.Namespace) -> None:
+    import tidemark
+
+    with tempfile.TemporaryDirectory(prefix="tidemark-tune-") as name:
+        folder = pathlib.Path(name)
+        snapshot = pathlib.Path(options.recording or folder / "run.pickle")
+        recorded = _run(options.script, folder, snapshot)
+        answer = tidemark.advise(snapshot, without=options.without)
+        print(answer.verdict, flush=True)
+        if not answer.improves:
+            print(f"  peak reserved  {bytes_text(recorded['peak_reserved'])}")
+            return
+        print(f"  {answer.best.line}", flush=True)
+        before = _run(options.script, folder)  # recording takes time of its own
+        after = _run(options.script, folder, best=answer.best)
+        print(_outcome(before, after, answer.best))
+        if after["peak_reserved"] >= before["peak_reserved"]:
+            sys.exit("tidemark.tune: that is no gain here, so the line isn't written")
+        if options.output:
+            with whole_file(options.output, OTHER, options.force) as path:
+                pathlib.Path(path).write_text(answer.best.line + "\n")
+
+
+def main(arguments: Optional[List[str]] = None) -> None:
+    """`python -m tidemark.tune`."""
+    parser = argparse.ArgumentParser(prog="python -m tidemark.tune", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the line that helps")
+    parser.add_argument("--force", action="store_true", help="write over a file of others")
+    parser.add_argument("--recording", metavar="RUN.pickle", help="keep the recording there")
+    parser.add_argument("--without", choices=["vmm"],
+                        help="advise nothing that needs virtual memory")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--snapshot", help=argparse.SUPPRESS)
+    parser.add_argument("--prime", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
+    options = parser.parse_args(arguments)
+    if not options.script or options.script == ["-m"]:
+        parser.error("which script?")
+    if options.measure:
+        measure(options.measure, options.snapshot, options.prime)
+        run_script(options.script)
+    else:
+        _tune(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""`python -m tidemark.tune`: the script runs as it is, and what came of the line is said."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import ROOT, SAMPLES
+
+# A PyTorch whose peak depends on the setting alone.
+FAKE = """
+import os, shutil, sys, types
+uint8 = "uint8"
+_queued, _ready = [], []
+def _lazy_call(call):
+    _queued.append(call)
+def _start():
+    _ready.append(True)
+    for call in _queued:
+        call()
+def _peak(index):
+    conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    return 6_590_000_000 if "expandable_segments:True" in conf else 8_300_000_000
+def empty(size, dtype=None, device=None):
+    _start() if not _ready else None
+cuda = types.SimpleNamespace(
+    _lazy_call=_lazy_call, is_initialized=lambda: bool(_ready), synchronize=lambda: None,
+    device_count=lambda: 1, max_memory_reserved=_peak,
+    memory=types.SimpleNamespace(
+        _record_memory_history=lambda **_named: None,
+        _dump_snapshot=lambda path: shutil.copy(os.environ["FAKE_SNAPSHOT"], path)))
+class Loss:
+    def __init__(self, value):
+        self.value = value
+    def numel(self):
+        return 1
+    def detach(self):
+        return self.value
+    def backward(self):
+        autograd.backward(self)
+autograd = types.SimpleNamespace(backward=lambda *_given: None)
+_hooks = []
+optim = types.SimpleNamespace(optimizer=types.SimpleNamespace(
+    register_optimizer_step_post_hook=_hooks.append))
+def step():
+    for hook in _hooks:
+        hook()
+"""
+
+SCRIPT = """
+import sys, time, torch
+if sys.argv[1:] == ["--fail"]:
+    sys.exit(3)
+if sys.argv[1:] != ["--idle"]:
+    torch.empty(1, dtype=torch.uint8, device="cuda")
+    for number in range(6):
+        torch.Loss(1.0 / (number + 1)).backward()
+        time.sleep(0.002)
+        torch.step()
+"""
+
+
+@pytest.fixture
+def tune(tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(FAKE)
+    (tmp_path / "train.py").write_text(textwrap.dedent(SCRIPT))
+
+    def run(*arguments, sample="torch/gpt2_var.pickle.xz"):
+        environment = {**os.environ, "FAKE_SNAPSHOT": str(SAMPLES / sample),
+                       "PYTHONPATH": f"{ROOT / 'python'}:{tmp_path}"}
+        return subprocess.run([sys.executable, "-m", "tidemark.tune", *arguments],
+                              capture_output=True, text=True, check=False, cwd=tmp_path,
+                              env=environment)
+
+    return run
+
+
+def test_the_line_is_tried_and_written(tune, tmp_path):
+    done = tune("-o", "tuned.sh", "train.py")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Set expandable_segments:True: peak 6.59 GiB instead of 8.30 GiB")
+    assert lines[1].startswith("  export ")
+    assert "7.73 GiB -> 6.14 GiB (predicted: 6.59 GiB)" in lines[2]
+    assert lines[3].lstrip().startswith("step ")
+    assert lines[4] == "  all 6 losses alike"
+    assert (tmp_path / "tuned.sh").read_text() == lines[1].strip() + "\n"
+
+
+def test_where_nothing_helps_it_says_so(tune, tmp_path):
+    done = tune("-o", "tuned.sh", "train.py", sample="torch/graphs.pickle.xz")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Nothing helps")
+    assert not (tmp_path / "tuned.sh").exists()
+
+
+def test_what_cannot_be_compared_is_said(tune):
+    failed = tune("train.py", "--fail")
+    assert failed.returncode == 1 and "ended with 3" in failed.stderr
+    idle = tune("train.py", "--idle")
+    assert idle.returncode == 1 and "used no GPU" in idle.stderr
+    assert tune().returncode == 2
