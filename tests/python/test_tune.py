@@ -41,8 +41,10 @@ class Loss:
         autograd.backward(self)
 autograd = types.SimpleNamespace(backward=lambda *_given: None)
 _hooks = []
-optim = types.SimpleNamespace(optimizer=types.SimpleNamespace(
-    register_optimizer_step_post_hook=_hooks.append))
+# As PyTorch has it: a module of that name, which is no attribute.
+sys.modules["torch.optim"] = optim = types.ModuleType("torch.optim")
+sys.modules["torch.optim.optimizer"] = types.ModuleType("torch.optim.optimizer")
+sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook = _hooks.append
 def step():
     for hook in _hooks:
         hook()

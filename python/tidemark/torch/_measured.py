@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import pathlib
 import time
@@ -41,7 +42,9 @@ class _Measured:
             return backward(tensors, *given, **named)
 
         torch.autograd.backward = noted
-        hooks = getattr(torch.optim.optimizer, "register_optimizer_step_post_hook", None)
+        # Not torch.optim.optimizer: the package deletes that name.
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        hooks = getattr(optimizers, "register_optimizer_step_post_hook", None)  # from 2.0 on
         if hooks is not None:
             hooks(lambda *_given: self.steps.append(time.monotonic_ns()))
 
