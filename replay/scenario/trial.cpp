@@ -52,6 +52,38 @@ class ThinnedCursor final : public TraceCursor {
     std::vector<EventKind> kinds_;
 };
 
+// A trace whose graphs share a pool, which lives as long as the program.
+class SharedPoolCursor final : public TraceCursor {
+  public:
+    SharedPoolCursor(std::unique_ptr<TraceCursor> inner, std::vector<std::uint32_t> pools)
+        : inner_(std::move(inner)), pools_(std::move(pools)) {}
+
+    Result<EventBatch> next() override {
+        TM_ASSIGN(EventBatch batch, inner_->next());
+        kinds_.assign(batch.kind, batch.kind + batch.count);
+        aux_.assign(batch.aux, batch.aux + batch.count);
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            const EventKind kind = kinds_[i];
+            const bool has_pool = kind == EventKind::allocate || kind == EventKind::out_of_memory ||
+                                  kind == EventKind::pool_begin || kind == EventKind::trim;
+            if (!has_pool || !std::ranges::binary_search(pools_, aux_[i]))
+                continue;
+            aux_[i] = pools_.front();
+            if (kind == EventKind::trim)
+                kinds_[i] = EventKind::block;  // others use it still
+        }
+        batch.kind = kinds_.data();
+        batch.aux = aux_.data();
+        return batch;
+    }
+
+  private:
+    std::unique_ptr<TraceCursor> inner_;
+    std::vector<std::uint32_t> pools_;
+    std::vector<EventKind> kinds_;
+    std::vector<std::uint32_t> aux_;
+};
+
 // Keeps the largest of each figure, and the first refusal.
 class Peaks final : public Observer {
   public:
@@ -201,7 +233,8 @@ const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup)
     const bool same_card = setup.memory == 0 || setup.memory_assumed ||
                            (!devices.empty() && setup.memory == devices[0].total_memory);
     const bool other_run = setup.simulated || setup.placement || setup.completions != nullptr ||
-                           setup.trim_before || !setup.elsewhere.empty() || setup.prime != 0;
+                           setup.trim_before || !setup.elsewhere.empty() || setup.prime != 0 ||
+                           setup.one_graph_pool;
     if (record == nullptr || !same_card || setup.overhead != 0 || other_run)
         return nullptr;
     return record->is_replay(setup.policy, setup.limit ? &*setup.limit : nullptr) ? record
@@ -221,6 +254,14 @@ void prime(const Trace& trace, std::span<const DeviceContext> contexts, Bytes si
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> graph_pools(const TraceInfo& info) {
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 1; i < info.pools.size(); ++i)
+        if (info.pools[i].find("(0, ") == std::string::npos)
+            found.push_back(i);
+    return found;
+}
 
 Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device) {
     const ExplainedRecord* const record = explained_record(trace);
@@ -265,6 +306,8 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     std::unique_ptr<TraceCursor> cursor = trace.cursor();
     if (!setup.elsewhere.empty())
         cursor = std::make_unique<ThinnedCursor>(std::move(cursor), setup.elsewhere);
+    if (setup.one_graph_pool)
+        cursor = std::make_unique<SharedPoolCursor>(std::move(cursor), graph_pools(info));
     TM_ASSIGN(const ReplaySummary summary,
               machine.replay(info, *cursor, observers, std::move(limits)));
     TrialResult result;

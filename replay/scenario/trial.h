@@ -54,6 +54,8 @@ struct TrialSetup {
     // The program takes so much memory at its start and gives it back at once: a cache that all of
     // the default stream's and pool's requests are cut from. 0 = it doesn't.
     Bytes prime = 0;
+    // The program captures its graphs into one pool (graph_pools), where it had one for each.
+    bool one_graph_pool = false;
     bool time_flushes = false;  // fill TrialResult::flush_time; costs some 5 ns an event
 };
 
@@ -96,6 +98,10 @@ struct TrialResult {
     // Whatever it asked for was granted.
     bool granted_all() const { return refusals() == 0; }
 };
+
+// The private pools that belong to graphs, ascending: all but those that a program makes by itself,
+// which PyTorch calls (0, n). O(pools).
+std::vector<std::uint32_t> graph_pools(const TraceInfo& info);
 
 // The limit on the reserved memory of that device of the trace; 0 = none.
 Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device);

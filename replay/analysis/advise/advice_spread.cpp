@@ -55,6 +55,7 @@ Result<void> spread_advice(const Trace& trace, const TrialSetup& base, const Spr
         setups.push_back(base);
         setups.back().policy = each.tried.policy;
         setups.back().prime = each.tried.prime;
+        setups.back().one_graph_pool = each.tried.one_graph_pool;
     }
     if (search.dear) {
         setups.push_back(base);

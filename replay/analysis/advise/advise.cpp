@@ -31,8 +31,8 @@ namespace {
 // Traces above are not searched for the memory that would have been enough: some 40 replays.
 constexpr std::uint64_t kEventsToSearchMemory = 2'000'000;
 constexpr std::uint64_t kAdviseEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
-// A setting serves other runs too, a size is this run's: it must need so much less.
-constexpr double kWorthPriming = 0.9;
+// A setting serves other runs too, and changes no program: what isn't one must need so much less.
+constexpr double kWorthChange = 0.9;
 constexpr double kNoticeable = 0.01;  // a difference that calls for a warning
 constexpr std::size_t kSmallestBudget = 40;
 constexpr std::size_t kLargestBudget = 400;
@@ -354,7 +354,7 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     OutOfMemoryQuestion question{.base = base, .rival = rival, .card = advice.limit == 0};
     if (!advice.family.empty())
         question.empties_cache = advice.empties_cache;
-    if (advice.search.improves && advice.search.best.prime == 0)
+    if (advice.search.improves && advice.search.best.is_setting())
         question.best_setting = advice.search.best.policy.text();
     if (trace.info().event_count <= kEventsToSearchMemory) {
         FitQuestion sizes{.overhead = advice.overhead, .limit = 0};
@@ -365,7 +365,8 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     return {};
 }
 
-// What PyTorch's user can do besides: take the memory once at the start, or another allocator.
+// What PyTorch's user can do besides: take the memory once at the start, capture graphs into one
+// pool, or take another allocator.
 Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
                            const AdviseOptions& options, Advice& advice) {
     SearchResult& search = advice.search;
@@ -374,13 +375,13 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
             return;
         const double share = static_cast<double>(tried.result.peak.reserved) /
                              static_cast<double>(search.best.result.peak.reserved);
-        const bool replaces = tried.prime != 0 && (!search.improves || share <= kWorthPriming);
+        const bool replaces = !tried.is_setting() && (!search.improves || share <= kWorthChange);
         if (replaces) {
             if (search.improves)
                 search.others.insert(search.others.begin(), search.best);
             search.best = std::move(tried);
             search.improves = true;
-        } else if (tried.prime != 0 || !search.improves ||
+        } else if (!tried.is_setting() || !search.improves ||
                    is_improvement(tried, search.best, setup.timed)) {
             search.others.push_back(std::move(tried));
         }
@@ -392,6 +393,14 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
         TM_ASSIGN(std::optional<Tried> primed, search_priming(trace, setup, search.before));
         if (primed)
             offer(std::move(*primed));
+    }
+    if (graph_pools(trace.info()).size() > 1) {
+        Tried shared = search.before;
+        shared.one_graph_pool = true;
+        TrialSetup trial = setup.base;
+        trial.one_graph_pool = true;
+        TM_ASSIGN(shared.result, run_trial(trace, trial));
+        offer(std::move(shared));
     }
     if (options.without_vmm)
         return {};

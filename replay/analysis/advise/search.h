@@ -37,13 +37,18 @@ struct Tried {
     TorchChoice choice;
     PolicySpec policy;
     TrialResult result;
-    Bytes prime = 0;  // TrialSetup::prime
+    // Beside settings: as in TrialSetup.
+    Bytes prime = 0;
+    bool one_graph_pool = false;
     std::optional<PeakSpread> peak_spread =
         {};  // where it differs from run to run (advice_spread.h)
     // As its user calls it, "" for PyTorch's defaults; and what to write to have it, in a shell or
     // in the program (setting_names.h).
     std::string name = {};
     std::string line = {};
+
+    // Nothing but `policy` makes it: no change of the program.
+    bool is_setting() const { return prime == 0 && !one_graph_pool; }
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
 

@@ -40,6 +40,10 @@ void SettingNames::name(Tried& tried) const {
     const bool is_torch = tried.policy.policy->name == "torch";
     tried.name = is_torch ? torch_conf(tried.policy) : tried.policy.text();
     tried.line = line_of(tried.policy);
+    if (tried.one_graph_pool) {
+        tried.name += tried.name.empty() ? "one pool for all graphs" : ", one pool for all graphs";
+        tried.line = "pool = torch.cuda.graph_pool_handle()";
+    }
     if (tried.prime == 0)
         return;
     tried.name =

@@ -39,6 +39,7 @@ Result<OfflineBound> offline_bound(const Trace& trace, const OfflineQuestion& qu
         bound.packed = 0;
     for (const DeviceIntervals& device : devices) {
         bound.lower += most_at_once(device.intervals);
+        bound.waits = bound.waits || device.waits;
         if (!question.search)
             continue;
         TM_ASSIGN(const Bound found, find_bound(device.intervals, {.threads = question.threads,

@@ -12,7 +12,8 @@
 namespace tidemark {
 
 struct OfflineBound {
-    Bytes lower = 0;  // the most bytes that live at once: no allocator needs less
+    Bytes lower = 0;     // the most bytes that live at once: no allocator needs less
+    bool waits = false;  // in the recorded timing: frees waited for the device
     // As low as they were packed by an allocator that knew the whole run; none without a search,
     // and where that was stopped.
     std::optional<Bytes> packed = {};

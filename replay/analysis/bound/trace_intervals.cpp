@@ -29,6 +29,8 @@ class Intervals {
             return;
         if (events.kind[i] == EventKind::free || events.kind[i] == EventKind::finish)
             end(slot, event);
+        if (events.kind[i] == EventKind::retire && live_[slot].interval != kNone)
+            devices_[live_[slot].device].waits = true;
         if (events.kind[i] != EventKind::allocate)
             return;
         end(slot, event);

@@ -18,6 +18,8 @@ struct DeviceIntervals {
     std::uint16_t device = 0;
     std::vector<std::uint64_t> events;  // that made them, counted from 0: their names in a plan
     std::vector<Interval> intervals;
+    bool waits =
+        false;  // some end when the device was done: in another run that is at another event
 };
 
 // Of each GPU that has allocations, in the order of their numbers; sizes are rounded up to

@@ -87,7 +87,9 @@ std::string floor_clause(const Run& best) {
         fmt::format("; the program itself requested {} at most, so ", format_bytes(floor));
     if (left < kWorthwhileSaving)
         return text + "there is next to nothing left to save";
-    return text + fmt::format("no policy could save more than another {}", format_percent(left));
+    return text + fmt::format("{}no policy could save more than another {}",
+                              best.summary.retired > 0 ? "with each free as late as recorded " : "",
+                              format_percent(left));
 }
 
 // "; cuda-malloc would peak lower (6.5 GiB), but spend 38 s with the device (torch: 57 ms)".

@@ -40,20 +40,24 @@ std::string time_change(Nanoseconds before, Nanoseconds then) {
                        then > before ? "more" : "less");
 }
 
+std::string what_to_do(const Tried& best) {
+    if (best.prime != 0)
+        return fmt::format("Take {} at the start and give it back", format_bytes(best.prime));
+    if (best.one_graph_pool)
+        return "Capture all graphs into one pool";
+    if (best.name.empty())
+        return "Unset what is set";
+    return (best.policy.policy->name == "torch" ? "Set " : "Use ") + best.name;
+}
+
 std::string setting_text(const Advice& advice) {
     const Tried& before = advice.search.before;
     const Tried& best = advice.search.best;
-    const bool is_torch = best.policy.policy->name == "torch";
-    const std::string what =
-        best.name.empty() ? "Unset what is set" : (is_torch ? "Set " : "Use ") + best.name;
-    return fmt::format(
-        "{}: {}peak {} instead of {}, {}.",
-        best.prime != 0
-            ? fmt::format("Take {} at the start and give it back", format_bytes(best.prime))
-            : what,
-        out_of_memory_change(before.result.refusals(), best.result.refusals()),
-        format_bytes(best.result.peak.reserved), format_bytes(before.result.peak.reserved),
-        time_change(before.device_time(), best.device_time()));
+    return fmt::format("{}: {}peak {} instead of {}, {}.", what_to_do(best),
+                       out_of_memory_change(before.result.refusals(), best.result.refusals()),
+                       format_bytes(best.result.peak.reserved),
+                       format_bytes(before.result.peak.reserved),
+                       time_change(before.device_time(), best.device_time()));
 }
 
 // Our own allocator, where it needs less than the best setting does.

@@ -51,9 +51,12 @@ std::string setting_name(const Tried& tried) {
 std::string line_text(const Tried& tried) {
     if (tried.line.empty())
         return {};
-    return fmt::format(
-        "  {}{}\n", printable(tried.line),
-        tried.prime != 0 ? "   # at the start of the program, and given back at once" : "");
+    return fmt::format("  {}{}\n", printable(tried.line),
+                       tried.prime != 0 ? "   # at the start of the program, and given back at once"
+                       : tried.one_graph_pool
+                           ? "   # then torch.cuda.graph(..., pool=pool) for each; replay them "
+                             "in the order of their capture"
+                           : "");
 }
 
 // " on GPU 1" where there are several.

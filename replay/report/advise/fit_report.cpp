@@ -106,7 +106,7 @@ std::string death_text(const Death& death) {
     if (usage.reserved > usage.active)
         text += fmt::format("; {} were free, the largest piece {}",
                             format_bytes(usage.reserved - usage.active),
-                            format_bytes(refusal.largest_free));
+                            piece_text(refusal.largest_free, refusal.what.size));
     text += ".\n";
     if (death.refused_in_all > 1)
         text += fmt::format("Had it gone on, {} would have been out of memory in all.\n",

@@ -13,12 +13,14 @@ std::string offline_figure(const OfflineBound& bound) {
 }
 
 std::string offline_meaning(const OfflineBound& bound) {
+    const std::string whose =
+        bound.waits ? "for an allocator that knew the whole run, with each free as late as recorded"
+                    : "for an allocator that knew the whole run";
     if (!bound.packed)
-        return "for an allocator that knew the whole run; --bound finds how much more";
+        return whose + "; --bound finds how much more";
     if (*bound.packed == bound.lower)
-        return "for an allocator that knew the whole run: what lives at once, without a gap";
-    return fmt::format("for an allocator that knew the whole run; none needs less than {}",
-                       format_bytes(bound.lower));
+        return whose + ": what lives at once, without a gap";
+    return fmt::format("{}; none needs less than {}", whose, format_bytes(bound.lower));
 }
 
 }  // namespace tidemark

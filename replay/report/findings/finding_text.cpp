@@ -94,7 +94,7 @@ FindingText out_of_memory(const findings::Finding& finding) {
         bytes(finding, "reserved_bytes"), format_bytes(free),
         has(finding, "gaps") ? fmt::format(" in {}", format_counted(finding.figure("gaps"), "hole"))
                              : std::string(),
-        format_bytes(largest));
+        piece_text(largest, finding.figure("requested_bytes")));
     if (in_pieces)
         text.detail +=
             "\nThe free memory is in pieces, or kept for other streams and sizes: in "
@@ -152,9 +152,10 @@ FindingText growth_while_free(const findings::Finding& finding) {
             bytes(finding, has(finding, "usable_bytes") ? "usable_bytes" : "free_bytes"),
             format_counted(gaps, "hole"),
             is_small ? (gaps == 1 ? ", too small" : ", none large enough") : "",
-            gaps == 1 && !is_small
-                ? ""
-                : fmt::format(": the largest has {}", bytes(finding, "largest_free_bytes")));
+            gaps == 1 && !is_small ? ""
+                                   : fmt::format(": the largest has {}",
+                                                 piece_text(finding.figure("largest_free_bytes"),
+                                                            finding.figure("requested_bytes"))));
     }
     for (const auto& [name, what] : {std::pair("other_streams_bytes", "kept for other streams"),
                                      std::pair("other_pools_bytes", "in other pools"),

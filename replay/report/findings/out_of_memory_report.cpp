@@ -64,7 +64,8 @@ std::string free_text(const OutOfMemoryCase& found) {
     std::string text = fmt::format(
         "    free just before it: {}, of which {} for such a request, the largest "
         "hole {}\n",
-        format_bytes(gaps.free), format_bytes(gaps.reachable), format_bytes(gaps.largest));
+        format_bytes(gaps.free), format_bytes(gaps.reachable),
+        piece_text(gaps.largest, gaps.requested));
     for (const PinningSite& pin : found.pins) {
         if (pin.free == 0)
             continue;

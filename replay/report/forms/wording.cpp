@@ -50,4 +50,11 @@ std::string card_text(Bytes memory, Bytes overhead) {
                        others_text(overhead));
 }
 
+std::string piece_text(Bytes piece, Bytes requested) {
+    const std::string text = format_bytes(piece);
+    if (piece >= requested || text != format_bytes(requested))
+        return text;
+    return fmt::format("{}, {} too small", text, format_bytes(requested - piece));
+}
+
 }  // namespace tidemark

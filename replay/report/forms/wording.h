@@ -22,6 +22,10 @@ std::string others_text(Bytes overhead);
 // "80.0 GiB, 768 MiB of them for the CUDA context and libraries": a card that was named.
 std::string card_text(Bytes memory, Bytes overhead);
 
+// "1.20 GiB"; of a piece that a request doesn't fit into although both read alike, how much is
+// missing: "126 MiB, 12.0 KiB too small".
+std::string piece_text(Bytes piece, Bytes requested);
+
 // A measurement in its unit: "7.21 GiB", "12,345", "310 us", "4.1 %", "1.34".
 std::string figure_text(const Measurement& measurement);
 

@@ -238,5 +238,34 @@ TEST_CASE("a request that is newly refused comes before the recorded end", "[sce
     CHECK(result.first_refusal->event == 1);
 }
 
+TEST_CASE("graphs that share a pool use the memory of the one before", "[scenario][trial]") {
+    TraceInfo info;
+    info.pools = {"default", "(3, 0)", "(5, 0)", "(0, 1)"};
+    std::vector<TraceEvent> events;
+    for (const std::uint32_t pool : {1U, 2U, 3U}) {
+        events.push_back({.size = 64_MiB, .slot = pool, .aux = pool});
+        events.push_back({.slot = pool, .kind = EventKind::free});
+    }
+    // A pool that nobody uses again is given back; a shared one isn't.
+    events.push_back({.aux = 1, .kind = EventKind::trim, .flags = kEndsPool});
+    events.push_back({.size = 64_MiB, .slot = 0, .aux = 2});
+    const VectorTrace trace(std::move(events), std::move(info));
+
+    CHECK(graph_pools(trace.info()) == std::vector<std::uint32_t>{1, 2});
+    CHECK(trial(trace, "torch").peak.reserved == 192_MiB);
+    const TrialResult shared = trial(trace, "torch", {.one_graph_pool = true});
+    CHECK(shared.peak.reserved == 128_MiB);  // the program's own pool stays its own
+    CHECK(shared.refusals() == 0);
+}
+
+TEST_CASE("what is taken at the start serves what comes", "[scenario][trial]") {
+    const VectorTrace trace =
+        TraceBuilder().allocate(0, 40_MiB).free(0).allocate(0, 50_MiB).build();
+    CHECK(trial(trace, "torch").peak.reserved == 90_MiB);
+    CHECK(trial(trace, "torch", {.prime = 50_MiB}).peak.reserved == 50_MiB);
+    CHECK(trial(trace, "torch", {.prime = 48_MiB}).peak.reserved == 98_MiB);
+    CHECK(trial(trace, "torch", {.memory = 32_MiB, .prime = 48_MiB}).refusals() == 2);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -7,6 +7,7 @@
 
 #include "core/base/shares.h"
 #include "core/base/text.h"
+#include "replay/report/forms/wording.h"
 
 namespace tidemark::viz {
 namespace {
@@ -47,7 +48,7 @@ PeakAnswer refusal(const History& history, const PeakSummary& summary) {
     answer.label += device_text(history, request);
     answer.detail =
         fmt::format("of {} reserved; the largest piece: {}", format_bytes(request.space.held),
-                    format_bytes(request.space.largest));
+                    piece_text(request.space.largest, request.requested));
     answer.headline = fmt::format(
         "Out of memory{}: {}", summary.was_recorded ? " when this was recorded" : "", answer.label);
     if (summary.refused.count > 1)
@@ -66,7 +67,8 @@ PeakAnswer growth(const History& history, const PeakSummary& summary) {
     locate(answer, history, request, request.event - 1);
     answer.is_waste = true;
     answer.label = fmt::format("{} lay free{}, {} did not fit", free, where, wanted);
-    answer.detail = fmt::format("the largest piece: {}", format_bytes(request.space.largest));
+    answer.detail =
+        fmt::format("the largest piece: {}", piece_text(request.space.largest, request.requested));
     answer.headline = fmt::format("{}; it grew for {} though {} lay free{}", peak_text(summary),
                                   wanted, free, where);
     return answer;

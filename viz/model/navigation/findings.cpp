@@ -52,7 +52,7 @@ std::vector<Finding> findings_of(const History& history, const std::string& poli
                                  const Cancelled& cancelled) {
     const findings::FoundRun run{{}, policy, &history, nullptr};
     return in_text(findings::find({.info = &info, .advice = &advice, .runs = {&run, 1}}, cancelled),
-                   advice.search.best.prime == 0 ? advice.search.best.policy.text() : "");
+                   advice.search.best.is_setting() ? advice.search.best.policy.text() : "");
 }
 
 Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,
