@@ -67,6 +67,42 @@ std::string rmm(bool leaks) {
     return text;
 }
 
+// rf-detr #1490: each graph of a larger batch is captured into a pool of its own.
+std::string graphs() {
+    std::string text = "{\"type\": \"header\", \"version\": 1, \"unit\": \"us\"}\n";
+    int time = 0;
+    int id = 0;
+    for (unsigned graph = 0; graph < 8; ++graph) {
+        text += fmt::format("{{\"t\": {}, \"op\": \"pool_begin\", \"pool\": \"graph{}\"}}\n",
+                            time++, graph);
+        for (int block = 0; block < 4; ++block)
+            text += fmt::format("{{\"t\": {}, \"op\": \"alloc\", \"id\": {}, \"bytes\": {}}}\n",
+                                time++, id + block, (200U + 20U * graph) << 20U);
+        for (int block = 0; block < 4; ++block)
+            text +=
+                fmt::format("{{\"t\": {}, \"op\": \"free\", \"id\": {}}}\n", time++, id + block);
+        text += fmt::format("{{\"t\": {}, \"op\": \"pool_end\"}}\n", time++);
+        id += 4;
+    }
+    return text;
+}
+
+std::string cupy() {
+    std::string text;
+    for (unsigned i = 0; i < 12; ++i) {
+        const unsigned size = (64U + 8U * i) << 20U;
+        text += fmt::format(
+            "{{\"hook\":\"malloc\",\"device_id\":0,\"size\":{0},\"mem_size\":{0},"
+            "\"mem_ptr\":{1},\"pmem_id\":\"{1:#x}\"}}\n",
+            size, (i + 1) * 0x100000000ULL);
+        text += fmt::format(
+            "{{\"hook\":\"free\",\"device_id\":0,\"mem_size\":{0},"
+            "\"mem_ptr\":{1},\"pmem_id\":\"{1:#x}\"}}\n",
+            size, (i + 1) * 0x100000000ULL);
+    }
+    return text;
+}
+
 struct Question {
     const char* name;
     std::string recording;
@@ -189,6 +225,18 @@ std::vector<Question> questions() {
          {"advise"},
          {"under expandable_segments:True,max_split_size_mb:128"},
          {"Set expandable_segments:True"}},
+        {"a pool for each graph (rf-detr #1490)",
+         graphs(),
+         "a.jsonl",
+         {"advise"},
+         {"one pool for all graphs", "torch.cuda.graph_pool_handle()"},
+         {}},
+        {"CuPy's user gets CuPy's choices",
+         cupy(),
+         "a.jsonl",
+         {"advise"},
+         {"under cupy", "cupy."},
+         {"ALLOC_CONF", "_record_memory_history", "torch.empty("}},
         {"nobody knows whose it is",
          growing(""),
          "a.jsonl",

@@ -386,14 +386,6 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
             search.others.push_back(std::move(tried));
         }
     };
-    const bool from_start = !trace.info().begins_inside;
-    const std::uint64_t events = trace.info().event_count;
-    if (from_start && !search.before.choice.expandable &&
-        events * kPrimingTrials <= kAdviseEventsAffordable) {
-        TM_ASSIGN(std::optional<Tried> primed, search_priming(trace, setup, search.before));
-        if (primed)
-            offer(std::move(*primed));
-    }
     if (graph_pools(trace.info()).size() > 1) {
         Tried shared = search.before;
         shared.one_graph_pool = true;
@@ -401,6 +393,15 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
         trial.one_graph_pool = true;
         TM_ASSIGN(shared.result, run_trial(trace, trial));
         offer(std::move(shared));
+    }
+    if (!advice.from_torch)
+        return {};  // nobody knows whose program it is
+    const std::uint64_t events = trace.info().event_count;
+    if (!trace.info().begins_inside && !search.before.choice.expandable &&
+        events * kPrimingTrials <= kAdviseEventsAffordable) {
+        TM_ASSIGN(std::optional<Tried> primed, search_priming(trace, setup, search.before));
+        if (primed)
+            offer(std::move(*primed));
     }
     if (options.without_vmm)
         return {};
@@ -422,7 +423,8 @@ Result<void> search(const Trace& trace, const SearchSetup& setup, const SettingN
         return {};
     }
     TM_ASSIGN(advice.search, search_settings(trace, setup));
-    if (!advice.search.interrupted && advice.from_torch && !options.settings_only)
+    const bool may_be_torch = advice.from_torch || advice.family.empty();
+    if (!advice.search.interrupted && may_be_torch && !options.settings_only)
         TM_TRY(search_beside(trace, setup, options, advice));
     return {};
 }
