@@ -81,7 +81,8 @@ std::string graphs() {
         for (int block = 0; block < 4; ++block)
             text +=
                 fmt::format("{{\"t\": {}, \"op\": \"free\", \"id\": {}}}\n", time++, id + block);
-        text += fmt::format("{{\"t\": {}, \"op\": \"pool_end\"}}\n", time++);
+        text += fmt::format("{{\"t\": {}, \"op\": \"pool_end\", \"pool\": \"graph{}\"}}\n", time++,
+                            graph);
         id += 4;
     }
     return text;
