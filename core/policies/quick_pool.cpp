@@ -75,6 +75,7 @@ class QuickPool final : public Allocator {
         count_deallocated(allocation);
         in_use_ -= allocation.size;
         blocks_[id].state = Block::State::free;
+        chunks_ -= free_neighbours(id);  // they become one with it
         put(join_neighbours(id, Block::State::free, blocks_, index_));
         if (should_coalesce()) [[unlikely]]
             coalesce(settings_.to_high_water ? high_water_ : actual_);
@@ -135,6 +136,13 @@ class QuickPool final : public Allocator {
             --unused_.segments;
             unused_.bytes -= blocks_[id].size;
         }
+    }
+
+    std::uint64_t free_neighbours(BlockId id) const {
+        const auto is_free = [this](BlockId other) {
+            return other != kNoBlock && blocks_[other].state == Block::State::free;
+        };
+        return std::uint64_t{is_free(blocks_[id].prev)} + std::uint64_t{is_free(blocks_[id].next)};
     }
 
     // A new free chunk of `size`, in the index.

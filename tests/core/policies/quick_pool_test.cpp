@@ -58,6 +58,23 @@ TEST_CASE("quick-pool makes one segment of so many, or of so much", "[quick-pool
     }
 }
 
+// llnl/Umpire #906, at the sizes of a GPU.
+TEST_CASE("quick-pool makes one segment once, not each time that all is free", "[quick-pool]") {
+    SimDevice device(support::small_device(64_MiB));
+    const auto policy = support::make_policy("quick-pool:first=16,next=16", device);
+    for (int round = 0; round < 20; ++round) {
+        INFO("round " << round);
+        const Allocation a = must_allocate(*policy, 4_MiB);
+        const Allocation b = must_allocate(*policy, 2_MiB);
+        const Allocation c = must_allocate(*policy, 3_MiB);
+        for (const Allocation& each : {b, a, c})
+            policy->deallocate(each, {});
+        CHECK(policy->stats().segments_created == 4);
+        CHECK(policy->stats().segments_released == 3);
+        CHECK(policy->largest_free() == 9_MiB);
+    }
+}
+
 TEST_CASE("quick-pool gives unused segments back where the device refuses", "[quick-pool]") {
     SimDevice device(support::small_device(16_MiB));
     const auto policy = support::make_policy("quick-pool:first=8MiB,threshold=0", device);
