@@ -67,7 +67,7 @@ std::string rmm(bool leaks) {
     return text;
 }
 
-// rf-detr #1490: each graph of a larger batch is captured into a pool of its own.
+// rf-detr #1490: each graph, of the largest batch first, is captured into a pool of its own.
 std::string graphs() {
     std::string text = "{\"type\": \"header\", \"version\": 1, \"unit\": \"us\"}\n";
     int time = 0;
@@ -77,7 +77,7 @@ std::string graphs() {
                             time++, graph);
         for (int block = 0; block < 4; ++block)
             text += fmt::format("{{\"t\": {}, \"op\": \"alloc\", \"id\": {}, \"bytes\": {}}}\n",
-                                time++, id + block, (200U + 20U * graph) << 20U);
+                                time++, id + block, (360U - 20U * graph) << 20U);
         for (int block = 0; block < 4; ++block)
             text +=
                 fmt::format("{{\"t\": {}, \"op\": \"free\", \"id\": {}}}\n", time++, id + block);
