@@ -24,12 +24,12 @@ from typing import Any, Dict, List, Optional
 
 from tidemark._format import bytes_text, time_text
 from tidemark._outputs import OTHER, whole_file
+from tidemark.torch._allocator import CONF
 from tidemark.torch._launch import run_script
 from tidemark.torch._measured import measure
 
 __all__ = ["main"]
 
-CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 ALIKE = 0.02  # losses may differ by so much of their size: kernels add in any order
 
 

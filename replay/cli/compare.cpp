@@ -6,14 +6,13 @@
 #include <array>
 
 #include "replay/analysis/advise/advise.h"
-#include "replay/analysis/trace/trace_summary.h"
+#include "replay/analysis/trace/offered_policies.h"
 #include "replay/cli/machine_options.h"
 #include "replay/cli/tier_options.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
 #include "replay/facts/missing_history.h"
-#include "replay/record/allocator_family.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/report/runs/json.h"
 #include "replay/report/runs/text.h"
@@ -157,7 +156,9 @@ class Compare final : public Command {
             if (!found.empty())
                 add(found);
         }
-        TM_TRY(add_offers(traces, chosen));
+        TM_ASSIGN(const std::vector<std::string> offered, offered_policies(*traces.front()));
+        for (const std::string& policy : offered)
+            add(policy);
         if (!chosen.empty())
             add("extent");
         if (!all_ && !chosen.empty())
@@ -166,18 +167,6 @@ class Compare final : public Command {
             if (policy.tried_unasked)
                 add(std::string(policy.name));
         return chosen;
-    }
-
-    // What the recorded system's user can choose.
-    static Result<void> add_offers(const Traces& traces, std::vector<std::string>& chosen) {
-        TM_ASSIGN(const TraceSummary summary, summarize(*traces.front()));
-        for (const PolicyOffer& offer :
-             policy_offers(traces.front()->info(), summary.requested.value, kOffersToCompare)) {
-            TM_ASSIGN(const PolicySpec spec, parse_policy(offer.policy));
-            if (std::ranges::find(chosen, spec.text()) == chosen.end())
-                chosen.push_back(spec.text());
-        }
-        return {};
     }
 
     // The best setting that a few replays find; "" if there is none, or they would take long.

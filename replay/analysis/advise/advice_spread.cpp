@@ -37,7 +37,8 @@ std::string dropped_text(const Advice& advice, const Tried& dropped, const Savin
     return fmt::format(
         "{} cannot be told apart from the present settings: from run to run it {}; they peak at "
         "{}.",
-        dropped.policy.text(), saving_text(saving), range_text(*advice.search.before.peak_spread));
+        dropped.is_setting() ? dropped.policy.text() : dropped.name, saving_text(saving),
+        range_text(*advice.search.before.peak_spread));
 }
 
 }  // namespace

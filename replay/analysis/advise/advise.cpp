@@ -366,7 +366,7 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
 }
 
 // What PyTorch's user can do besides: take the memory once at the start, capture graphs into one
-// pool, or take another allocator.
+// pool, or take another allocator (one of Advice::others).
 Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
                            const AdviseOptions& options, Advice& advice) {
     SearchResult& search = advice.search;
@@ -403,19 +403,17 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
         if (primed)
             offer(std::move(*primed));
     }
-    if (options.without_vmm)
-        return {};
-    TM_ASSIGN(PolicySpec extent, parse_policy("extent"));
-    TrialSetup trial = setup.base;
-    trial.policy = extent;
-    TM_ASSIGN(TrialResult result, run_trial(trace, trial));
-    offer({.choice = {}, .policy = std::move(extent), .result = std::move(result)});
+    const auto extent = std::ranges::find(advice.others, "extent", &OtherPolicy::name);
+    if (!options.without_vmm && extent != advice.others.end()) {
+        TM_ASSIGN(PolicySpec policy, parse_policy(extent->name));
+        offer({.choice = {}, .policy = std::move(policy), .result = extent->result});
+    }
     return {};
 }
 
 // What the system's user can set.
 Result<void> search(const Trace& trace, const SearchSetup& setup, const SettingNames& names,
-                    const AdviseOptions& options, Advice& advice) {
+                    Advice& advice) {
     if (!is_torch(setup.base.policy)) {
         std::vector<PolicySpec> offers = names.offers();
         advice.can_be_set = !offers.empty();
@@ -423,20 +421,21 @@ Result<void> search(const Trace& trace, const SearchSetup& setup, const SettingN
         return {};
     }
     TM_ASSIGN(advice.search, search_settings(trace, setup));
-    const bool may_be_torch = advice.from_torch || advice.family.empty();
-    if (!advice.search.interrupted && may_be_torch && !options.settings_only)
-        TM_TRY(search_beside(trace, setup, options, advice));
     return {};
 }
 
-void name_settings(const TraceInfo& info, const SettingNames& names, Advice& advice) {
-    SearchResult& found = advice.search;
+void name_settings(const SettingNames& names, SearchResult& found) {
     names.name(found.before);
     names.name(found.best);
     for (Tried& other : found.others)
         names.name(other);
     if (found.dear)
         names.name(*found.dear);
+}
+
+// What to know of the best setting before it is set.
+void note_conditions(const TraceInfo& info, const SettingNames& names, Advice& advice) {
+    const SearchResult& found = advice.search;
     if (!found.improves)
         return;
     for (std::string& remark : names.remarks(found.best))
@@ -512,19 +511,25 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         setup.progress = [&](std::size_t done, std::size_t total) {
             options.progress(done * info.event_count, total * info.event_count);
         };
-    TM_TRY(search(trace, setup, names, options, advice));
+    TM_TRY(search(trace, setup, names, advice));
+    const bool may_be_torch = advice.from_torch || advice.family.empty();
+    if (!advice.search.interrupted && !options.settings_only) {
+        TM_TRY(try_others(trace, rival, options.threads, advice));
+        if (is_torch(policy) && may_be_torch)
+            TM_TRY(search_beside(trace, setup, options, advice));
+    }
+    name_settings(names, advice.search);
     if (!advice.search.interrupted) {
         TM_TRY(look_at_lack(trace, rival, options.top, advice));
         TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
         TM_TRY(try_placements(trace, rival, options.threads, advice));
         TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
                              advice));
-        TM_TRY(try_others(trace, rival, options.threads, advice));
         TM_ASSIGN(advice.offline, offline_bound(trace, {.search = options.bound,
                                                         .threads = options.threads,
                                                         .stop = options.stop}));
     }
-    name_settings(info, names, advice);
+    note_conditions(info, names, advice);
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
     note_differences(info, advice);

@@ -14,8 +14,7 @@
 #include "replay/analysis/fit/fit_search.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
-#include "replay/analysis/trace/trace_summary.h"
-#include "replay/record/allocator_family.h"
+#include "replay/analysis/trace/offered_policies.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 
@@ -294,11 +293,7 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
 }
 
 Result<std::vector<std::string>> usual_candidates(const Trace& trace, bool limited) {
-    TM_ASSIGN(const TraceSummary summary, summarize(trace));
-    std::vector<std::string> offered;
-    for (PolicyOffer& offer :
-         policy_offers(trace.info(), summary.requested.value, kOffersToCompare))
-        offered.push_back(std::move(offer.policy));
+    TM_ASSIGN(std::vector<std::string> offered, offered_policies(trace));
     if (!offered.empty()) {
         offered.emplace_back("extent");
         return offered;
