@@ -453,6 +453,106 @@ def rollout(torch, steps, chance):
             learner.synchronize()
 
 
+def convolutional(torch, steps, chance):
+    """Images copied one step ahead on a loader's stream; the loss is read every ten steps."""
+    layers, channels = [], 3
+    for wider in (64, 128, 256):
+        layers += [torch.nn.Conv2d(channels, wider, 3, stride=2, padding=1), torch.nn.ReLU()]
+        channels = wider
+    model = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
+                                torch.nn.Linear(channels, 100)).to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    main, loader = torch.cuda.current_stream(), torch.cuda.Stream()
+    host = torch.randn(96, 3, 192, 192).pin_memory()
+
+    def load():
+        with torch.cuda.stream(loader):
+            return host.to("cuda", non_blocking=True).mul_(0.5)
+
+    following = load()
+    for step in range(steps):
+        main.wait_stream(loader)
+        source = following
+        source.record_stream(main)
+        following = load()
+        loss = model(source).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if step % 10 == 9:
+            loss.item()
+        del source, loss
+
+
+def prefetched_text(torch, steps, chance):
+    """A transformer whose batches, of changing length, come from a loader's stream; the loss is
+    read at every step."""
+    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    main, loader = torch.cuda.current_stream(), torch.cuda.Stream()
+    host = torch.randn(16, 512, 512).pin_memory()
+
+    def load():
+        length = 32 * chance.randint(2, 16)
+        with torch.cuda.stream(loader):
+            return host[:, :length].to("cuda", non_blocking=True)
+
+    following = load()
+    for _ in range(steps):
+        main.wait_stream(loader)
+        source = following
+        source.record_stream(main)
+        following = load()
+        loss = model(source).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+        del source, loss
+
+
+def one_rank(torch):
+    """A process group of this process alone, on NCCL."""
+    torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0,
+                                         world_size=1, device_id=torch.device("cuda", 0))
+
+
+def ddp_of_torch(torch, steps, chance):
+    """torch's DistributedDataParallel, of one rank, with batches from a loader's stream."""
+    one_rank(torch)
+    model = torch.nn.parallel.DistributedDataParallel(perceptron(torch, 1536, 10))
+    optimizer = torch.optim.AdamW(model.parameters())
+    main, loader = torch.cuda.current_stream(), torch.cuda.Stream()
+    for _ in range(steps):
+        with torch.cuda.stream(loader):
+            source = torch.randn(128 * chance.randint(2, 20), 1536, device="cuda")
+        main.wait_stream(loader)
+        source.record_stream(main)
+        model(source).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del source
+    torch.distributed.destroy_process_group()
+
+
+def fsdp_of_torch(torch, steps, chance):
+    """torch's fully_shard, of one rank: gathers and scatters on its streams."""
+    one_rank(torch)
+    model = perceptron(torch, 1536, 10)
+    for layer in model:
+        if isinstance(layer, torch.nn.Linear):
+            torch.distributed.fsdp.fully_shard(layer)
+    torch.distributed.fsdp.fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(steps):
+        model(torch.randn(128 * chance.randint(2, 20), 1536, device="cuda")).square().mean() \
+            .backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.distributed.destroy_process_group()
+
+
 class Program(typing.NamedTuple):
     run: typing.Callable  # (torch, steps, chance)
     steps: int
@@ -476,4 +576,8 @@ PROGRAMS = {
     "averaged": Program(averaged, 60, SPLIT),
     "rollout": Program(rollout, 60, ROUND),
     "fsdp_large": Program(fsdp_large, 20, SPLIT),
+    "convolutional": Program(convolutional, 40, SPLIT),
+    "prefetched_text": Program(prefetched_text, 30, ROUND),
+    "ddp_of_torch": Program(ddp_of_torch, 20, SPLIT),
+    "fsdp_of_torch": Program(fsdp_of_torch, 20, SPLIT),
 }
