@@ -538,12 +538,14 @@ def ddp_of_torch(torch, steps, chance):
 
 def fsdp_of_torch(torch, steps, chance):
     """torch's fully_shard, of one rank: gathers and scatters on its streams."""
+    from torch.distributed.fsdp import fully_shard
+
     one_rank(torch)
     model = perceptron(torch, 1536, 10)
     for layer in model:
         if isinstance(layer, torch.nn.Linear):
-            torch.distributed.fsdp.fully_shard(layer)
-    torch.distributed.fsdp.fully_shard(model)
+            fully_shard(layer)
+    fully_shard(model)
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(steps):
         model(torch.randn(128 * chance.randint(2, 20), 1536, device="cuda")).square().mean() \

@@ -33,12 +33,12 @@ namespace tidemark {
 // How much two runs of one program differ, the recorded one and another: standard deviations of
 // factors. Chosen on measured programs: docs/metrics.md says how well they do.
 struct RunVariation {
-    double pace = 0.6;          // the program's, from run to run
+    double pace = 0.5;          // the program's, from run to run
     double stretch_pace = 0.3;  // likewise, of each stretch of `stretch` points
     std::size_t stretch = 128;
-    double lag = 0.5;         // the least lag, of each wait
+    double lag = 0.1;         // the least lag, of each wait
     double device = 0.02;     // the device's speed
-    double quicker = 0.88;    // an unrecorded run's times, relative to a recorded one's
+    double quicker = 0.94;    // an unrecorded run's times, relative to a recorded one's
     double least_busy = 0.2;  // of time in which the device may have been idle, what was work
     double queue = 900;       // requests of a stream that a program can be ahead of the device
 };

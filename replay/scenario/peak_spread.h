@@ -6,7 +6,7 @@
 
 namespace tidemark {
 
-// Nine of ten runs lie from p5 to p95.
+// Nine of ten runs lie from p5 to p95, and the replay with completions as recorded.
 struct PeakSpread {
     Bytes p5 = 0;
     Bytes p50 = 0;

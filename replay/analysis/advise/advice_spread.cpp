@@ -68,13 +68,16 @@ Result<void> spread_advice(const Trace& trace, const TrialSetup& base, const Spr
             search.others[i] = std::move(found[i + (search.improves ? 1 : 0)].tried);
         return {};
     }
-    search.before.peak_spread = spread_of(peaks[0]);
+    const auto range_of = [](const Tried& tried, const SampledPeaks& sampled) {
+        return spread_around(tried.result.peak.reserved, sampled);
+    };
+    search.before.peak_spread = range_of(search.before, peaks[0]);
     for (std::size_t i = 0; i < found.size(); ++i) {
         found[i].peaks = peaks[i + 1];
-        found[i].tried.peak_spread = spread_of(peaks[i + 1]);
+        found[i].tried.peak_spread = range_of(found[i].tried, peaks[i + 1]);
     }
     if (search.dear) {
-        search.dear->peak_spread = spread_of(peaks.back());
+        search.dear->peak_spread = range_of(*search.dear, peaks.back());
         if (saving_of(peaks[0], peaks.back()).p5 <= 0)
             search.dear.reset();
     }

@@ -32,6 +32,13 @@ PeakSpread spread_of(SampledPeaks peaks) {
             static_cast<unsigned>(peaks.size())};
 }
 
+PeakSpread spread_around(Bytes as_recorded, SampledPeaks peaks) {
+    PeakSpread spread = spread_of(std::move(peaks));
+    spread.p5 = std::min(spread.p5, as_recorded);
+    spread.p95 = std::max(spread.p95, as_recorded);
+    return spread;
+}
+
 SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after) {
     TM_CHECK(!before.empty() && before.size() == after.size());
     std::vector<double> savings;
@@ -118,7 +125,8 @@ Result<std::vector<SampledPeaks>> spread_runs(const Trace& trace, std::span<Run>
     TM_ASSIGN(std::vector<SampledPeaks> peaks,
               sample_peaks(scaled ? *scaled : trace, setups, options));
     for (std::size_t i = 0; i < peaks.size(); ++i)
-        runs[i].peak_spread = spread_of(peaks[i]);
+        runs[i].peak_spread =
+            spread_around(runs[i].measurement("peak_reserved_bytes").whole, peaks[i]);
     return peaks;
 }
 

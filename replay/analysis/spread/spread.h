@@ -25,7 +25,12 @@ namespace tidemark {
 // The peaks of one setting, a replay each, in the order of seeds; equal indexes are comparable.
 using SampledPeaks = std::vector<Bytes>;
 
+// At least one.
 PeakSpread spread_of(SampledPeaks peaks);
+
+// The same around `as_recorded`, the peak with completions as recorded: that run was one that
+// happened, so the range reaches to it.
+PeakSpread spread_around(Bytes as_recorded, SampledPeaks peaks);
 
 // What `after` saves of `before`, as a share of it, run by run: the middle one, and from where to
 // where nine of ten lie. Negative: it needs more.

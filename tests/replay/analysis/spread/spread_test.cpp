@@ -2,13 +2,16 @@
 // a program did when it was run again.
 #include "replay/analysis/spread/spread.h"
 
+#include <algorithm>
 #include <fstream>
+#include <span>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/allocator/spec.h"
 #include "replay/analysis/spread/spread_text.h"
+#include "replay/scenario/scenario.h"
 #include "traces/open.h"
 
 namespace tidemark {
@@ -16,15 +19,13 @@ namespace {
 
 const std::string kSamples = TIDEMARK_SOURCE_DIR "/traces/samples/";
 
-std::vector<SampledPeaks> sampled(const std::string& name, unsigned threads,
-                                  const std::vector<std::string>& policies = {
-                                      "torch", "torch:expandable_segments=true"}) {
+std::vector<SampledPeaks> sampled(const std::string& name, unsigned threads) {
     const auto trace = open_trace(kSamples + name + ".pickle.xz");
     REQUIRE(trace);
     const auto profile = load_profile("h200");
     REQUIRE(profile);
     std::vector<TrialSetup> setups;
-    for (const std::string& text : policies) {
+    for (const char* text : {"torch", "torch:expandable_segments=true"}) {
         const auto policy = parse_policy(text);
         REQUIRE(policy);
         setups.push_back({.policy = *policy, .profile = &*profile});
@@ -54,25 +55,41 @@ TEST_CASE("a program that peaks elsewhere when run again has a range around it",
 }
 
 // Measured on an H200: eight programs, five runs each under three settings.
-TEST_CASE("nine of ten real peaks lie in the range", "[spread][one-thread]") {
+TEST_CASE("nine of ten real peaks lie in a range at most three times as wide as the real one",
+          "[spread][one-thread]") {
     std::ifstream file(kSamples + "spread/peaks.json");
     const nlohmann::json measured = nlohmann::json::parse(file);
     std::size_t inside = 0;
     std::size_t total = 0;
+    double predicted_width = 0;
+    double real_width = 0;
     for (const auto& [program, settings] : measured.items()) {
+        const auto trace = open_trace(kSamples + "spread/" + program + ".pickle.xz");
+        REQUIRE(trace);
         for (const auto& [policy, peaks] : settings.items()) {
-            const auto found = sampled("spread/" + program, 2, {policy});
-            REQUIRE(found.size() == 1);
-            const PeakSpread range = spread_of(found.front());
-            for (const nlohmann::json& peak : peaks) {
-                const Bytes real = peak.get<Bytes>();
-                inside += range.p5 <= real && real <= range.p95 ? 1U : 0U;
-                ++total;
-            }
+            auto ran = run(**trace, {.policy = policy});
+            REQUIRE(ran);
+            REQUIRE(spread_runs(**trace, std::span(&*ran, 1), {.threads = 2}));
+            const PeakSpread range = *ran->peak_spread;
+            const auto real = peaks.get<std::vector<Bytes>>();
+            for (const Bytes peak : real)
+                inside += range.p5 <= peak && peak <= range.p95 ? 1U : 0U;
+            total += real.size();
+            const auto [least, most] = std::ranges::minmax(real);
+            predicted_width +=
+                static_cast<double>(range.p95 - range.p5) / static_cast<double>(most);
+            real_width += static_cast<double>(most - least) / static_cast<double>(most);
         }
     }
     CHECK(total == 120);
     CHECK(10 * inside >= 9 * total);
+    CHECK(predicted_width <= 3 * real_width);
+}
+
+TEST_CASE("a range reaches to the run that was recorded", "[spread]") {
+    const PeakSpread range = spread_around(500_MiB, {100_MiB, 200_MiB, 400_MiB});
+    CHECK(range == PeakSpread{100_MiB, 200_MiB, 500_MiB, 3});
+    CHECK(spread_around(50_MiB, {100_MiB}) == PeakSpread{50_MiB, 100_MiB, 100_MiB, 1});
 }
 
 TEST_CASE("savings are taken run by run", "[spread]") {
