@@ -94,18 +94,26 @@ class OverviewView final : public View {
         return is_there ? &found->second : nullptr;
     }
 
-    // The answer; a click goes where it is to be seen.
+    // What to do, once that is known, and the peak, where a click goes.
     static void draw_headline(Frame& frame, Writer& page, const History& history,
                               const PeakAnswer& answer) {
+        const Theme& theme = frame.canvas.theme();
+        const std::string& verdict = frame.run().verdict;
+        if (!verdict.empty())
+            page.headline(verdict, theme.text);
         std::string text = answer.headline + ".";
         if (frame.session.runs.size() > 1)
             text = frame.run().label + ": " + text;
-        const Box line{page.box.left, page.box.top, page.box.right,
-                       page.box.top + page.heading_height(text)};
+        const float height =
+            verdict.empty() ? page.heading_height(text) : page.paragraph_height(text);
+        const Box line{page.box.left, page.box.top, page.box.right, page.box.top + height};
         if (clicked_line(frame, line, "headline"))
             go_to_event(frame, history, answer.event);
-        page.headline(text,
-                      answer.is_refusal ? frame.canvas.theme().problem : frame.canvas.theme().text);
+        const Colour colour = answer.is_refusal ? theme.problem : theme.text;
+        if (verdict.empty())
+            page.headline(text, colour);
+        else
+            page.paragraph(text, colour);
         page.skip(4);
     }
 

@@ -65,6 +65,10 @@ void Writer::paragraph(std::string_view text, Colour colour) {
         canvas.text_within(row(), part, colour);
 }
 
+float Writer::paragraph_height(std::string_view text) const {
+    return static_cast<float>(wrapped(canvas, text, box.width()).size()) * line();
+}
+
 void Writer::bar(std::string_view name, Colour colour, double part, std::string_view figure) {
     const Box taken = row();
     const Theme& theme = canvas.theme();

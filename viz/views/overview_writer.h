@@ -35,6 +35,8 @@ struct Writer {
     // Whole or not at all: half a sentence may say the opposite.
     void paragraph(std::string_view text, Colour colour);
 
+    float paragraph_height(std::string_view text) const;
+
     // "reserved [=====   ] 7.21 GiB, 9 % of 80 GiB".
     void bar(std::string_view name, Colour colour, double part, std::string_view figure);
 

@@ -213,7 +213,8 @@ Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitRepo
     TM_ASSIGN(const auto runs,
               sample_runs(trace, setups, {.runs = question.spread, .threads = question.threads}));
     for (std::size_t i = 0; i < std::min(rows, runs.size()); ++i) {
-        report.rows[i].peak_spread = spread_around(report.rows[i].unlimited.peak.reserved, peaks_of(runs[i]));
+        report.rows[i].peak_spread =
+            spread_around(report.rows[i].unlimited.peak.reserved, peaks_of(runs[i]));
         if (report.requested())
             report.rows[i].granted_runs = static_cast<unsigned>(
                 std::ranges::count(runs[rows + i], std::uint64_t{0}, &SampledRun::out_of_memory));

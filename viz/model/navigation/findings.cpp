@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "replay/findings/find.h"
+#include "replay/report/advise/advice_verdict.h"
 #include "replay/report/findings/finding_text.h"
 #include "traces/model/cancellable_trace.h"
 
@@ -47,12 +48,14 @@ std::vector<Finding> findings_of_history(const History& history, const Cancelled
     return in_text(findings::from_history(history, cancelled));
 }
 
-std::vector<Finding> findings_of(const History& history, const std::string& policy,
-                                 const TraceInfo& info, const Advice& advice,
-                                 const Cancelled& cancelled) {
+AdvisedFindings findings_of(const History& history, const std::string& policy,
+                            const TraceInfo& info, const Advice& advice,
+                            const Cancelled& cancelled) {
     const findings::FoundRun run{{}, policy, &history, nullptr};
-    return in_text(findings::find({.info = &info, .advice = &advice, .runs = {&run, 1}}, cancelled),
-                   advice.search.best.is_setting() ? advice.search.best.policy.text() : "");
+    return {
+        advice_verdict(info, advice),
+        in_text(findings::find({.info = &info, .advice = &advice, .runs = {&run, 1}}, cancelled),
+                advice.search.best.is_setting() ? advice.search.best.policy.text() : "")};
 }
 
 Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,

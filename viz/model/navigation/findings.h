@@ -20,10 +20,16 @@ namespace tidemark::viz {
 // now. O(events / 64 + live blocks * findings). Cancelled: nothing.
 std::vector<Finding> findings_of_history(const History& history, const Cancelled& cancelled);
 
+// What `advise` says of a run: its sentence, and the list.
+struct AdvisedFindings {
+    std::string verdict;
+    std::vector<Finding> findings;
+};
+
 // With what `advise` found in the trace with that `info`; `policy` is the run's, as understood.
-std::vector<Finding> findings_of(const History& history, const std::string& policy,
-                                 const TraceInfo& info, const Advice& advice,
-                                 const Cancelled& cancelled);
+AdvisedFindings findings_of(const History& history, const std::string& policy,
+                            const TraceInfo& info, const Advice& advice,
+                            const Cancelled& cancelled);
 
 // Runs `advise` on the trace. Errors: advise's; cancelled, soon after it was.
 Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,

@@ -48,7 +48,7 @@ struct RunUpdate {
 // What became of its findings.
 struct FindingsUpdate {
     LoadState state;
-    std::optional<std::vector<Finding>> findings;
+    std::optional<AdvisedFindings> found;
     std::uint64_t unadvised_events = 0;
 };
 
@@ -72,14 +72,13 @@ class Box {
     }
 
     // No list: the one that there is stays.
-    void set_findings(std::size_t run, LoadState state,
-                      std::optional<std::vector<Finding>> findings = {},
+    void set_findings(std::size_t run, LoadState state, std::optional<AdvisedFindings> found = {},
                       std::uint64_t unadvised_events = 0) {
         const std::lock_guard lock(mutex_);
         FindingsUpdate& update = findings_[run];
         update.state = std::move(state);
-        if (findings)
-            update.findings = std::move(findings);
+        if (found)
+            update.found = std::move(found);
         update.unadvised_events = unadvised_events;
     }
 
@@ -121,8 +120,10 @@ class Box {
 
     static void move_into(ViewedRun& viewed, FindingsUpdate& update) {
         viewed.findings_state = std::move(update.state);
-        if (update.findings)
-            viewed.findings = std::move(*update.findings);
+        if (update.found) {
+            viewed.findings = std::move(update.found->findings);
+            viewed.verdict = std::move(update.found->verdict);
+        }
         viewed.unadvised_events = update.unadvised_events;
     }
 
@@ -319,7 +320,8 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         box_->set_findings(run,
                            {LoadState::Phase::loading, 0, "looking for what is worth a look", {}});
         std::vector<Finding> seen = findings_of_history(history, *cancelled_);
-        box_->set_findings(run, cancelled_->load() ? was_cancelled() : ready(), std::move(seen));
+        box_->set_findings(run, cancelled_->load() ? was_cancelled() : ready(),
+                           AdvisedFindings{{}, std::move(seen)});
     }
 
     LoadState was_cancelled() const {

@@ -85,6 +85,7 @@ struct ViewedRun {
     EventIndex preamble = 0;  // the first so many events rebuild what lived before
     std::vector<std::string> warnings;
     std::vector<Finding> findings;
+    std::string verdict;  // what `advise` says of it first; empty: it has said nothing
     LoadState findings_state;
     std::uint64_t unadvised_events = 0;  // that `advise` has not looked at, but can
     std::string advised_with;  // the run of the same trace that has `advise`'s; empty: this one
