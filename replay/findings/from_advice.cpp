@@ -27,6 +27,7 @@ class AdviceRules {
         add_growth();
         add_streams();
         add_pins();
+        add_idle();
         add_use();
         add_pools();
         add_holders();
@@ -91,7 +92,8 @@ class AdviceRules {
                                     {"reserved_bytes", found.refusal.usage.reserved},
                                     {"free_bytes", found.gaps.free},
                                     {"gaps", found.gaps.count},
-                                    {"largest_free_bytes", found.gaps.largest}});
+                                    {"largest_free_bytes", found.gaps.largest},
+                                    {"without_retry", found.without_retry ? 1U : 0U}});
             finding.event = found.refusal.event;
             if (info_.duration > 0)
                 finding.time = found.refusal.what.time;
@@ -147,6 +149,27 @@ class AdviceRules {
             if (holder.kind == HolderKind::site || holder.kind == HolderKind::size)
                 finding.parts.push_back(
                     {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
+    }
+
+    // What a peak leaves reserved, and what emptying the cache after it gives.
+    void add_idle() {
+        if (!advice_.idle)
+            return;
+        const IdleMemory& idle = *advice_.idle;
+        Finding& finding =
+            add(Kind::idle, advice_.worth_emptying() ? Severity::warning : Severity::note,
+                {{"free_bytes", idle.given_back()},
+                 {"parts", idle.to - idle.from},
+                 {"parts_in_all", info_.event_count},
+                 {"active_bytes", idle.active},
+                 {"reserved_bytes", idle.reserved},
+                 {"new_reserved_bytes", idle.emptied},
+                 {"to_event", idle.to},
+                 {"longer_ns", static_cast<std::uint64_t>(idle.longer)}});
+        finding.setting = advice_.empties_cache;
+        finding.event = idle.from;
+        if (info_.duration > 0)
+            finding.time = idle.time;
     }
 
     void add_steps() {

@@ -88,6 +88,38 @@ std::string graphs() {
     return text;
 }
 
+// nanoGPT #618: an evaluation now and then takes far more than steps do.
+std::string evaluations() {
+    std::string text = "{\"type\": \"header\", \"version\": 1, \"unit\": \"us\"}\n";
+    int time = 0;
+    int id = 0;
+    const auto block = [&](unsigned megabytes, const char* tag) {
+        text += fmt::format(
+            "{{\"t\": {}, \"op\": \"alloc\", \"id\": {}, \"bytes\": {}, \"tag\": \"{}\"}}\n"
+            "{{\"t\": {}, \"op\": \"free\", \"id\": {}}}\n",
+            time, id, std::uint64_t{megabytes} << 20U, tag, time + 5, id);
+        time += 10;
+        ++id;
+    };
+    for (int step = 0; step < 60; ++step) {
+        if (step % 20 == 0)
+            block(4096, "eval_logits");
+        block(300, "activations");
+    }
+    return text;
+}
+
+// pytorch #159674: a MemPool that doesn't give back what the next request in it could have.
+std::string pool_without_retry() {
+    return "{\"type\": \"header\", \"version\": 1, \"unit\": \"us\"}\n"
+           "{\"t\": 0, \"op\": \"pool_begin\", \"pool\": \"p\"}\n"
+           "{\"t\": 1, \"op\": \"alloc\", \"id\": 0, \"bytes\": 42949672960}\n"
+           "{\"t\": 2, \"op\": \"free\", \"id\": 0}\n"
+           "{\"t\": 3, \"op\": \"alloc\", \"id\": 1, \"bytes\": 53687091200}\n"
+           "{\"t\": 4, \"op\": \"free\", \"id\": 1}\n"
+           "{\"t\": 5, \"op\": \"pool_end\", \"pool\": \"p\"}\n";
+}
+
 std::string cupy() {
     std::string text;
     for (unsigned i = 0; i < 12; ++i) {
@@ -135,6 +167,20 @@ std::vector<Question> questions() {
          {"advise"},
          {kNew, "set elsewhere wins"},
          {" PYTORCH_CUDA_ALLOC_CONF="}},
+        {"idle after an evaluation (nanoGPT #618)",
+         evaluations(),
+         "a.jsonl",
+         {"advise"},
+         {"lie idle from event", "after eval_logits took 4.00 GiB",
+          "torch.cuda.empty_cache() there gives them back"},
+         {}},
+        {"no retry inside a MemPool (pytorch #159674)",
+         pool_without_retry(),
+         "a.jsonl",
+         {"advise", "--memory", "80GiB"},
+         {"Requested for a private pool", "doesn't ask it again",
+          "torch.cuda.empty_cache() just before it: still out of memory"},
+         {}},
         {"2.0 has no expandable segments",
          torch("2.0.1"),
          "a.jsonl",

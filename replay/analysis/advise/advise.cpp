@@ -352,8 +352,7 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     if (before.refusals() == 0)
         return {};
     OutOfMemoryQuestion question{.base = base, .rival = rival, .card = advice.limit == 0};
-    if (!advice.family.empty())
-        question.empties_cache = advice.empties_cache;
+    question.empties_cache = advice.empties_cache;
     if (advice.search.improves && advice.search.best.is_setting())
         question.best_setting = advice.search.best.policy.text();
     if (trace.info().event_count <= kEventsToSearchMemory) {
@@ -459,6 +458,8 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
     if (const AllocatorFamily* const family = allocator_family(info)) {
         advice.family = family->name;
         advice.empties_cache = family->empties_cache;
+    } else if (is_torch(policy)) {
+        advice.empties_cache = "torch.cuda.empty_cache()";
     }
     advice.has_stacks = has_stacks(info);
     find_conditions(trace, options, advice);
@@ -523,6 +524,9 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         TM_TRY(look_at_lack(trace, rival, options.top, advice));
         TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
         TM_TRY(try_placements(trace, rival, options.threads, advice));
+        if (!advice.empties_cache.empty()) {
+            TM_ASSIGN(advice.idle, find_idle_memory(trace, base));
+        }
         TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
                              advice));
         TM_ASSIGN(advice.offline, offline_bound(trace, {.search = options.bound,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "replay/analysis/advise/gaps.h"
+#include "replay/analysis/advise/idle_memory.h"
 #include "replay/analysis/advise/memory.h"
 #include "replay/analysis/advise/out_of_memory.h"
 #include "replay/analysis/advise/search.h"
@@ -103,10 +104,16 @@ struct Advice {
     std::vector<PoolShare> pools;            // at the peak, if there are private ones
     StepReport growth;                       // over the program's steps
     std::optional<NoFit> no_fit;             // if no setting survives
+    std::optional<IdleMemory> idle;          // after a peak, where the program can empty the cache
     OutOfMemoryReport out_of_memory;         // under the settings compared with
     std::vector<OtherPolicy> others;         // by rising peak
     std::vector<std::string> warnings;       // what the answer may be wrong by
     std::vector<std::string> notes;          // what to know beside it
+
+    // Does most of the peak lie idle after it?
+    bool worth_emptying() const {
+        return idle && idle->given_back() >= search.before.result.peak.reserved / 2;
+    }
 
     // Under the settings compared with: the recorded run where there is one, else its replay.
     const TrialResult& happened() const { return recorded ? *recorded : search.before.result; }

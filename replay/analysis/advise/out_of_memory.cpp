@@ -136,7 +136,9 @@ Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const
         found.refusal = refusals[i];
         found.position = std::move(positions.positions[i]);
         TM_ASSIGN(const PeakSnapshot snapshot, find_refusal(trace, question.base, events[i]));
-        found.gaps = gaps(snapshot, question.base.policy.policy->name == "torch");
+        const bool torch = question.base.policy.policy->name == "torch";
+        found.gaps = gaps(snapshot, torch);
+        found.without_retry = torch && found.refusal.what.aux != to_integer(PoolId::default_pool);
         found.pins = pins(snapshot, sites, question.top);
     }
     return cases;

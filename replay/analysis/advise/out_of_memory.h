@@ -44,7 +44,10 @@ struct Remedy {
 struct OutOfMemoryCase {
     Refusal refusal;
     EventPosition position;
-    Gaps gaps;                      // what lay free just before
+    Gaps gaps;  // what lay free just before
+    // Requested for a private pool (a graph's, a MemPool's) of PyTorch's, which gives nothing back
+    // to the driver while one is in use: such a request fails without a retry.
+    bool without_retry = false;
     std::vector<PinningSite> pins;  // most pinned bytes first
     std::vector<Remedy> remedies;
 };

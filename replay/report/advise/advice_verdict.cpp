@@ -74,6 +74,22 @@ std::string drop_in_text(const Advice& advice) {
                        time_change(search.before.device_time(), drop_in->device_time()));
 }
 
+// What a short peak leaves reserved for the rest of the run.
+std::string idle_text(const Advice& advice) {
+    if (!advice.worth_emptying())
+        return {};
+    const auto by = std::ranges::find_if(advice.holders, [](const Holder& holder) {
+        return !holder.name.empty() && holder.kind != HolderKind::size;
+    });
+    return fmt::format(" {} lie idle from event {} to {}{}: {} there gives them back.",
+                       format_bytes(advice.idle->given_back()), format_count(advice.idle->from),
+                       format_count(advice.idle->to),
+                       by == advice.holders.end() ? std::string()
+                                                  : fmt::format(", after {} took {}", by->name,
+                                                                format_bytes(by->at_reserved_peak)),
+                       advice.empties_cache);
+}
+
 }  // namespace
 
 std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
@@ -101,7 +117,7 @@ std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
                "Nothing helps: of {} none is worth a change (1 % less at the peak, at a "
                "like price).",
                tried) +
-           drop_in_text(advice);
+           drop_in_text(advice) + idle_text(advice);
 }
 
 }  // namespace tidemark

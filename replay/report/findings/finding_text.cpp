@@ -99,6 +99,8 @@ FindingText out_of_memory(const findings::Finding& finding) {
         text.detail +=
             "\nThe free memory is in pieces, or kept for other streams and sizes: in "
             "one piece it would have been enough.";
+    if (finding.figure("without_retry") != 0)
+        text.detail += fmt::format("\n{}.", report::kWithoutRetry);
     if (finding.figure("count") > 1 && finding.figure("number") == 1)
         text.detail +=
             fmt::format("\nOut of memory {} in all.", format_times(finding.figure("count")));
@@ -300,8 +302,19 @@ FindingText other_streams(const findings::Finding& finding) {
 }
 
 FindingText idle(const findings::Finding& finding) {
-    return {fmt::format("{} of reserved memory lie free for {} of the run",
-                        bytes(finding, "free_bytes"), share(finding, "parts", "parts_in_all")),
+    std::string title =
+        fmt::format("{} of reserved memory lie free for {} of the run",
+                    bytes(finding, "free_bytes"), share(finding, "parts", "parts_in_all"));
+    if (!finding.setting.empty())
+        return {
+            std::move(title),
+            fmt::format("From {} up to event {} at most {} are in use, with {} reserved. {} "
+                        "there leaves {} reserved at most meanwhile, and takes {}.",
+                        finding_position(finding), format_count(finding.figure("to_event")),
+                        bytes(finding, "active_bytes"), bytes(finding, "reserved_bytes"),
+                        finding.setting, bytes(finding, "new_reserved_bytes"),
+                        format_duration(static_cast<Nanoseconds>(finding.figure("longer_ns"))))};
+    return {std::move(title),
             fmt::format("From {} on. It is cached for later requests of this program; others "
                         "cannot have it.",
                         finding_position(finding))};

@@ -66,6 +66,8 @@ std::string free_text(const OutOfMemoryCase& found) {
         "hole {}\n",
         format_bytes(gaps.free), format_bytes(gaps.reachable),
         piece_text(gaps.largest, gaps.requested));
+    if (found.without_retry)
+        text += fmt::format("    {}\n", kWithoutRetry);
     for (const PinningSite& pin : found.pins) {
         if (pin.free == 0)
             continue;
@@ -167,6 +169,7 @@ Json out_of_memory_json(const OutOfMemoryReport& report) {
                 {"stream", to_integer(refusal.what.stream)},
                 {"bytes", refusal.what.size},
                 {"usage", usage_of(refusal.usage)},
+                {"without_retry", found.without_retry},
                 {"free_bytes", found.gaps.free},
                 {"reachable_free_bytes", found.gaps.reachable},
                 {"largest_hole_bytes", found.gaps.largest},

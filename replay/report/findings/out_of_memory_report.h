@@ -3,12 +3,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "replay/analysis/advise/out_of_memory.h"
 #include "replay/analysis/trace/event_position.h"
 #include "replay/report/forms/json_values.h"
 
 namespace tidemark::report {
+
+// Why a case with `without_retry` ended so.
+constexpr std::string_view kWithoutRetry =
+    "Requested for a private pool (a graph's, a MemPool's): while one is in use, PyTorch gives "
+    "nothing back to the driver and doesn't ask it again";
 
 // ", in step #7 > forward #3"; " on GPU 1, after step #6"; "" where the trace has one GPU and no
 // ranges.
