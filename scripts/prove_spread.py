@@ -141,7 +141,9 @@ def judge(options):
             output = subprocess.run(
                 [options.tidemark, "replay", recording, "--json", "--spread", str(options.spread),
                  "-p", policy_of(conf)], check=True, capture_output=True).stdout
-            found = json.loads(output)["peak_reserved_spread"]
+            run = json.loads(output)
+            point = run["peak_reserved_bytes"]
+            found = run["peak_reserved_spread"] or {"p5": point, "p95": point}
             low, high = found["p5"], found["p95"]
             hits = sum(low <= value <= high for value in values)
             width = max(values) - min(values)

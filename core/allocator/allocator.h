@@ -328,6 +328,9 @@ struct PolicyInfo {
     std::string_view also_called = {};
     // True: `compare` and `advise` try it where nobody says which.
     bool tried_unasked = true;
+    // True: it follows another system's rules as they read, and no recording of that system has
+    // been held against it.
+    bool only_read = false;
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

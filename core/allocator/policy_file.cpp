@@ -106,9 +106,14 @@ Result<const PolicyInfo*> load_policy_file(std::string_view path) {
     const std::string location =
         path.find('/') == path.npos ? fmt::format("./{}", path) : std::string(path);
     void* const library = dlopen(location.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr)
-        return refuse(fmt::format("cannot be loaded: {}", last_fault(location)), path,
-                      "it must be a shared library for this computer");
+    if (library == nullptr) {
+        const std::string fault = last_fault(location);
+        const bool unlinked = fault.find("undefined symbol") != fault.npos;
+        return refuse(fmt::format("cannot be loaded: {}", fault), path,
+                      unlinked ? "link it with what it calls; Tidemark's own functions are in "
+                                 "tidemark::core (docs/add-a-policy.md)"
+                               : "it must be a shared library for this computer");
+    }
     const Result<const PolicyFile*> file = table_in(library, path);
     if (!file) {
         dlclose(library);

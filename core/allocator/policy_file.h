@@ -24,7 +24,7 @@ namespace tidemark {
 
 // Raised with each change of Allocator, Device, Options or PolicyInfo that a compiled policy would
 // notice.
-inline constexpr std::uint32_t kPolicyInterface = 2;
+inline constexpr std::uint32_t kPolicyInterface = 3;
 
 // What the library shows under the C name `tidemark_policy_file`. A plain table: for another
 // interface or layout the policy is refused without a call of its functions. But loading a library

@@ -251,6 +251,7 @@ PolicyInfo arena() {
         .variables = kArenaVariables,
         .placement_matters = false,
         .plans = PlanScope::private_pools,
+        .only_read = true,
     };
 }
 

@@ -144,6 +144,7 @@ PolicyInfo bfc() {
         },
         .also_called = "bfc-allocator",
         .tried_unasked = false,
+        .only_read = true,
     };
 }
 

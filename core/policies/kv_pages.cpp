@@ -440,6 +440,7 @@ PolicyInfo kv_pages() {
         .options = kKvPagesOptions,
         .make = make_kv_pages,
         .tried_unasked = false,
+        .only_read = true,
     };
 }
 

@@ -259,6 +259,7 @@ PolicyInfo quick_pool() {
         .options = kQuickPoolOptions,
         .make = make_quick_pool,
         .tried_unasked = false,
+        .only_read = true,
     };
 }
 

@@ -258,6 +258,7 @@ PolicyInfo vpmm() {
             return allocator;
         },
         .variables = vpmm_variables(),
+        .only_read = true,
     };
 }
 

@@ -4,7 +4,9 @@ with that, and says what came of it.
     python -m tidemark.tune train.py --epochs 1
     python -m tidemark.tune -o tuned.sh train.py && . ./tuned.sh
     python -m tidemark.tune --without vmm -m package.train
+    torchrun --nproc-per-node 2 -m tidemark.tune train.py
 
+Under torchrun each rank asks about its own recording, and rank 0 writes the line.
 The script runs three times on the GPU that is there (recorded, as it is, with the line); let it be
 short. Compared are the peak of reserved memory, the time between optimizer steps, and the losses
 that backward() begins with.
@@ -33,12 +35,30 @@ __all__ = ["main"]
 ALIKE = 0.02  # losses may differ by so much of their size: kernels add in any order
 
 
-def _run(script: List[str], folder: pathlib.Path, snapshot: Optional[pathlib.Path] = None,
-         best: Optional[Any] = None) -> Dict[str, Any]:
+class _Rank:
+    """This process among those of torchrun; number and name are empty where it is alone."""
+
+    def __init__(self) -> None:
+        is_one_of_several = os.environ.get("WORLD_SIZE", "1") != "1"
+        self.number = os.environ.get("RANK", "") if is_one_of_several else ""
+        self.name = f"rank {self.number}: " if self.number else ""
+        self.runs = 0
+
+    def environment(self) -> Dict[str, str]:
+        """Of the next run: its ranks must not find what the last one's left in the store."""
+        environment = dict(os.environ)
+        if self.number:
+            environment["TORCHELASTIC_RESTART_COUNT"] = str(self.runs)
+        self.runs += 1
+        return environment
+
+
+def _run(rank: _Rank, script: List[str], folder: pathlib.Path,
+         snapshot: Optional[pathlib.Path] = None, best: Optional[Any] = None) -> Dict[str, Any]:
     """Runs the script in a process of its own and returns what was measured in it."""
     result = folder / "measured.json"
     result.unlink(missing_ok=True)
-    environment = dict(os.environ)
+    environment = rank.environment()
     options = ["--measure", str(result)]
     if snapshot:
         options += ["--snapshot", str(snapshot)]
@@ -53,7 +73,8 @@ def _run(script: List[str], folder: pathlib.Path, snapshot: Optional[pathlib.Pat
     if done.returncode != 0:
         sys.exit(f"tidemark.tune: the script ended with {done.returncode}; nothing is compared")
     if not result.exists():
-        sys.exit("tidemark.tune: the script used no GPU through PyTorch")
+        sys.exit("tidemark.tune: the script used no GPU through PyTorch; where it starts other "
+                 "processes that do, start it as `torchrun ... -m tidemark.tune SCRIPT`")
     return json.loads(result.read_text())  # type: ignore[no-any-return]
 
 
@@ -90,22 +111,29 @@ def _outcome(before: Dict[str, Any], after: Dict[str, Any], best: Any) -> str:
 def _tune(options: argparse.Namespace) -> None:
     import tidemark
 
+    rank = _Rank()
     with tempfile.TemporaryDirectory(prefix="tidemark-tune-") as name:
         folder = pathlib.Path(name)
         snapshot = pathlib.Path(options.recording or folder / "run.pickle")
-        recorded = _run(options.script, folder, snapshot)
+        if rank.number:
+            snapshot = snapshot.with_suffix(f".{rank.number}{snapshot.suffix}")
+        recorded = _run(rank, options.script, folder, snapshot)
         answer = tidemark.advise(snapshot, without=options.without)
-        print(answer.verdict, flush=True)
+        print(rank.name + answer.verdict, flush=True)
         if not answer.improves:
-            print(f"  peak reserved  {bytes_text(recorded['peak_reserved'])}")
+            print(f"  peak reserved  {bytes_text(recorded['peak_reserved'])}", flush=True)
+            if rank.number:  # other ranks may go on, and wait for this one in every run
+                _run(rank, options.script, folder)
+                _run(rank, options.script, folder)
             return
         print(f"  {answer.best.line}", flush=True)
-        before = _run(options.script, folder)  # recording takes time of its own
-        after = _run(options.script, folder, best=answer.best)
-        print(_outcome(before, after, answer.best))
+        before = _run(rank, options.script, folder)  # recording takes time of its own
+        after = _run(rank, options.script, folder, best=answer.best)
+        outcome = _outcome(before, after, answer.best)
+        print(f"{rank.name}what came of it\n{outcome}" if rank.name else outcome, flush=True)
         if after["peak_reserved"] >= before["peak_reserved"]:
             sys.exit("tidemark.tune: that is no gain here, so the line isn't written")
-        if options.output:
+        if options.output and rank.number in ("", "0"):
             with whole_file(options.output, OTHER, options.force) as path:
                 pathlib.Path(path).write_text(answer.best.line + "\n")
 

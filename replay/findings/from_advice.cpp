@@ -155,7 +155,7 @@ class AdviceRules {
     void add_idle() {
         if (!advice_.idle)
             return;
-        const IdleMemory& idle = *advice_.idle;
+        const IdleStretch& idle = *advice_.idle;
         Finding& finding =
             add(Kind::idle, advice_.worth_emptying() ? Severity::warning : Severity::note,
                 {{"free_bytes", idle.given_back()},

@@ -7,6 +7,9 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/allocator/spec.h"
 
 namespace tidemark {
 namespace {
@@ -176,6 +179,22 @@ bool offers_policy(const TraceInfo& info, std::string_view name) {
     return std::ranges::any_of(list, [name](const PolicyOffer& offer) {
         return std::string_view(offer.policy).substr(0, offer.policy.find(':')) == name;
     });
+}
+
+std::string only_read_text(std::span<const std::string> policies) {
+    std::vector<std::string_view> names;
+    for (const std::string& text : policies) {
+        const Result<PolicySpec> spec = parse_policy(text);
+        if (spec && spec->policy->only_read &&
+            std::ranges::find(names, spec->policy->name) == names.end())
+            names.push_back(spec->policy->name);
+    }
+    if (names.empty())
+        return {};
+    return fmt::format(
+        "{} {} rules as their sources read: no recording of such a system has been held against {}",
+        fmt::join(names, ", "), names.size() > 1 ? "follow" : "follows",
+        names.size() > 1 ? "them" : "it");
 }
 
 }  // namespace tidemark

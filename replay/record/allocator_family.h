@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,5 +47,9 @@ bool offers_policy(const TraceInfo& info, std::string_view name);
 
 // Of one policy's settings, so many are enough to compare policies.
 constexpr std::size_t kOffersToCompare = 2;
+
+// Which of these policies model a system that they have not been held against
+// (PolicyInfo::only_read), as a sentence; "" = none. Texts as for parse_policy. O(policies).
+std::string only_read_text(std::span<const std::string> policies);
 
 }  // namespace tidemark

@@ -378,4 +378,15 @@ void Machine::finish(Run& run) {
     }
 }
 
+Result<void> check_counts(const PolicyInfo& policy, Bytes peak_reserved, Bytes peak_allocated) {
+    if (peak_reserved >= peak_allocated)
+        return {};
+    return fail(ErrorCode::bad_option,
+                fmt::format("counts {} as reserved at most, and allocates {}",
+                            format_bytes(peak_reserved), format_bytes(peak_allocated)),
+                std::string(policy.name),
+                "its Usage::reserved must have all that it took of the device and hasn't given "
+                "back; `replay --check` names the first event");
+}
+
 }  // namespace tidemark

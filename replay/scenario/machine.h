@@ -122,4 +122,8 @@ class Machine {
     std::vector<DeviceContext> contexts_;
 };
 
+// A policy whose reserved bytes never reach what it has allocated doesn't count what it takes of
+// the device, and no figure of it is true. Errors: bad_option. O(1).
+Result<void> check_counts(const PolicyInfo& policy, Bytes peak_reserved, Bytes peak_allocated);
+
 }  // namespace tidemark

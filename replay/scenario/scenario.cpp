@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/machine.h"
@@ -207,6 +208,8 @@ void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& pa
             fmt::format("{} waited for other streams: each completes as many events after its "
                         "request as it did when recorded",
                         format_counted(run.summary.retired, "free")));
+    if (std::string text = only_read_text({&run.scenario.policy, 1}); !text.empty())
+        run.warnings.push_back(std::move(text));
     if (info.begins_inside && !info.is_state())
         run.warnings.emplace_back(
             run.measurement("peak_reserved_time_ns").whole == 0
@@ -286,6 +289,9 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
     }
     TM_TRY(machine.check_alive());
     watchers.report_to(result, machine.contexts());
+    if (!result.as_recorded)
+        TM_TRY(check_counts(*parts.policy.policy, result.measurement("peak_reserved_bytes").whole,
+                            result.measurement("peak_allocated_bytes").whole));
     conclude(result, info, machine, parts);
     return result;
 }

@@ -323,6 +323,8 @@ Result<TrialResult> run_trial(const Trace& trace, const TrialSetup& setup) {
     result.probes_granted = summary.probes_granted;
     result.events = summary.events;
     result.makespan = summary.makespan;
+    if (recorded_run(trace, setup) == nullptr)
+        TM_TRY(check_counts(*setup.policy.policy, result.peak.reserved, result.peak.allocated));
     return result;
 }
 

@@ -84,6 +84,14 @@ TEST_CASE("what is no library of a policy is refused", "[cli][policy-file]") {
     refuses(library("other_interface"), "build it with the headers of this version");
     refuses(library("other_layout"), "lays out");
     refuses(library("no_allocator"), "makes no allocator");
+    refuses(library("unlinked"), "tidemark::core");
+}
+
+TEST_CASE("a policy that doesn't count what it takes is found by every question",
+          "[cli][policy-file]") {
+    for (const char* question : {"replay", "compare", "fit"})
+        CHECK(contains(support::refusal({question, kSteps, "-p", library("counts_nothing")}, 2),
+                       "counts 0 B as reserved at most"));
 }
 
 TEST_CASE("what a library's policy throws is said, and ends the program in order",

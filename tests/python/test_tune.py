@@ -69,8 +69,8 @@ def tune(tmp_path):
     (tmp_path / "torch" / "__init__.py").write_text(FAKE)
     (tmp_path / "train.py").write_text(textwrap.dedent(SCRIPT))
 
-    def run(*arguments, sample="torch/gpt2_var.pickle.xz"):
-        environment = {**os.environ, "FAKE_SNAPSHOT": str(SAMPLES / sample),
+    def run(*arguments, sample="torch/gpt2_var.pickle.xz", **variables):
+        environment = {**os.environ, **variables, "FAKE_SNAPSHOT": str(SAMPLES / sample),
                        "PYTHONPATH": f"{ROOT / 'python'}:{tmp_path}"}
         return subprocess.run([sys.executable, "-m", "tidemark.tune", *arguments],
                               capture_output=True, text=True, check=False, cwd=tmp_path,
@@ -96,6 +96,21 @@ def test_where_nothing_helps_it_says_so(tune, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Nothing helps")
     assert not (tmp_path / "tuned.sh").exists()
+
+
+def test_a_rank_of_torchrun_runs_as_often_as_the_others(tune, tmp_path):
+    torchrun = {"RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "7"}
+    counted = tmp_path / "sitecustomize.py"
+    counted.write_text("import os\nopen('counts', 'a').write("
+                       "os.environ['TORCHELASTIC_RESTART_COUNT'] + ' ')\n")
+    helped = tune("-o", "tuned.sh", "train.py", **torchrun)
+    assert helped.returncode == 0, helped.stderr
+    assert helped.stdout.startswith("rank 1: Set expandable_segments:True")
+    assert "rank 1: what came of it\n  peak reserved" in helped.stdout
+    assert not (tmp_path / "tuned.sh").exists()  # rank 0 writes it
+    nothing = tune("train.py", sample="torch/graphs.pickle.xz", **torchrun)
+    assert nothing.stdout.startswith("rank 1: Nothing helps")
+    assert (tmp_path / "counts").read_text().split() == ["7", "0", "1", "2"] * 2
 
 
 def test_what_cannot_be_compared_is_said(tune):

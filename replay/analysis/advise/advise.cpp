@@ -423,6 +423,18 @@ Result<void> search(const Trace& trace, const SearchSetup& setup, const SettingN
     return {};
 }
 
+// Of what is shown, the models that no recording was held against.
+void note_only_read(Advice& advice) {
+    std::vector<std::string> shown{advice.search.before.policy.text(),
+                                   advice.search.best.policy.text()};
+    for (const Tried& other : advice.search.others)
+        shown.push_back(other.policy.text());
+    for (const OtherPolicy& other : advice.others)
+        shown.push_back(other.name);
+    if (std::string text = only_read_text(shown); !text.empty())
+        advice.notes.push_back(std::move(text));
+}
+
 void name_settings(const SettingNames& names, SearchResult& found) {
     names.name(found.before);
     names.name(found.best);
@@ -525,7 +537,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
         TM_TRY(try_placements(trace, rival, options.threads, advice));
         if (!advice.empties_cache.empty()) {
-            TM_ASSIGN(advice.idle, find_idle_memory(trace, base));
+            TM_ASSIGN(advice.idle, find_idle_stretch(trace, base));
         }
         TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
                              advice));
@@ -534,6 +546,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
                                                         .stop = options.stop}));
     }
     note_conditions(info, names, advice);
+    note_only_read(advice);
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
     note_differences(info, advice);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "replay/analysis/advise/gaps.h"
-#include "replay/analysis/advise/idle_memory.h"
+#include "replay/analysis/advise/idle_stretch.h"
 #include "replay/analysis/advise/memory.h"
 #include "replay/analysis/advise/out_of_memory.h"
 #include "replay/analysis/advise/search.h"
@@ -104,7 +104,7 @@ struct Advice {
     std::vector<PoolShare> pools;            // at the peak, if there are private ones
     StepReport growth;                       // over the program's steps
     std::optional<NoFit> no_fit;             // if no setting survives
-    std::optional<IdleMemory> idle;          // after a peak, where the program can empty the cache
+    std::optional<IdleStretch> idle;         // after a peak, where the program can empty the cache
     OutOfMemoryReport out_of_memory;         // under the settings compared with
     std::vector<OtherPolicy> others;         // by rising peak
     std::vector<std::string> warnings;       // what the answer may be wrong by

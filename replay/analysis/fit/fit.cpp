@@ -15,6 +15,7 @@
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/analysis/trace/offered_policies.h"
+#include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
 #include "replay/record/recorded_policy.h"
 
@@ -284,6 +285,11 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     report.interrupted = report.rows.size() < chosen.size();
     TM_TRY(set_death_positions(trace, report));
     add_notes(trace.info(), report);
+    std::vector<std::string> policies;
+    for (const FitRow& row : report.rows)
+        policies.push_back(row.policy);
+    if (std::string only_read = only_read_text(policies); !only_read.empty())
+        report.notes.push_back(std::move(only_read));
     report.answer = answering_row(report);
     TM_ASSIGN(report.offline, offline_bound(trace, {.search = question.bound,
                                                     .threads = question.threads,

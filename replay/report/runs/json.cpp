@@ -399,6 +399,7 @@ std::string policies_json(std::span<const PolicyInfo> policies, const Provenance
         return {{"name", policy.name},
                 {"summary", policy.summary},
                 {"source", policy.source},
+                {"only_read", policy.only_read},
                 {"options", options_of(policy.options)}};
     });
     return text_of({{"policies", std::move(list)},

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "replay/analysis/spread/spread_text.h"
 #include "replay/metrics/devices.h"
+#include "replay/record/allocator_family.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/runs/ranks_report.h"
 #include "replay/report/runs/text.h"
@@ -287,6 +288,12 @@ std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
     text += fmt::format("{}\n", kFrontMeans);
     if (has_others(comparison))
         text += fmt::format("{}\n", kOtherMeans);
+    std::vector<std::string> policies;
+    for (const TraceComparison& trace : comparison.traces)
+        for (const ComparisonRow& row : trace.rows)
+            policies.push_back(row.run.scenario.policy);
+    if (const std::string only_read = only_read_text(policies); !only_read.empty())
+        text += fmt::format("note: {}\n", printable(only_read));
     if (comparison.ranks)
         text += "\n" + ranks_text(*comparison.ranks, emphasis);
     return comparison.interrupted ? text + "note: interrupted: rows are missing\n" : text;
@@ -343,12 +350,18 @@ std::string policies_text(std::span<const PolicyInfo> policies) {
         if (!options.empty())
             table.row("", fmt::format("options: {}", options));
     }
-    return table.bare("") + "\n`tidemark policies NAME` explains a policy's options.\n";
+    std::vector<std::string> names;
+    for (const PolicyInfo& policy : policies)
+        names.emplace_back(policy.name);
+    return table.bare("") +
+           fmt::format("\n{}.\n`tidemark policies NAME` explains a policy's options.\n",
+                       only_read_text(names));
 }
 
 std::string policy_text(const PolicyInfo& policy) {
     std::string text =
-        fmt::format("{}: {}\nfollows: {}\n", policy.name, policy.summary, policy.source);
+        fmt::format("{}: {}\nfollows: {}{}\n", policy.name, policy.summary, policy.source,
+                    policy.only_read ? ", as it reads: not held against a recording of it" : "");
     if (policy.options.empty())
         text += "no options\n";
     else

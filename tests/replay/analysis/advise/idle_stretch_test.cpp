@@ -1,5 +1,5 @@
 // Memory that a short peak leaves reserved: where it lies idle, and what emptying the cache gives.
-#include "replay/analysis/advise/idle_memory.h"
+#include "replay/analysis/advise/idle_stretch.h"
 
 #include <catch2/catch.hpp>
 
@@ -48,10 +48,10 @@ TEST_CASE("what an evaluation leaves lies idle up to the next one", "[advise][id
     const auto profile = load_profile("h200");
     REQUIRE(profile);
     const auto trace = steps(60, 20);
-    const auto found = find_idle_memory(trace, torch_setup(*profile));
+    const auto found = find_idle_stretch(trace, torch_setup(*profile));
     REQUIRE(found);
     REQUIRE(*found);
-    const IdleMemory& idle = **found;
+    const IdleStretch& idle = **found;
     CHECK(idle.active == 100_MiB);
     CHECK(idle.reserved == 1_GiB);
     CHECK(idle.emptied == 100_MiB);
@@ -67,7 +67,7 @@ TEST_CASE("what an evaluation leaves lies idle up to the next one", "[advise][id
 TEST_CASE("a run whose every step needs its peak leaves nothing idle", "[advise][idle]") {
     const auto profile = load_profile("h200");
     REQUIRE(profile);
-    const auto found = find_idle_memory(steps(60, 1), torch_setup(*profile));
+    const auto found = find_idle_stretch(steps(60, 1), torch_setup(*profile));
     REQUIRE(found);
     CHECK_FALSE(*found);
 }
@@ -75,7 +75,7 @@ TEST_CASE("a run whose every step needs its peak leaves nothing idle", "[advise]
 TEST_CASE("what emptying the cache can't give back is no idle memory", "[advise][idle]") {
     const auto profile = load_profile("h200");
     REQUIRE(profile);
-    const auto found = find_idle_memory(steps(60, 100, true), torch_setup(*profile));
+    const auto found = find_idle_stretch(steps(60, 100, true), torch_setup(*profile));
     REQUIRE(found);
     CHECK_FALSE(*found);
 }

@@ -13,7 +13,7 @@
 namespace tidemark {
 
 // From an event on up to another, the end of the trace or one that needs more.
-struct IdleMemory {
+struct IdleStretch {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
     Nanoseconds time = 0;  // of `from`, as recorded
@@ -30,6 +30,6 @@ struct IdleMemory {
 // Where most lies idle for the longest, in bytes times events. None if that is less than a fifth of
 // the peak or lasts for less than a tenth of the run, or emptying the caches doesn't give that
 // much back. Three replays at most. O(events). Errors: those of run_trial.
-Result<std::optional<IdleMemory>> find_idle_memory(const Trace& trace, const TrialSetup& setup);
+Result<std::optional<IdleStretch>> find_idle_stretch(const Trace& trace, const TrialSetup& setup);
 
 }  // namespace tidemark

@@ -1,6 +1,6 @@
 // The run in parts, to see where memory lies idle; that stretch to the event; then with the caches
 // emptied.
-#include "replay/analysis/advise/idle_memory.h"
+#include "replay/analysis/advise/idle_stretch.h"
 
 #include <algorithm>
 #include <array>
@@ -51,8 +51,8 @@ class Parts final : public Observer {
     Bytes peak() const { return std::ranges::max(parts_, {}, &Need::most_reserved).most_reserved; }
 
     // The parts whose events and idle bytes are most, multiplied.
-    IdleMemory most_idle(std::uint64_t events) const {
-        IdleMemory best;
+    IdleStretch most_idle(std::uint64_t events) const {
+        IdleStretch best;
         double most = 0;
         for (std::size_t first = 0; first * width_ < events; ++first) {
             Need need;
@@ -79,9 +79,9 @@ class Parts final : public Observer {
 };
 
 // Follows a stretch to the events where it really begins and ends.
-class Stretch final : public Observer {
+class Follower final : public Observer {
   public:
-    explicit Stretch(IdleMemory found) : found_(found), inside_(found.from) { found_.from = 0; }
+    explicit Follower(IdleStretch found) : found_(found), inside_(found.from) { found_.from = 0; }
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         for (std::size_t i = 0; i < events.count && !ended_; ++i) {
@@ -99,10 +99,10 @@ class Stretch final : public Observer {
         }
     }
 
-    const IdleMemory& found() const { return found_; }
+    const IdleStretch& found() const { return found_; }
 
   private:
-    IdleMemory found_;
+    IdleStretch found_;
     std::uint64_t inside_;
     bool begun_ = false;
     bool ended_ = false;
@@ -111,7 +111,7 @@ class Stretch final : public Observer {
 // What is reserved at most meanwhile.
 class Meanwhile final : public Observer {
   public:
-    explicit Meanwhile(const IdleMemory& when) : when_(when) {}
+    explicit Meanwhile(const IdleStretch& when) : when_(when) {}
 
     void on_events(const EventBatch& events, const OutcomeBatch& outcomes) override {
         for (std::size_t i = 0; i < events.count; ++i) {
@@ -128,7 +128,7 @@ class Meanwhile final : public Observer {
     Nanoseconds makespan() const { return makespan_; }
 
   private:
-    const IdleMemory& when_;
+    const IdleStretch& when_;
     Bytes reserved_ = 0;
     Nanoseconds makespan_ = 0;
 };
@@ -144,17 +144,17 @@ Result<void> follow(const Trace& trace, const TrialSetup& setup, Observer& obser
 
 }  // namespace
 
-Result<std::optional<IdleMemory>> find_idle_memory(const Trace& trace, const TrialSetup& setup) {
+Result<std::optional<IdleStretch>> find_idle_stretch(const Trace& trace, const TrialSetup& setup) {
     const std::uint64_t events = trace.info().event_count;
     Parts parts(events);
     TM_TRY(follow(trace, setup, parts));
     const auto counts = [&parts](Bytes bytes) { return bytes > parts.peak() / kIdlePart; };
-    IdleMemory found = parts.most_idle(events);
+    IdleStretch found = parts.most_idle(events);
     if (found.to - found.from < events / kRestPart || !counts(found.reserved - found.active))
-        return std::optional<IdleMemory>();
-    Stretch stretch(found);
-    TM_TRY(follow(trace, setup, stretch));
-    found = stretch.found();
+        return std::optional<IdleStretch>();
+    Follower follower(found);
+    TM_TRY(follow(trace, setup, follower));
+    found = follower.found();
     TrialSetup emptying = setup;
     emptying.trim_before = found.from;
     Meanwhile meanwhile(found);
@@ -162,8 +162,8 @@ Result<std::optional<IdleMemory>> find_idle_memory(const Trace& trace, const Tri
     found.emptied = meanwhile.reserved();
     found.longer = std::max<Nanoseconds>(meanwhile.makespan() - parts.makespan(), 0);
     if (found.emptied > found.reserved || !counts(found.given_back()))
-        return std::optional<IdleMemory>();
-    return std::optional<IdleMemory>(found);
+        return std::optional<IdleStretch>();
+    return std::optional<IdleStretch>(found);
 }
 
 }  // namespace tidemark
