@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/allocator/spec.h"
+#include "core/base/text.h"
 
 namespace tidemark {
 namespace {
@@ -195,6 +196,26 @@ std::string only_read_text(std::span<const std::string> policies) {
         "{} {} rules as their sources read: no recording of such a system has been held against {}",
         fmt::join(names, ", "), names.size() > 1 ? "follow" : "follows",
         names.size() > 1 ? "them" : "it");
+}
+
+std::vector<std::string> model_limits(const TraceInfo& info,
+                                      std::span<const std::string> policies) {
+    std::vector<std::string> limits;
+    if (std::string text = only_read_text(policies); !text.empty())
+        limits.push_back(std::move(text));
+    const bool driver_pool = std::ranges::any_of(policies, [](const std::string& text) {
+        const Result<PolicySpec> spec = parse_policy(text);
+        return spec && spec->policy->name.ends_with("cuda-async");
+    });
+    const bool graphs = info.pools.size() > 1;
+    if (driver_pool && (info.streams.size() > 1 || graphs))
+        limits.push_back(fmt::format(
+            "the driver's pool: what it takes over from another stream by events, or after a wait "
+            "of its own, and the memory of graphs aren't modelled: with {} it may need another "
+            "amount",
+            info.streams.size() > 1 ? format_counted(info.streams.size(), "stream")
+                                    : std::string("graphs")));
+    return limits;
 }
 
 }  // namespace tidemark

@@ -52,4 +52,8 @@ constexpr std::size_t kOffersToCompare = 2;
 // (PolicyInfo::only_read), as a sentence; "" = none. Texts as for parse_policy. O(policies).
 std::string only_read_text(std::span<const std::string> policies);
 
+// What isn't known of how these policies would have served that trace, as sentences: the former,
+// and the driver's pool where a program has several streams or graphs. O(policies).
+std::vector<std::string> model_limits(const TraceInfo& info, std::span<const std::string> policies);
+
 }  // namespace tidemark

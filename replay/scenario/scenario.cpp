@@ -208,8 +208,8 @@ void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& pa
             fmt::format("{} waited for other streams: each completes as many events after its "
                         "request as it did when recorded",
                         format_counted(run.summary.retired, "free")));
-    if (std::string text = only_read_text({&run.scenario.policy, 1}); !text.empty())
-        run.warnings.push_back(std::move(text));
+    for (std::string& limit : model_limits(info, {&run.scenario.policy, 1}))
+        run.warnings.push_back(std::move(limit));
     if (info.begins_inside && !info.is_state())
         run.warnings.emplace_back(
             run.measurement("peak_reserved_time_ns").whole == 0

@@ -423,16 +423,16 @@ Result<void> search(const Trace& trace, const SearchSetup& setup, const SettingN
     return {};
 }
 
-// Of what is shown, the models that no recording was held against.
-void note_only_read(Advice& advice) {
+// What isn't known of the models that are shown.
+void note_models(const TraceInfo& info, Advice& advice) {
     std::vector<std::string> shown{advice.search.before.policy.text(),
                                    advice.search.best.policy.text()};
     for (const Tried& other : advice.search.others)
         shown.push_back(other.policy.text());
     for (const OtherPolicy& other : advice.others)
         shown.push_back(other.name);
-    if (std::string text = only_read_text(shown); !text.empty())
-        advice.notes.push_back(std::move(text));
+    for (std::string& limit : model_limits(info, shown))
+        advice.notes.push_back(std::move(limit));
 }
 
 void name_settings(const SettingNames& names, SearchResult& found) {
@@ -546,7 +546,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
                                                         .stop = options.stop}));
     }
     note_conditions(info, names, advice);
-    note_only_read(advice);
+    note_models(info, advice);
     note_gaps_in_trace(info, advice);
     note_delays(summary, advice);
     note_differences(info, advice);

@@ -378,6 +378,10 @@ Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const S
             TM_ASSIGN(comparison.traces.back().recorded,
                       recorded_row(traces[t], scenarios.front()));
         }
+        std::vector<std::string> policies;
+        for (const Scenario& scenario : made)
+            policies.push_back(scenario.policy);
+        comparison.traces.back().notes = model_limits(traces[t].trace->info(), policies);
         weigh_spread(comparison.traces.back(), peaks);
         weigh_jitter(comparison.traces.back(), jittered);
         timed = timed && traces[t].trace->info().duration > 0;

@@ -57,6 +57,7 @@ struct TraceComparison {
     std::optional<ComparisonRow> recorded = {};
     std::string
         verdict;  // "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); ..."
+    std::vector<std::string> notes = {};  // model_limits (replay/record/allocator_family.h)
 };
 
 // One policy over all traces.

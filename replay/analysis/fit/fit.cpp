@@ -288,8 +288,8 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     std::vector<std::string> policies;
     for (const FitRow& row : report.rows)
         policies.push_back(row.policy);
-    if (std::string only_read = only_read_text(policies); !only_read.empty())
-        report.notes.push_back(std::move(only_read));
+    for (std::string& limit : model_limits(trace.info(), policies))
+        report.notes.push_back(std::move(limit));
     report.answer = answering_row(report);
     TM_ASSIGN(report.offline, offline_bound(trace, {.search = question.bound,
                                                     .threads = question.threads,

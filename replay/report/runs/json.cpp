@@ -347,7 +347,8 @@ std::string comparison_json(const Comparison& comparison, const Provenance& prov
         traces.push_back({{"trace", trace.name},
                           {"trace_hash", hash_text(trace.trace_hash)},
                           {"events", trace.events},
-                          {"verdict", trace.verdict}});
+                          {"verdict", trace.verdict},
+                          {"notes", trace.notes}});
         for (const ComparisonRow& row : trace.rows) {
             runs.push_back(row_of(row, trace.name));
             profile_hash = row.run.profile_hash;

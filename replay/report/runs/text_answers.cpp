@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -288,12 +289,11 @@ std::string comparison_text(const Comparison& comparison, Emphasis emphasis) {
     text += fmt::format("{}\n", kFrontMeans);
     if (has_others(comparison))
         text += fmt::format("{}\n", kOtherMeans);
-    std::vector<std::string> policies;
+    std::set<std::string> notes;
     for (const TraceComparison& trace : comparison.traces)
-        for (const ComparisonRow& row : trace.rows)
-            policies.push_back(row.run.scenario.policy);
-    if (const std::string only_read = only_read_text(policies); !only_read.empty())
-        text += fmt::format("note: {}\n", printable(only_read));
+        notes.insert(trace.notes.begin(), trace.notes.end());
+    for (const std::string& note : notes)
+        text += fmt::format("note: {}\n", printable(note));
     if (comparison.ranks)
         text += "\n" + ranks_text(*comparison.ranks, emphasis);
     return comparison.interrupted ? text + "note: interrupted: rows are missing\n" : text;

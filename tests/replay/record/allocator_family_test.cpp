@@ -16,6 +16,26 @@ TraceInfo of_format(const char* format) {
     return info;
 }
 
+TEST_CASE("what isn't known of a model is said where it matters", "[family]") {
+    TraceInfo info = of_format("jsonl");
+    const std::vector<std::string> measured{"torch", "cupy", "rmm-pool", "cuda-async", "extent"};
+    info.streams = {0};
+    info.pools = {"default"};
+    CHECK(model_limits(info, measured).empty());
+
+    const std::vector<std::string> read{"torch", "quick-pool:next=1MiB", "bfc", "bfc:growth=false"};
+    const std::vector<std::string> limits = model_limits(info, read);
+    REQUIRE(limits.size() == 1);
+    CHECK(limits.front().starts_with("quick-pool, bfc follow rules as their sources read"));
+
+    info.streams = {0, 7};
+    REQUIRE(model_limits(info, measured).size() == 1);
+    CHECK(model_limits(info, measured).front().find("with 2 streams") != std::string::npos);
+    info.streams = {0};
+    info.pools = {"default", "(1, 0)"};
+    CHECK(model_limits(info, measured).front().find("with graphs") != std::string::npos);
+}
+
 }  // namespace
 
 TEST_CASE("every offer can be parsed, is another, and has a line", "[family]") {
