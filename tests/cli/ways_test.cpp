@@ -35,7 +35,7 @@ std::string rank_of_steps(const std::function<int(int)>& bytes) {
     for (int step = 1; step <= 8; ++step)
         text += fmt::format(
             R"({{"t":{0},"op":"begin","name":"step"}}
-{{"t":{0},"op":"alloc","id":{0},"bytes":{1},"stream":0}}
+{{"t":{0},"op":"alloc","id":{0},"bytes":{1},"stream":0,"tag":"part {0}"}}
 {{"t":{0},"op":"free","id":{0},"stream":0}}
 {{"t":{0},"op":"end","name":"step"}}
 )",
@@ -140,11 +140,15 @@ TEST_CASE("ranks are aligned by their steps", "[cli]") {
                                   {"most", "rank1.jsonl"},
                                   {"most_bytes", 9216},
                                   {"least", "rank0.jsonl"},
-                                  {"least_bytes", 2048}});
+                                  {"least_bytes", 2048},
+                                  {"more", "part 5"},
+                                  {"most_of_it_bytes", 9216},
+                                  {"least_of_it_bytes", 2048}});
     CHECK(contains(said.out, "9.00 KiB (5)"));
     CHECK(contains(said.out,
                    "of the 8 steps that all ranks have they are farthest apart in step 5: "
-                   "rank1.jsonl requests 9.00 KiB at its peak, rank0.jsonl 2.00 KiB"));
+                   "rank1.jsonl requests 9.00 KiB at its peak, rank0.jsonl 2.00 KiB (part 5: 9.00 "
+                   "KiB and 2.00 KiB)"));
 }
 
 TEST_CASE("the odd one of four ranks is accused, also if it is the first", "[cli]") {

@@ -537,7 +537,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
         TM_TRY(try_placements(trace, rival, options.threads, advice));
         if (!advice.empties_cache.empty()) {
-            TM_ASSIGN(advice.idle, find_idle_stretch(trace, base));
+            TM_ASSIGN(advice.idle, find_idle_stretch(trace, rival));
         }
         TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
                              advice));

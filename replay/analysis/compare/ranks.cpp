@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "replay/analysis/trace/program_steps.h"
+#include "replay/analysis/trace/sites.h"
 #include "replay/facts/rank_majority.h"
 
 namespace tidemark {
@@ -96,7 +98,8 @@ Result<std::optional<RankDivergence>> divergence(std::span<const NamedTrace> tra
 struct StepPeaks {
     std::string name;  // of the steps; "" = there are none that are ranges
     std::vector<Bytes> peaks;
-    std::uint64_t largest = 0;  // RankRow::peak_step
+    std::vector<std::uint64_t> events;  // of the peaks
+    std::uint64_t largest = 0;          // RankRow::peak_step
 };
 
 Result<StepPeaks> find_step_peaks(const Trace& trace) {
@@ -104,7 +107,8 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
     if (steps.name.empty())
         return StepPeaks{};
     // What follows the last step is looked at as one more.
-    StepPeaks found{std::move(steps.name), std::vector<Bytes>(steps.ends.size() + 1), 0};
+    StepPeaks found{std::move(steps.name), std::vector<Bytes>(steps.ends.size() + 1),
+                    std::vector<std::uint64_t>(steps.ends.size() + 1), 0};
     std::vector<Bytes> sizes(trace.info().slot_count);
     Bytes requested = 0;
     std::size_t step = 0;
@@ -115,15 +119,20 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
         if (batch.count == 0)
             break;
         for (std::size_t i = 0; i < batch.count; ++i, ++event) {
-            for (; step < steps.ends.size() && steps.ends[step] < event; ++step)
+            for (; step < steps.ends.size() && steps.ends[step] < event; ++step) {
                 found.peaks[step + 1] = requested;
+                found.events[step + 1] = event;
+            }
             const EventKind kind = batch.kind[i];
             const bool ends = kind == EventKind::free || kind == EventKind::finish;
             if ((!ends && kind != EventKind::allocate) || batch.slot[i] >= sizes.size())
                 continue;
             requested -= std::exchange(sizes[batch.slot[i]], ends ? 0 : batch.size[i]);
             requested += sizes[batch.slot[i]];
-            found.peaks[step] = std::max(found.peaks[step], requested);
+            if (requested > found.peaks[step]) {
+                found.peaks[step] = requested;
+                found.events[step] = event;
+            }
         }
     }
     const auto largest = std::ranges::max_element(found.peaks) - found.peaks.begin();
@@ -132,6 +141,66 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
                         ? static_cast<std::uint64_t>(largest) + 1
                         : 0;
     return found;
+}
+
+// Requested bytes that live just after `event`, by name: tag, else site, else class of sizes.
+Result<std::map<std::string, Bytes>> live_by_name(const Trace& trace, std::uint64_t last) {
+    struct RankBlock {
+        Bytes size = 0;
+        std::uint32_t tag = 0;
+        std::uint32_t stack = 0;
+    };
+
+    const TraceInfo& info = trace.info();
+    std::vector<RankBlock> live(info.slot_count);
+    std::uint64_t event = 0;
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    while (event <= last) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            break;
+        for (std::size_t i = 0; i < batch.count && event <= last; ++i, ++event) {
+            const EventKind kind = batch.kind[i];
+            const bool ends = kind == EventKind::free || kind == EventKind::finish;
+            if ((!ends && kind != EventKind::allocate) || batch.slot[i] >= live.size())
+                continue;
+            live[batch.slot[i]] =
+                ends ? RankBlock{} : RankBlock{batch.size[i], batch.tag[i], batch.stack[i]};
+        }
+    }
+    Sites sites(info);
+    std::map<std::string, Bytes> names;
+    for (const RankBlock& block : live) {
+        if (block.size == 0)
+            continue;
+        std::string name(info.strings[block.tag]);
+        if (name.empty())
+            name = sites.site(block.stack);
+        names[name.empty() ? size_class(block.size) : name] += block.size;
+    }
+    return names;
+}
+
+// What makes the difference in the widest step.
+Result<void> find_more(std::span<const NamedTrace> traces, std::span<const StepPeaks> ranks,
+                       RankSpread& spread) {
+    if (spread.most_bytes == spread.least_bytes)
+        return {};
+    const auto names = [&](std::size_t rank) {
+        return live_by_name(*traces[rank].trace, ranks[rank].events[spread.step - 1]);
+    };
+    TM_ASSIGN(const auto most, names(spread.most));
+    TM_ASSIGN(const auto least, names(spread.least));
+    for (const auto& [name, bytes] : most) {
+        const auto found = least.find(name);
+        const Bytes others = found == least.end() ? 0 : found->second;
+        if (bytes <= others || bytes - others <= spread.most_of_it - spread.least_of_it)
+            continue;
+        spread.more = name;
+        spread.most_of_it = bytes;
+        spread.least_of_it = others;
+    }
+    return {};
 }
 
 std::optional<RankSpread> find_spread(std::span<const StepPeaks> ranks) {
@@ -204,6 +273,8 @@ Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector
         steps.push_back(std::move(peaks));
     }
     report.spread = find_spread(steps);
+    if (report.spread)
+        TM_TRY(find_more(traces, steps, *report.spread));
     TM_ASSIGN(report.divergence, divergence(traces));
     if (report.divergence) {
         RankDivergence& where = *report.divergence;

@@ -51,6 +51,11 @@ struct RankSpread {
     std::size_t least = 0;
     Bytes most_bytes = 0;  // their peaks in that step
     Bytes least_bytes = 0;
+    // What the former has more of at its peak there than the latter: a tag, a site, or a size class
+    // where neither is recorded; "" = nothing.
+    std::string more = {};
+    Bytes most_of_it = 0;
+    Bytes least_of_it = 0;
 };
 
 // The first allocation at which a rank leaves the others (facts::RankMajority).

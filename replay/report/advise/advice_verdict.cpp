@@ -78,8 +78,10 @@ std::string drop_in_text(const Advice& advice) {
 std::string idle_text(const Advice& advice) {
     if (!advice.worth_emptying())
         return {};
-    const auto by = std::ranges::find_if(advice.holders, [](const Holder& holder) {
-        return !holder.name.empty() && holder.kind != HolderKind::size;
+    const Bytes most = advice.idle->given_back();
+    const auto by = std::ranges::find_if(advice.holders, [most](const Holder& holder) {
+        return !holder.name.empty() && holder.kind != HolderKind::size &&
+               holder.at_reserved_peak >= most / 2;
     });
     return fmt::format(" {} lie idle from event {} to {}{}: {} there gives them back.",
                        format_bytes(advice.idle->given_back()), format_count(advice.idle->from),

@@ -44,12 +44,17 @@ std::string spread_text(const RankReport& report) {
     if (!report.spread || report.spread->most_bytes == report.spread->least_bytes)
         return "";
     const RankSpread& spread = *report.spread;
+    const std::string more =
+        spread.more.empty()
+            ? std::string()
+            : fmt::format(" ({}: {} and {})", one_line(spread.more),
+                          format_bytes(spread.most_of_it), format_bytes(spread.least_of_it));
     return fmt::format(
         "; of the {} steps that all ranks have they are farthest apart in step {}: {} requests {} "
-        "at its peak, {} {}",
+        "at its peak, {} {}{}",
         format_count(spread.steps), format_count(spread.step),
         printable(report.rows[spread.most].name), format_bytes(spread.most_bytes),
-        printable(report.rows[spread.least].name), format_bytes(spread.least_bytes));
+        printable(report.rows[spread.least].name), format_bytes(spread.least_bytes), more);
 }
 
 }  // namespace
@@ -125,7 +130,10 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
                  {"most", ranks->rows[spread->most].name},
                  {"most_bytes", spread->most_bytes},
                  {"least", ranks->rows[spread->least].name},
-                 {"least_bytes", spread->least_bytes}};
+                 {"least_bytes", spread->least_bytes},
+                 {"more", or_null(spread->more)},
+                 {"most_of_it_bytes", spread->most_of_it},
+                 {"least_of_it_bytes", spread->least_of_it}};
     return {{"rows", std::move(rows)},
             {"sets_limit", ranks->rows[ranks->largest()].name},
             {"spread", std::move(apart)},
