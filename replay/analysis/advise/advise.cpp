@@ -403,7 +403,8 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
             offer(std::move(*primed));
     }
     const auto extent = std::ranges::find(advice.others, "extent", &OtherPolicy::name);
-    if (!options.without_vmm && extent != advice.others.end()) {
+    if (!options.without_vmm && has_drop_in(trace.info(), torch_releases(trace.info())) &&
+        extent != advice.others.end()) {
         TM_ASSIGN(PolicySpec policy, parse_policy(extent->name));
         offer({.choice = {}, .policy = std::move(policy), .result = extent->result});
     }
@@ -447,6 +448,17 @@ void name_settings(const SettingNames& names, SearchResult& found) {
 // What to know of the best setting before it is set.
 void note_conditions(const TraceInfo& info, const SettingNames& names, Advice& advice) {
     const SearchResult& found = advice.search;
+    const auto add = [&advice](SettingHazards hazards) {
+        for (std::string& hazard : hazards.shown)
+            advice.warnings.push_back(std::move(hazard));
+        if (!hazards.conditions.empty())
+            advice.notes.push_back(std::move(hazards.conditions));
+    };
+    const auto is_drop_in = [](const Tried& tried) {
+        return tried.policy.policy->name == "extent" && !tried.line.empty();
+    };
+    if (is_drop_in(found.best) || std::ranges::any_of(found.others, is_drop_in))
+        add(drop_in_hazards(info, torch_releases(info)));
     if (!found.improves)
         return;
     for (std::string& remark : names.remarks(found.best))
@@ -454,11 +466,7 @@ void note_conditions(const TraceInfo& info, const SettingNames& names, Advice& a
     if (!is_torch(found.best.policy) || !found.best.policy.options.boolean("expandable_segments") ||
         found.before.policy.options.boolean("expandable_segments"))
         return;
-    SettingHazards hazards = expandable_hazards(info, torch_releases(info));
-    for (std::string& hazard : hazards.shown)
-        advice.warnings.push_back(std::move(hazard));
-    if (!hazards.conditions.empty())
-        advice.notes.push_back(std::move(hazards.conditions));
+    add(expandable_hazards(info, torch_releases(info)));
 }
 
 Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {

@@ -1,9 +1,10 @@
-// The hazards of expandable segments, and what in a recording gives them away.
+// The hazards of expandable segments and of the drop-in, and what in a recording shows them.
 #include "replay/analysis/advise/setting_hazards.h"
 
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -37,6 +38,18 @@ bool is_windows_path(std::string_view text) {
            ((text[0] >= 'A' && text[0] <= 'Z') || (text[0] >= 'a' && text[0] <= 'z'));
 }
 
+bool is_on_windows(const TraceInfo& info) {
+    for (std::uint32_t i = 0; i < info.strings.size(); ++i)
+        if (is_windows_path(info.strings[i]))
+            return true;
+    return false;
+}
+
+bool shares_tensors(const TraceInfo& info, const TorchReleases& /*releases*/) {
+    return has_frame(
+        info, {"_share_cuda_", "_new_shared_cuda", "rebuild_cuda_tensor", "cudaIpcGetMemHandle"});
+}
+
 // The program's own pools: those of captured graphs are "(n, 0)".
 bool has_mem_pool(const TraceInfo& info) {
     return std::ranges::any_of(info.pools, [](const std::string& name) {
@@ -46,23 +59,14 @@ bool has_mem_pool(const TraceInfo& info) {
 
 constexpr std::array kClashes{
     Clash{"Windows", "PyTorch ignores it there", "pytorch #189163",
-          [](const TraceInfo& info, const TorchReleases&) {
-              for (std::uint32_t i = 0; i < info.strings.size(); ++i)
-                  if (is_windows_path(info.strings[i]))
-                      return true;
-              return false;
-          }},
+          [](const TraceInfo& info, const TorchReleases&) { return is_on_windows(info); }},
     Clash{"ROCm before 7", "PyTorch ignores it there", "c10/hip, HIPAllocatorConfig",
           [](const TraceInfo& info, const TorchReleases& releases) {
               return releases.rocm && info.setting("torch").find("rocm7") == std::string_view::npos;
           }},
     Clash{"tensors that processes share by CUDA IPC",
           "sharing fails, or needs TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1 and the same machine",
-          "pytorch #130330",
-          [](const TraceInfo& info, const TorchReleases&) {
-              return has_frame(info, {"_share_cuda_", "_new_shared_cuda", "rebuild_cuda_tensor",
-                                      "cudaIpcGetMemHandle"});
-          }},
+          "pytorch #130330", shares_tensors},
     Clash{"transfers that register memory (NIXL, UCX)",
           "they fall back to a path some 600 times slower", "ai-dynamo/nixl #1754",
           [](const TraceInfo& info, const TorchReleases&) {
@@ -86,23 +90,53 @@ constexpr std::array kClashes{
           [](const TraceInfo& info, const TorchReleases&) { return has_mem_pool(info); }},
 };
 
-}  // namespace
+// What python/tidemark/torch/allocator.cpp refuses.
+constexpr std::array kDropInClashes{
+    Clash{"torch.compile with trees of CUDA graphs (mode=\"reduce-overhead\")", "it is refused",
+          "docs/guide/drop-in.md",
+          [](const TraceInfo& info, const TorchReleases&) {
+              return has_frame(info, {"cudagraph_trees"});
+          }},
+    Clash{"tensors that processes share by CUDA IPC", "sharing is refused", "docs/guide/drop-in.md",
+          shares_tensors},
+};
 
-SettingHazards expandable_hazards(const TraceInfo& info, const TorchReleases& releases) {
+// `setting` with each of them.
+SettingHazards hazards_among(std::span<const Clash> clashes, std::string_view setting,
+                             const TraceInfo& info, const TorchReleases& releases) {
     SettingHazards found;
     std::string others;
-    for (const Clash& hazard : kClashes) {
+    for (const Clash& hazard : clashes) {
         if (hazard.shows(info, releases))
             found.shown.push_back(fmt::format(
-                "expandable_segments and {}: {} ({}), and this recording is of such a program; "
-                "--without vmm leaves it out",
-                hazard.what, hazard.effect, hazard.source));
+                "{} and {}: {} ({}), and this recording is of such a program; --without vmm "
+                "leaves it out",
+                setting, hazard.what, hazard.effect, hazard.source));
         else
             others += fmt::format("{}{}", others.empty() ? "" : ", ", hazard.what);
     }
     if (!others.empty())
         found.conditions =
-            fmt::format("expandable_segments is not for {}: --without vmm leaves it out", others);
+            fmt::format("{} is not for {}: --without vmm leaves it out", setting, others);
+    return found;
+}
+
+}  // namespace
+
+SettingHazards expandable_hazards(const TraceInfo& info, const TorchReleases& releases) {
+    return hazards_among(kClashes, "expandable_segments", info, releases);
+}
+
+bool has_drop_in(const TraceInfo& info, const TorchReleases& releases) {
+    return !releases.rocm && !releases.xpu && !is_on_windows(info);
+}
+
+SettingHazards drop_in_hazards(const TraceInfo& info, const TorchReleases& releases) {
+    SettingHazards found = hazards_among(kDropInClashes, "tidemark.torch.use", info, releases);
+    found.conditions += found.conditions.empty() ? "" : "; ";
+    found.conditions +=
+        "with it PyTorch's own history and snapshots of memory are off (tidemark.torch.record "
+        "records), and its first use needs a C++ compiler";
     return found;
 }
 

@@ -20,4 +20,10 @@ struct SettingHazards {
 // Of PyTorch's `expandable_segments`, as far as `info` shows. O(strings).
 SettingHazards expandable_hazards(const TraceInfo& info, const TorchReleases& releases);
 
+// Whether tidemark.torch.use() may be there at all: on CUDA and Linux. O(strings).
+bool has_drop_in(const TraceInfo& info, const TorchReleases& releases);
+
+// Of tidemark.torch.use(), as far as `info` shows. O(strings).
+SettingHazards drop_in_hazards(const TraceInfo& info, const TorchReleases& releases);
+
 }  // namespace tidemark

@@ -44,6 +44,25 @@ TEST_CASE("each of eight planted clashes is named, and no other", "[hazards]") {
     check_only(pool, "MemPool");
 }
 
+TEST_CASE("what the drop-in refuses is named, and it isn't offered where it can't be",
+          "[hazards]") {
+    const auto shown = [](const char* text) {
+        const TraceInfo info = with_string(text);
+        return drop_in_hazards(info, torch_releases(info)).shown;
+    };
+    REQUIRE(shown("torch/_inductor/cudagraph_trees.py").size() == 1);
+    CHECK(shown("torch/_inductor/cudagraph_trees.py").front().find("reduce-overhead") !=
+          std::string::npos);
+    REQUIRE(shown("rebuild_cuda_tensor").size() == 1);
+    CHECK(shown("forward").empty());
+    const auto has = [](const TraceInfo& info) { return has_drop_in(info, torch_releases(info)); };
+    CHECK(has(with_string("forward")));
+    CHECK_FALSE(has(with_string("C:\\Users\\me\\train.py")));
+    TraceInfo rocm = with_string("forward");
+    rocm.settings = {{"allocator", "torch"}, {"torch", "2.11.0+rocm7.0"}};
+    CHECK_FALSE(has(rocm));
+}
+
 TEST_CASE("a clean recording is warned of nothing, and told the conditions", "[hazards]") {
     TraceInfo info = with_string("forward");
     info.pools = {"default", "(3, 0)"};  // of a captured graph
