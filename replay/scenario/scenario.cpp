@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
+#include "replay/record/program_order.h"
 #include "replay/record/recorded_policy.h"
 #include "replay/scenario/machine.h"
 #include "traces/model/scaled_trace.h"
@@ -288,6 +289,11 @@ Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners
         result.decisions = DecisionDigest{decisions.count(), decisions.hash()};
     }
     TM_TRY(machine.check_alive());
+    if (scenario.check) {
+        TM_ASSIGN(const UnorderedFrees frees, find_unordered_frees(replayed));
+        if (std::string text = to_text(frees); !text.empty())
+            result.warnings.push_back(std::move(text));
+    }
     watchers.report_to(result, machine.contexts());
     if (!result.as_recorded)
         TM_TRY(check_counts(*parts.policy.policy, result.measurement("peak_reserved_bytes").whole,
