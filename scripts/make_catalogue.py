@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the Python modules of policies and machines from what the program says of them.
+"""Writes the Python modules of policies, machines and figures from what the program says of them.
 
 Usage: scripts/make_catalogue.py [--program FILE] [--check]
 
@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+
+from figure_types import figures_module
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "tidemark"
@@ -149,16 +151,26 @@ def machines_module(devices, machines):
     return MACHINES_HEAD + "\n".join(lines) + "\n"
 
 
+def names_of_answers():
+    """What an answer has that is no figure."""
+    sys.path.insert(0, str(PACKAGE.parent))
+    from tidemark.answers import Answer
+
+    return set(dir(Answer))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=ROOT / "build" / "release" / "tidemark")
+    parser.add_argument("--program", default=ROOT / "build" / "release" / "tidemark",
+                        type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
     files = {
         PACKAGE / "policies.py": policies_module(ask(given.program, "policies")["policies"]),
         PACKAGE / "machines.py": machines_module(ask(given.program, "devices")["simulated"],
                                                  ask(given.program, "machines")["machines"]),
+        PACKAGE / "_figures.py": figures_module(given.program, ROOT, names_of_answers()),
     }
     stale = [path for path, text in files.items()
              if not path.exists() or path.read_text(encoding="utf-8") != text]

@@ -7,7 +7,8 @@ import difflib
 import html
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union,
+                    cast)
 
 from tidemark import _library
 from tidemark._format import rows_html, table_html, value_text
@@ -19,6 +20,8 @@ from tidemark.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
+
+    from tidemark._figures import Advice, Bound, Compare, Fit, Info, Replay, Verified
 
 __all__ = ["Answer", "Record", "advise", "bound", "compare", "cut", "diff", "export", "fit", "gate",
            "info", "minimize", "replay", "report", "run", "verify"]
@@ -306,14 +309,15 @@ def _ask(command: str, traces: Sequence[Source], options: Mapping[str, Any],
     return answer
 
 
-def info(*traces: Source, progress: Progress = None, **options: Any) -> Answer:
+def info(*traces: Source, progress: Progress = None, **options: Any) -> Info:
     """What is in a trace: events, sizes, lifetimes, peaks, oddities. Of several: a row each."""
-    return _ask("info", traces, options, progress)
+    answer = _ask("info", traces, options, progress)
+    return cast("Info", answer)
 
 
 def replay(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
            machine: Optional[str] = None, limit: Optional[Size] = None, progress: Progress = None,
-           **options: Any) -> Answer:
+           **options: Any) -> Replay:
     """What a run would have needed under one policy.
 
     Parameters
@@ -330,38 +334,41 @@ def replay(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] =
     **options
         As `tidemark replay` has them, with underscores: check=True, gpu_memory="60%", scale=0.5.
     """
-    return _ask("replay", [trace], {"policy": policy, "memory": memory, "machine": machine,
-                                    "limit": limit, **options}, progress)
+    answer = _ask("replay", [trace], {"policy": policy, "memory": memory, "machine": machine,
+                                      "limit": limit, **options}, progress)
+    return cast("Replay", answer)
 
 
 def compare(*traces: Source, policies: PolicyTexts = (), memory: Optional[Size] = None,
             machine: Optional[str] = None, limit: Optional[Size] = None,
             spread: Optional[int] = None, jitter: Optional[int] = None, all: bool = False,
-            progress: Progress = None, **options: Any) -> Answer:
+            progress: Progress = None, **options: Any) -> Compare:
     """Traces under several policies, best first; the first policy is the baseline.
 
     Without `policies` the recorded settings, others that its user can set, then our own pool;
     `all` adds the other allocators. `spread` replays each so often as other runs might go, `jitter`
     on so many variants of the trace.
     """
-    return _ask("compare", traces, {"policies": _policies(policies), "memory": memory,
-                                    "machine": machine, "limit": limit, "spread": spread,
-                                    "jitter": jitter, "all": all, **options}, progress)
+    answer = _ask("compare", traces, {"policies": _policies(policies), "memory": memory,
+                                      "machine": machine, "limit": limit, "spread": spread,
+                                      "jitter": jitter, "all": all, **options}, progress)
+    return cast("Compare", answer)
 
 
 def advise(*traces: Source, policy: PolicyText = None, memory: Optional[Size] = None,
            limit: Optional[Size] = None, budget: Optional[int] = None,
            spread: Optional[int] = None, bound: bool = False, without: Optional[str] = None,
-           progress: Progress = None, **options: Any) -> Answer:
+           progress: Progress = None, **options: Any) -> Advice:
     """What to set (`verdict`, `best.line`), where memory went, and why; of two traces, what grew.
 
     At most `budget` settings are replayed. `without="vmm"` leaves out what needs the driver's
     virtual memory. A progress function that returns True ends the search: the answer is the best so
     far.
     """
-    return _ask("advise", traces, {"policy": policy, "memory": memory, "limit": limit,
-                                   "budget": budget, "spread": spread, "bound": bound,
-                                   "without": without, **options}, progress)
+    answer = _ask("advise", traces, {"policy": policy, "memory": memory, "limit": limit,
+                                     "budget": budget, "spread": spread, "bound": bound,
+                                     "without": without, **options}, progress)
+    return cast("Advice", answer)
 
 
 def diff(before: Source, after: Source, *, top: Optional[int] = None, progress: Progress = None,
@@ -372,13 +379,15 @@ def diff(before: Source, after: Source, *, top: Optional[int] = None, progress: 
 
 def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts = (),
         limit: Optional[Size] = None, spread: Optional[int] = None, bound: bool = False,
-        progress: Progress = None, **options: Any) -> Answer:
+        progress: Progress = None, **options: Any) -> Fit:
     """Would this run have survived on a card with `memory`, and what is the least it needs.
 
     The answer is true if it would: `if tidemark.fit("run.pickle", "80GiB"): ...`.
     """
-    return _ask("fit", [trace], {"memory": memory, "policies": _policies(policies), "limit": limit,
-                                 "spread": spread, "bound": bound, **options}, progress)
+    answer = _ask("fit", [trace], {"memory": memory, "policies": _policies(policies),
+                                   "limit": limit, "spread": spread, "bound": bound, **options},
+                  progress)
+    return cast("Fit", answer)
 
 
 def gate(trace: Source, *, fail_if: Union[str, Sequence[str]] = (),
@@ -398,10 +407,11 @@ def gate(trace: Source, *, fail_if: Union[str, Sequence[str]] = (),
 
 
 def bound(trace: Source, *, capacity: Optional[Size] = None, time: Optional[float] = None,
-          progress: Progress = None, **options: Any) -> Answer:
+          progress: Progress = None, **options: Any) -> Bound:
     """The least memory that an allocator needs that knows the whole run, searched for at most
     `time` seconds. With a `capacity` the answer is true if it fits in that."""
-    return _ask("bound", [trace], {"capacity": capacity, "time": time, **options}, progress)
+    answer = _ask("bound", [trace], {"capacity": capacity, "time": time, **options}, progress)
+    return cast("Bound", answer)
 
 
 def minimize(trace: Source, keep: str, out: Union[str, "os.PathLike[str]"], *,
@@ -431,11 +441,12 @@ def export(trace: Source, out: Union[str, "os.PathLike[str]"], *, format: Option
 
 
 def verify(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
-           limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Answer:
+           limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Verified:
     """Compares our model of the recorded allocator with every recorded decision. Exit code 1: not
     the same."""
-    return _ask("verify", [trace], {"policy": policy, "memory": memory, "limit": limit, **options},
-                progress)
+    answer = _ask("verify", [trace], {"policy": policy, "memory": memory, "limit": limit,
+                                      **options}, progress)
+    return cast("Verified", answer)
 
 
 def report(*traces: Source, out: Union[str, "os.PathLike[str]"], policies: PolicyTexts = (),
