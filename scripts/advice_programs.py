@@ -16,7 +16,8 @@ from torch import nn
 GPU = "cuda"
 
 
-def train(model, batches, make_loss, optimizer=torch.optim.AdamW, steps=8, amp=False):
+def train(model, batches, make_loss, optimizer=torch.optim.AdamW, steps=8, amp=False,
+          after=lambda step: None):
     model = model.to(GPU)
     optimizer = optimizer(model.parameters(), lr=1e-4)
     for step in range(steps):
@@ -25,6 +26,8 @@ def train(model, batches, make_loss, optimizer=torch.optim.AdamW, steps=8, amp=F
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+        del loss
+        after(step)
 
 
 def tokens(step, vocabulary=8000, batch=8):
@@ -129,12 +132,22 @@ def many_small():
             live.pop(draw.randrange(len(live)))
 
 
-def evaluation():
+EVALUATION = 4  # the step of the large batch
+
+
+def empty_after_evaluation(step):
+    """What tidemark advises for memory that lies idle; from here on the peak counts anew."""
+    if step == EVALUATION:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def evaluation(after=lambda step: None):
     """A large batch once between small ones."""
     net = nn.Sequential(*[part for _ in range(6) for part in (nn.Linear(2048, 2048), nn.GELU())])
-    rows = [16000 if step == 4 else 1500 + 100 * step for step in range(10)]
+    rows = [16000 if step == EVALUATION else 2000 for step in range(10)]
     train(net, lambda step: torch.randn(rows[step], 2048, device=GPU),
-          lambda model, x: model(x).square().mean(), steps=10)
+          lambda model, x: model(x).square().mean(), steps=10, after=after)
 
 
 def constant():
@@ -155,6 +168,7 @@ def main():
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("--prime", type=int, default=0, help="bytes taken first, and given back")
     parser.add_argument("--snapshot", help="record, and write it there")
+    parser.add_argument("--empty", action="store_true", help="the cache, after an evaluation")
     words = parser.parse_args()
     torch.manual_seed(1)
     torch.cuda.init()
@@ -162,7 +176,10 @@ def main():
         torch.cuda.memory._record_memory_history(max_entries=2_000_000, context=None)
     if words.prime:
         torch.empty(words.prime, dtype=torch.uint8, device=GPU)
-    PROGRAMS[words.program]()
+    if words.empty:
+        PROGRAMS[words.program](after=empty_after_evaluation)
+    else:
+        PROGRAMS[words.program]()
     torch.cuda.synchronize()
     if words.snapshot:
         torch.cuda.memory._dump_snapshot(words.snapshot)

@@ -26,9 +26,10 @@ PROGRAMS = ("encoder", "encoder_amp", "encoder_sgd", "growing_batches", "percept
             "attention", "mixture", "serving", "many_small", "evaluation", "constant")
 
 
-def run_program(name, conf="", prime=0, snapshot=None):
+def run_program(name, conf="", prime=0, snapshot=None, empty=False):
     command = [sys.executable, str(HERE / "advice_programs.py"), name, "--prime", str(prime)]
     command += ["--snapshot", str(snapshot)] if snapshot else []
+    command += ["--empty"] if empty else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False,
                           env={**os.environ, "PYTORCH_ALLOC_CONF": conf,
                                "PYTORCH_CUDA_ALLOC_CONF": conf})
@@ -55,11 +56,15 @@ def try_program(name, tidemark, folder):
         if each["policy"].startswith("torch"):
             cases.append((each["name"], each["peak_reserved_bytes"],
                           run_program(name, each["conf"], each["prime_bytes"])))
+    idle = [each for each in advice["findings"] if each["kind"] == "idle"]
+    emptied = ()
+    if name == "evaluation" and idle:
+        emptied = (idle[0]["figures"]["new_reserved_bytes"], run_program(name, empty=True))
     helped = []
     if not offered:
         helped = [conf for conf in TRIED if run_program(name, conf) < WORTH * recorded]
     return {"program": name, "verdict": advice["verdict"], "line": advice["best"]["line"],
-            "cases": cases, "nothing_helps": not offered, "helped_after_all": helped}
+            "cases": cases, "nothing_helps": not offered, "helped_after_all": helped, "emptied": emptied}
 
 
 def main():
@@ -84,6 +89,10 @@ def main():
             misses += abs(said - real) > NEAR
             print(f"  {'as said' if abs(said - real) <= NEAR else 'MISS'}  {what or 'defaults'}: "
                   f"{said / MIB:,.0f} MiB said, {real / MIB:,.0f} MiB in truth", flush=True)
+        if result.get("emptied"):  # the script empties after the step, advise where it said
+            said, real = result["emptied"]
+            print(f"  after the peak, the cache emptied: {said / MIB:,.0f} MiB said, "
+                  f"{real / MIB:,.0f} MiB in truth", flush=True)
         if result.get("nothing_helps"):
             total += 1
             misses += bool(result["helped_after_all"])
