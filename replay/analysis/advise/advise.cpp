@@ -544,7 +544,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         TM_TRY(look_at_lack(trace, rival, options.top, advice));
         TM_TRY(find_out_of_memory(trace, base, rival, profile, advice));
         TM_TRY(try_placements(trace, rival, options.threads, advice));
-        if (!advice.empties_cache.empty()) {
+        if (!advice.empties_cache.empty() && !options.settings_only) {
             TM_ASSIGN(advice.idle, find_idle_stretch(trace, rival));
         }
         TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
