@@ -455,6 +455,7 @@ class AdviceBefore(Record):
     driver_ns: int
     export: str
     growth_ns: int
+    largest_graph_first: bool
     line: str
     name: str
     one_graph_pool: bool
@@ -565,6 +566,7 @@ class AdviceRunnerUp(Record):
     driver_ns: int
     export: str
     growth_ns: int
+    largest_graph_first: bool
     line: str
     name: str
     one_graph_pool: bool

@@ -67,22 +67,25 @@ std::string rmm(bool leaks) {
     return text;
 }
 
-// rf-detr #1490: each graph, of the largest batch first, is captured into a pool of its own.
-std::string graphs() {
+// rf-detr #1490: each graph, of the largest batch first, is captured into a pool of its own;
+// tokenspeed #1065: all into one, of the smallest batch first.
+std::string graphs(bool one_pool = false) {
     std::string text = "{\"type\": \"header\", \"version\": 1, \"unit\": \"us\"}\n";
     int time = 0;
     int id = 0;
     for (unsigned graph = 0; graph < 8; ++graph) {
+        const unsigned pool = one_pool ? 0 : graph;
+        const unsigned smaller = one_pool ? 7 - graph : graph;
         text += fmt::format("{{\"t\": {}, \"op\": \"pool_begin\", \"pool\": \"graph{}\"}}\n",
-                            time++, graph);
+                            time++, pool);
         for (int block = 0; block < 4; ++block)
             text += fmt::format("{{\"t\": {}, \"op\": \"alloc\", \"id\": {}, \"bytes\": {}}}\n",
-                                time++, id + block, (360U - 20U * graph) << 20U);
+                                time++, id + block, (360U - 20U * smaller) << 20U);
         for (int block = 0; block < 4; ++block)
             text +=
                 fmt::format("{{\"t\": {}, \"op\": \"free\", \"id\": {}}}\n", time++, id + block);
         text += fmt::format("{{\"t\": {}, \"op\": \"pool_end\", \"pool\": \"graph{}\"}}\n", time++,
-                            graph);
+                            pool);
         id += 4;
     }
     return text;
@@ -320,6 +323,13 @@ std::vector<Question> questions() {
          "a.jsonl",
          {"advise"},
          {"one pool for all graphs", "torch.cuda.graph_pool_handle()"},
+         {}},
+        {"graphs from the smallest on (tokenspeed #1065)",
+         graphs(true),
+         "a.jsonl",
+         {"advise", "--without", "vmm"},
+         {"Capture the largest graph first: peak 1.41 GiB instead of 9.06 GiB",
+          "sorted(sizes, reverse=True)"},
          {}},
         {"CuPy's user gets CuPy's choices",
          cupy(),

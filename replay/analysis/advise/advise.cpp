@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/policies/torch_settings.h"
 #include "replay/analysis/advise/advice_spread.h"
+#include "replay/analysis/advise/graph_order.h"
 #include "replay/analysis/advise/offer_search.h"
 #include "replay/analysis/advise/priming.h"
 #include "replay/analysis/advise/setting_hazards.h"
@@ -385,14 +386,22 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
             search.others.push_back(std::move(tried));
         }
     };
-    if (graph_pools(trace.info()).size() > 1) {
-        Tried shared = search.before;
-        shared.one_graph_pool = true;
+    TM_ASSIGN(const std::unique_ptr<Trace> largest_first, largest_graph_first(trace));
+    const bool several_pools = graph_pools(trace.info()).size() > 1;
+    const auto capture = [&](bool one_pool, bool sorted) -> Result<void> {
+        Tried tried = search.before;
+        tried.one_graph_pool = one_pool;
+        tried.largest_graph_first = sorted;
         TrialSetup trial = setup.base;
-        trial.one_graph_pool = true;
-        TM_ASSIGN(shared.result, run_trial(trace, trial));
-        offer(std::move(shared));
-    }
+        trial.one_graph_pool = one_pool;
+        TM_ASSIGN(tried.result, run_trial(sorted ? *largest_first : trace, trial));
+        offer(std::move(tried));
+        return {};
+    };
+    if (several_pools)
+        TM_TRY(capture(true, false));
+    if (largest_first)
+        TM_TRY(capture(several_pools, true));
     if (!advice.from_torch)
         return {};  // nobody knows whose program it is
     const std::uint64_t events = trace.info().event_count;

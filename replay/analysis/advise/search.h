@@ -40,6 +40,7 @@ struct Tried {
     // Beside settings: as in TrialSetup.
     Bytes prime = 0;
     bool one_graph_pool = false;
+    bool largest_graph_first = false;  // captures by falling size (graph_order.h)
     std::optional<PeakSpread> peak_spread =
         {};  // where it differs from run to run (advice_spread.h)
     // As its user calls it, "" for PyTorch's defaults; and what to write to have it, in a shell or
@@ -48,7 +49,7 @@ struct Tried {
     std::string line = {};
 
     // Nothing but `policy` makes it: no change of the program.
-    bool is_setting() const { return prime == 0 && !one_graph_pool; }
+    bool is_setting() const { return prime == 0 && !one_graph_pool && !largest_graph_first; }
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
 

@@ -40,9 +40,17 @@ void SettingNames::name(Tried& tried) const {
     const bool is_torch = tried.policy.policy->name == "torch";
     tried.name = is_torch ? torch_conf(tried.policy) : tried.policy.text();
     tried.line = line_of(tried.policy);
+    const auto add = [&tried](std::string_view what) {
+        tried.name += fmt::format("{}{}", tried.name.empty() ? "" : ", ", what);
+    };
     if (tried.one_graph_pool) {
-        tried.name += tried.name.empty() ? "one pool for all graphs" : ", one pool for all graphs";
+        add("one pool for all graphs");
         tried.line = "pool = torch.cuda.graph_pool_handle()";
+    }
+    if (tried.largest_graph_first) {
+        add("the largest graph captured first");
+        if (!tried.one_graph_pool)
+            tried.line = "for size in sorted(sizes, reverse=True): capture(size)";
     }
     if (tried.prime == 0)
         return;

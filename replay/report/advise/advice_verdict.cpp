@@ -44,7 +44,10 @@ std::string what_to_do(const Tried& best) {
     if (best.prime != 0)
         return fmt::format("Take {} at the start and give it back", format_bytes(best.prime));
     if (best.one_graph_pool)
-        return "Capture all graphs into one pool";
+        return best.largest_graph_first ? "Capture all graphs into one pool, the largest first"
+                                        : "Capture all graphs into one pool";
+    if (best.largest_graph_first)
+        return "Capture the largest graph first";
     if (best.name.empty())
         return "Unset what is set";
     return (best.policy.policy->name == "torch" ? "Set " : "Use ") + best.name;

@@ -27,6 +27,7 @@ Json tried_of(const Tried& tried) {
          tried.line.starts_with("export ") || tried.line.starts_with("unset ") ? tried.line : ""},
         {"prime_bytes", tried.prime},
         {"one_graph_pool", tried.one_graph_pool},
+        {"largest_graph_first", tried.largest_graph_first},
         {"peak_reserved_bytes", result.peak.reserved},
         {"peak_reserved_spread", spread_of(tried.peak_spread)},
         {"devices", device_peaks_of(result.device_peaks)},

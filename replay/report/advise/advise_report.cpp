@@ -53,9 +53,14 @@ std::string line_text(const Tried& tried) {
         return {};
     return fmt::format("  {}{}\n", printable(tried.line),
                        tried.prime != 0 ? "   # at the start of the program, and given back at once"
+                       : tried.one_graph_pool && tried.largest_graph_first
+                           ? "   # then torch.cuda.graph(..., pool=pool) for each, the largest "
+                             "first; replay them in the order of their capture"
                        : tried.one_graph_pool
                            ? "   # then torch.cuda.graph(..., pool=pool) for each; replay them "
                              "in the order of their capture"
+                       : tried.largest_graph_first
+                           ? "   # by your names; replay them in the order of their capture"
                            : "");
 }
 
