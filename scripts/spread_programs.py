@@ -453,21 +453,15 @@ def rollout(torch, steps, chance):
             learner.synchronize()
 
 
-def convolutional(torch, steps, chance):
-    """Images copied one step ahead on a loader's stream; the loss is read every ten steps."""
-    layers, channels = [], 3
-    for wider in (64, 128, 256):
-        layers += [torch.nn.Conv2d(channels, wider, 3, stride=2, padding=1), torch.nn.ReLU()]
-        channels = wider
-    model = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
-                                torch.nn.Linear(channels, 100)).to("cuda")
+def train_loaded(torch, model, copied, steps, read):
+    """Batches that `copied` makes on a loader's stream, one step ahead; the loss is read at every
+    `read`-th step."""
     optimizer = torch.optim.AdamW(model.parameters())
     main, loader = torch.cuda.current_stream(), torch.cuda.Stream()
-    host = torch.randn(96, 3, 192, 192).pin_memory()
 
     def load():
         with torch.cuda.stream(loader):
-            return host.to("cuda", non_blocking=True).mul_(0.5)
+            return copied()
 
     following = load()
     for step in range(steps):
@@ -479,37 +473,34 @@ def convolutional(torch, steps, chance):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        if step % 10 == 9:
+        if step % read == read - 1:
             loss.item()
         del source, loss
 
 
+def convolutional(torch, steps, chance):
+    """Images of one size; the loss is read every ten steps."""
+    layers, channels = [], 3
+    for wider in (64, 128, 256):
+        layers += [torch.nn.Conv2d(channels, wider, 3, stride=2, padding=1), torch.nn.ReLU()]
+        channels = wider
+    model = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
+                                torch.nn.Linear(channels, 100)).to("cuda")
+    host = torch.randn(96, 3, 192, 192).pin_memory()
+    train_loaded(torch, model, lambda: host.to("cuda", non_blocking=True).mul_(0.5), steps, 10)
+
+
 def prefetched_text(torch, steps, chance):
-    """A transformer whose batches, of changing length, come from a loader's stream; the loss is
-    read at every step."""
+    """A transformer with batches of changing length; the loss is read at every step."""
     layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).to("cuda")
-    optimizer = torch.optim.AdamW(model.parameters())
-    main, loader = torch.cuda.current_stream(), torch.cuda.Stream()
     host = torch.randn(16, 512, 512).pin_memory()
 
-    def load():
+    def copied():
         length = 32 * chance.randint(2, 16)
-        with torch.cuda.stream(loader):
-            return host[:, :length].to("cuda", non_blocking=True)
+        return host[:, :length].to("cuda", non_blocking=True)
 
-    following = load()
-    for _ in range(steps):
-        main.wait_stream(loader)
-        source = following
-        source.record_stream(main)
-        following = load()
-        loss = model(source).square().mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        loss.item()
-        del source, loss
+    train_loaded(torch, model, copied, steps, 1)
 
 
 def one_rank(torch):
