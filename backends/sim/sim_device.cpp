@@ -76,6 +76,8 @@ bool SimDevice::has(Feature feature) const {
 
 // Plain memory in driver's order.
 
+Range SimDevice::placement_span() const { return placeable(plain_); }
+
 DeviceResult<Address> SimDevice::malloc_driver(Bytes size) {
     const std::optional<Address> address = driver_.take(size);
     if (!address)
@@ -258,6 +260,20 @@ DeviceResult<EventId> SimDevice::record(StreamId stream) {
     if (Recording* recording = recording_of(stream))
         recording->record(stream, event);
     return event;
+}
+
+DeviceResult<void> SimDevice::await(EventId event) {
+    if (capturing())
+        return refuse(DeviceCall::complete, DeviceStatus::not_permitted);
+    if (!clock_.known(event))
+        return refuse(DeviceCall::complete, DeviceStatus::invalid_value);
+    stall(clock_.drain(event));
+    return {};
+}
+
+void SimDevice::queue_kernel(StreamId stream, Nanoseconds duration) {
+    if (recording_of(stream) == nullptr)
+        clock_.enqueue(stream, duration);
 }
 
 DeviceResult<bool> SimDevice::complete(EventId event) {

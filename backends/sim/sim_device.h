@@ -79,6 +79,15 @@ class SimDevice final : public Device {
     // The device's clock as a replay sees it.
     ReplayClock* replay_clock() { return clock_.replay_clock(); }
 
+    // Queues a kernel that takes `duration`; what is captured takes no time.
+    void queue_kernel(StreamId stream, Nanoseconds duration);
+
+    // Waits for one event, as `synchronize` does for a stream.
+    DeviceResult<void> await(EventId event);
+
+    // With Placement::driver, addresses are handed out from the upper end of this span on.
+    Range placement_span() const;
+
     // Direct access to content, for tests: free of time. Only with `backed` (else not_supported);
     // invalid_value outside live memory.
     DeviceResult<void> read(Address address, std::span<std::byte> target) const;

@@ -1,0 +1,48 @@
+#include "backends/imagined/journal.h"
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/imagined/api.h"
+#include "backends/imagined/settings.h"
+
+namespace tidemark::imagined {
+namespace {
+
+std::atomic<Witness> witness{nullptr};
+
+void write_line(const nlohmann::json& line) {
+    static std::mutex guard;
+    static std::FILE* const file =
+        settings().journal.empty() ? nullptr : std::fopen(settings().journal.c_str(), "ae");
+    if (file == nullptr)
+        return;
+    const std::scoped_lock lock(guard);
+    std::fputs((line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(), file);
+    std::fflush(file);
+}
+
+}  // namespace
+
+void note_unknown(std::string_view name, bool refused) {
+    write_line({{"unknown", name}, {"refused", refused}});
+    if (refused)
+        ask_witness("refused", std::string(name).c_str(), nullptr, 0, false);
+}
+
+bool ask_witness(const char* kind, const char* what, void* bytes, std::size_t size, bool known) {
+    const Witness one = witness.load();
+    return one != nullptr && one(kind, what, bytes, size, known) != 0;
+}
+
+}  // namespace tidemark::imagined
+
+// Python's function, or null: called from any thread that reads the device's memory.
+IMAGINED(void, set_witness)(tidemark::imagined::Witness one) {
+    tidemark::imagined::witness = one;
+}

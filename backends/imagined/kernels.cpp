@@ -1,0 +1,192 @@
+#include "backends/imagined/kernels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/imagined/api.h"
+#include "backends/imagined/machine.h"
+
+namespace tidemark::imagined {
+namespace {
+
+struct Dim3 {
+    unsigned x = 1, y = 1, z = 1;
+};
+
+struct Launch {
+    Dim3 grid, block;
+    std::size_t shared = 0;
+    void* stream = nullptr;
+};
+
+std::unordered_map<const void*, Kernel>& kernels() {
+    static auto* const all = new std::unordered_map<const void*, Kernel>(1 << 18);
+    return *all;
+}
+
+// A nested launch has its configuration above the outer one's.
+thread_local std::vector<Launch> configured;
+thread_local const Kernel* launched = nullptr;
+thread_local int items = 0;
+
+bool holds(std::string_view name, std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+}
+
+int launch(const void* function, void** arguments, void* stream) {
+    Lock machine;
+    const auto found = kernels().find(function);
+    launched = found == kernels().end() ? nullptr : &found->second;
+    // CUB's reduction takes its input, its output and the number of items.
+    if (launched != nullptr && launched->counts_nonzero && arguments != nullptr)
+        items = *static_cast<const int*>(arguments[2]);
+    machine->run(machine->stream_of(stream, current_device()));
+    return kSuccess;
+}
+
+}  // namespace
+
+const Kernel* last_kernel() { return launched; }
+
+int counted_items() { return items; }
+
+}  // namespace tidemark::imagined
+
+using namespace tidemark::imagined;
+
+IMAGINED(void**, __cudaRegisterFatBinary)(void* binary) {
+    auto* const handle = new void*[2]{binary, nullptr};
+    return handle;
+}
+
+IMAGINED(void, __cudaRegisterFatBinaryEnd)(void**) {}
+
+IMAGINED(void, __cudaUnregisterFatBinary)(void**) {}
+
+IMAGINED(char, __cudaInitModule)(void**) { return 1; }
+
+IMAGINED(void, __cudaRegisterVar)(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+
+IMAGINED(void, __cudaRegisterFunction)(void**, const char* function, char*, const char* name, int,
+                                       void*, void*, void*, void*, int*) {
+    Lock machine;
+    kernels()[function] = {name, holds(name, "and_kernel"),
+                           holds(name, "DeviceReduce") && holds(name, "NonZero")};
+}
+
+IMAGINED(unsigned, __cudaPushCallConfiguration)(Dim3 grid, Dim3 block, std::size_t shared,
+                                                void* stream) {
+    configured.push_back({grid, block, shared, stream});
+    return 0;
+}
+
+IMAGINED(int, __cudaPopCallConfiguration)(Dim3* grid, Dim3* block, std::size_t* shared,
+                                          void** stream) {
+    if (configured.empty())
+        return kInvalidValue;
+    const Launch one = configured.back();
+    configured.pop_back();
+    *grid = one.grid;
+    *block = one.block;
+    *shared = one.shared;
+    *stream = one.stream;
+    return kSuccess;
+}
+
+IMAGINED(int, __cudaGetKernel)(const void** kernel, const void* function) {
+    *kernel = function;
+    return kSuccess;
+}
+
+IMAGINED(int, cudaLaunchKernel)(const void* function, Dim3, Dim3, void** arguments, std::size_t,
+                                void* stream) {
+    return launch(function, arguments, stream);
+}
+
+IMAGINED(int, __cudaLaunchKernel)(const void* function, Dim3, Dim3, void** arguments, std::size_t,
+                                  void* stream) {
+    return launch(function, arguments, stream);
+}
+
+IMAGINED(int, cudaLaunchCooperativeKernel)(const void* function, Dim3, Dim3, void** arguments,
+                                           std::size_t, void* stream) {
+    return launch(function, arguments, stream);
+}
+
+namespace {
+
+// cudaLaunchConfig_t.
+struct LaunchConfig {
+    Dim3 grid, block;
+    std::size_t shared = 0;
+    void* stream = nullptr;
+};
+
+// cudaFuncAttributes, as far as it is answered.
+struct FunctionAttributes {
+    std::size_t shared_bytes = 0, constant_bytes = 0, local_bytes = 0;
+    int threads = 1024, registers = 32, ptx = 90, binary = 90, cache_mode = 0;
+    int dynamic_shared = 49152;
+};
+
+constexpr std::size_t kFunctionAttributes = 144;
+
+// Blocks of `threads` that one multiprocessor runs at once, by threads alone: registers and shared
+// memory of kernels are not known.
+int blocks_by_threads(int threads) {
+    const int most = settings().card.attributes[39];  // threads of a multiprocessor
+    const int blocks = settings().card.attributes[106];
+    return threads <= 0 ? 2 : std::clamp(most / threads, 1, std::max(blocks, 1));
+}
+
+}  // namespace
+
+IMAGINED(int, cudaLaunchKernelExC)(const LaunchConfig* config, const void* function,
+                                   void** arguments) {
+    return launch(function, arguments, config->stream);
+}
+
+IMAGINED(int, cudaFuncGetAttributes)(void* out, const void*) {
+    FunctionAttributes attributes;
+    const auto& card = settings().card.attributes;
+    attributes.ptx = attributes.binary = 10 * card[75] + card[76];
+    std::memset(out, 0, kFunctionAttributes);
+    std::memcpy(out, &attributes, sizeof attributes);
+    return kSuccess;
+}
+
+IMAGINED(int, cudaFuncSetAttribute)(const void*, int, int) { return kSuccess; }
+
+IMAGINED(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, const void*, int threads,
+                                                            std::size_t) {
+    *blocks = blocks_by_threads(threads);
+    return kSuccess;
+}
+
+IMAGINED(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int* blocks, const void*,
+                                                                      int threads, std::size_t,
+                                                                      unsigned) {
+    *blocks = blocks_by_threads(threads);
+    return kSuccess;
+}
+
+IMAGINED(int, cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, const void*, int threads,
+                                                           std::size_t) {
+    *blocks = blocks_by_threads(threads);
+    return kSuccess;
+}
+
+// A host function that is queued runs at once: all that is before it is done, or need not be.
+IMAGINED(int, cudaLaunchHostFunc)(void*, void (*function)(void*), void* data) {
+    function(data);
+    return kSuccess;
+}
+
+IMAGINED(int, cudaStreamAddCallback)(void* stream, void (*function)(void*, int, void*), void* data,
+                                     unsigned) {
+    function(stream, kSuccess, data);
+    return kSuccess;
+}

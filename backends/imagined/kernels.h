@@ -1,0 +1,20 @@
+// Kernels: registered by the program's own code when it is loaded, launched without effect.
+#pragma once
+
+#include <cstdint>
+
+namespace tidemark::imagined {
+
+struct Kernel {
+    const char* name = "";          // mangled; lives as long as the library that registered it
+    bool reduces_with_and = false;  // all()
+    bool counts_nonzero = false;    // the first half of nonzero()
+};
+
+// The kernel that this thread launched last, or null.
+const Kernel* last_kernel();
+
+// Of how many items the last kernel that counts was to count.
+int counted_items();
+
+}  // namespace tidemark::imagined

@@ -1,0 +1,113 @@
+#include "backends/imagined/machine.h"
+
+#include <pthread.h>
+
+#include "backends/imagined/api.h"
+
+namespace tidemark::imagined {
+namespace {
+
+constexpr int kWindow = 52;  // each device's addresses, by their bits
+constexpr Pointer kMiddle = Pointer{1} << 51;
+constexpr Pointer kInWindow = (Pointer{1} << kWindow) - 1;
+
+// The host takes no time, so that a kernel of any duration is pending until the program waits; what
+// counts is how many a stream has before it.
+constexpr Nanoseconds kKernel = 10'000;
+
+std::recursive_mutex& guard() {
+    static auto* const one = new std::recursive_mutex;
+    return *one;
+}
+
+SimConfig config_of(const Card& card, const CostProfile& profile) {
+    SimConfig config;
+    config.capacity = card.memory;
+    config.held = card.context;
+    config.profile = &profile;
+    config.placement = Placement::driver;
+    return config;
+}
+
+}  // namespace
+
+Machine::Machine() {
+    for (int index = 0; index < settings().gpus; ++index)
+        devices_.push_back(std::make_unique<SimDevice>(config_of(settings().card, profile_)));
+    const Range span = devices_.front()->placement_span();
+    top_ = to_integer(span.begin) + span.size;
+    pthread_atfork([] { guard().lock(); }, [] { guard().unlock(); }, [] { guard().unlock(); });
+}
+
+Machine& Machine::get() {
+    static auto* const one = new Machine;  // outlives every thread
+    return *one;
+}
+
+Pointer Machine::to_pointer(int device, Address address) const {
+    const Pointer at = to_integer(address);
+    const Pointer within = at < kMiddle ? at : kInWindow + 1 - (top_ - at);
+    return (static_cast<Pointer>(device + 1) << kWindow) | within;
+}
+
+Address Machine::to_address(Pointer pointer) const {
+    const Pointer within = pointer & kInWindow;
+    return Address{within < kMiddle ? within : top_ - (kInWindow + 1 - within)};
+}
+
+std::optional<int> Machine::device_of(Pointer pointer) const {
+    const Pointer window = pointer >> kWindow;
+    if (window == 0 || window > devices_.size())
+        return std::nullopt;
+    return static_cast<int>(window) - 1;
+}
+
+Stream Machine::stream_of(const void* handle, int device) const {
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    if (number <= 2)  // the default stream, the legacy one, and the thread's own
+        return {StreamId{0}, device, 0, 0};
+    return *static_cast<const Stream*>(handle);
+}
+
+Stream* Machine::make_stream(int device, unsigned flags, int priority) {
+    return new Stream{StreamId{++streams_}, device, priority, flags};
+}
+
+void Machine::run(const Stream& stream) {
+    if (settings().late)
+        device(stream.device).queue_kernel(stream.id, kKernel);
+}
+
+Lock::Lock() : held_(guard()) {}
+
+int& current_device() {
+    static thread_local int device = 0;
+    return device;
+}
+
+int& last_error() {
+    static thread_local int error = 0;
+    return error;
+}
+
+int report(int status) {
+    if (status != kSuccess)
+        last_error() = status;
+    return status;
+}
+
+int to_status(const DeviceError& error) {
+    switch (error.status) {
+        case DeviceStatus::out_of_memory:
+        case DeviceStatus::address_space:
+            return kOutOfMemory;
+        case DeviceStatus::not_permitted:
+            return kNotPermitted;
+        case DeviceStatus::not_supported:
+            return kNotSupported;
+        default:
+            return kInvalidValue;
+    }
+}
+
+}  // namespace tidemark::imagined

@@ -1,0 +1,108 @@
+// The machine that is imagined: its GPUs, each a SimDevice, and what the program holds of them.
+//
+// Addresses that the program sees are the simulator's, each device in a window of its own far above
+// what a process can map: a pointer says by itself whether it is a device's, and a program that
+// follows one dies at once. Their order within a device is the driver's, as far as SimDevice knows
+// it, because PyTorch takes the block at the lowest address.
+//
+// Everything but `Lock`'s own construction needs the lock. A child made by fork() has a machine of
+// its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/imagined/contents.h"
+#include "backends/imagined/settings.h"
+#include "backends/sim/costs.h"
+#include "backends/sim/sim_device.h"
+
+namespace tidemark::imagined {
+
+using Pointer = std::uint64_t;  // of the program: of a device, or of the host
+
+struct Stream {
+    StreamId id{0};
+    int device = 0;
+    int priority = 0;
+    unsigned flags = 0;
+};
+
+struct Event {
+    std::optional<EventId> point;  // of the last record
+    int device = 0;
+    Nanoseconds recorded = 0;
+};
+
+// Physical memory of one cuMemCreate.
+struct Physical {
+    PhysicalId id{0};
+    int device = 0;
+    Bytes size = 0;
+};
+
+class Machine {
+  public:
+    static Machine& get();
+
+    int gpus() const { return static_cast<int>(devices_.size()); }
+
+    SimDevice& device(int index) { return *devices_[static_cast<std::size_t>(index)]; }
+
+    Pointer to_pointer(int device, Address address) const;
+    Address to_address(Pointer pointer) const;
+
+    // The device that a pointer belongs to, or nothing for the host's.
+    std::optional<int> device_of(Pointer pointer) const;
+
+    // The stream behind a handle: the program's own, or one of the default ones of `device`.
+    Stream stream_of(const void* handle, int device) const;
+    Stream* make_stream(int device, unsigned flags, int priority);
+
+    // Work of a kernel on a stream.
+    void run(const Stream& stream);
+
+    Contents contents;
+
+    // Memory of the host that the device reaches: begin -> size.
+    std::map<Pointer, std::uint64_t> pinned;
+    std::unordered_map<std::uint64_t, Physical> physical;  // by handle
+    std::uint64_t next_handle = 1;
+
+  private:
+    Machine();
+
+    CostProfile profile_;
+    std::vector<std::unique_ptr<SimDevice>> devices_;
+    Pointer top_ = 0;  // where the driver's order of plain memory begins, in the simulator
+    std::uint32_t streams_ = 0;
+};
+
+// The machine, for as long as this lives.
+class Lock {
+  public:
+    Lock();
+
+    Machine* operator->() const { return &Machine::get(); }
+
+  private:
+    std::unique_lock<std::recursive_mutex> held_;
+};
+
+// The device that this thread's calls are for, and its last error.
+int& current_device();
+int& last_error();
+
+// `status`, kept for cudaGetLastError if it is a failure.
+int report(int status);
+
+// What a refusal of the simulator is to a CUDA program.
+int to_status(const DeviceError& error);
+
+}  // namespace tidemark::imagined

@@ -1,0 +1,56 @@
+#include "backends/imagined/settings.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace tidemark::imagined {
+namespace {
+
+[[noreturn]] void stop(const std::string& what) {
+    fmt::print(stderr, "tidemark: the imagined CUDA cannot start: {}\n", what);
+    std::_Exit(70);
+}
+
+Card read_card(const nlohmann::json& from) {
+    Card card;
+    card.name = from.at("name");
+    card.memory = from.at("memory");
+    card.context = from.at("context");
+    for (const auto& [number, value] : from.at("attributes").items())
+        card.attributes.at(std::stoul(number)) = value;
+    return card;
+}
+
+Settings read() {
+    const char* path = std::getenv("TIDEMARK_IMAGINED");
+    if (path == nullptr)
+        stop("TIDEMARK_IMAGINED names no settings; run the program by python -m tidemark.predict");
+    try {
+        std::ifstream file(path);
+        const nlohmann::json from = nlohmann::json::parse(file);
+        Settings settings;
+        settings.card = read_card(from.at("card"));
+        settings.gpus = from.at("gpus");
+        settings.cuda = from.at("cuda");
+        settings.late = from.at("late");
+        settings.nonzero = from.at("nonzero");
+        settings.journal = from.at("journal");
+        settings.cudnn = from.at("cudnn");
+        settings.cudnn_device = from.at("cudnn_device");
+        return settings;
+    } catch (const std::exception& failure) {
+        stop(fmt::format("{}: {}", path, failure.what()));
+    }
+}
+
+}  // namespace
+
+const Settings& settings() {
+    static const Settings* const kept = new Settings(read());  // outlives every thread
+    return *kept;
+}
+
+}  // namespace tidemark::imagined

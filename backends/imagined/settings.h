@@ -1,0 +1,36 @@
+// Settings: what the imagined CUDA is told, in a JSON file that TIDEMARK_IMAGINED names.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "core/base/units.h"
+
+namespace tidemark::imagined {
+
+// One card: data/cards/NAME.json of the Python package.
+struct Card {
+    static constexpr int kAttributes = 192;
+
+    std::string name;
+    Bytes memory = 0;
+    Bytes context = 0;                          // taken before PyTorch allocates anything
+    std::array<int, kAttributes> attributes{};  // by cudaDeviceAttr
+};
+
+struct Settings {
+    Card card;
+    int gpus = 1;
+    int cuda = 13000;           // the version of the runtime that the program was built for
+    bool late = false;          // queued work is done when the program waits for it, not at once
+    double nonzero = 0;         // the share of elements that nonzero() finds
+    std::string journal;        // JSON lines: what was called and answered
+    std::string cudnn;          // a real libcudnn_graph to be asked for plans, or ""
+    std::string cudnn_device;   // its description of the card, JSON
+};
+
+// Read once, at the first call; a file that is missing or at fault ends the process with its name.
+// Thread-safe.
+const Settings& settings();
+
+}  // namespace tidemark::imagined

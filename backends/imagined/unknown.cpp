@@ -1,0 +1,63 @@
+#include "backends/imagined/unknown.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "backends/imagined/api.h"
+#include "backends/imagined/journal.h"
+
+namespace tidemark::imagined {
+namespace {
+
+bool holds_any(std::string_view name, std::initializer_list<std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+        return name.find(part) != std::string_view::npos;
+    });
+}
+
+bool begins_any(std::string_view name, std::initializer_list<std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](std::string_view part) { return name.starts_with(part); });
+}
+
+// One function of a stub library, as stubs.py writes it.
+struct Entry {
+    const char* name;
+    std::uint64_t seen;  // 0 until it has been called
+};
+
+// No library reports success with it, and each takes it as a failure.
+constexpr int kFailure = 15;
+
+}  // namespace
+
+Unknown kind_of(std::string_view name) {
+    // These tell something about themselves or the device, or hand out memory.
+    if (holds_any(name, {"Size", "Query", "Version", "Count", "Alloc", "Malloc", "malloc", "Export",
+                         "Import", "Ipc", "Search", "Find", "Simulate", "Heuristic"}))
+        return Unknown::refused;
+    if (begins_any(name, {"cuFile", "nvshmem", "cu", "__cuda"}) &&
+        !begins_any(name, {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "cupti"}))
+        return holds_any(name, {"Destroy", "Free", "Unload", "Disable"}) ? Unknown::quiet
+                                                                         : Unknown::refused;
+    if (holds_any(name, {"Create"}))
+        return Unknown::creates;
+    if (holds_any(name, {"Get"}))
+        return Unknown::refused;
+    return Unknown::quiet;
+}
+
+}  // namespace tidemark::imagined
+
+IMAGINED(int, unknown)(tidemark::imagined::Entry* entry, void** first) {
+    using namespace tidemark::imagined;
+    const Unknown kind = kind_of(entry->name);
+    if (entry->seen == 0 || kind == Unknown::refused) {
+        entry->seen = 1;
+        note_unknown(entry->name, kind == Unknown::refused);
+    }
+    if (kind == Unknown::creates)
+        *first = new std::array<std::uint64_t, 64>{};
+    return kind == Unknown::refused ? kFailure : kSuccess;
+}

@@ -1,0 +1,1 @@
+"""What `tidemark.predict` is made of: the stubs of CUDA, the cards, and the run over them."""

@@ -1,0 +1,267 @@
+"""Shared libraries (ELF, 64 bits): what one needs, and writing one that only forwards calls.
+
+A library that forwards has no code of its own but a jump for each function, so no compiler is
+needed to make it: the loader fills in where the jumps lead to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import pathlib
+import struct
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+MAGIC = b"\x7fELF\x02\x01\x01"  # 64 bits, little endian
+X86_64 = 62
+PAGE = 0x1000
+
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_DYNAMIC = struct.Struct("<qQ")
+_RELOCATION = struct.Struct("<QQq")
+_PROGRAM = struct.Struct("<IIQQQQQQ")
+
+# Kinds of sections, tags of the dynamic section, and the rest that is used of elf.h.
+SHT_DYNAMIC, SHT_DYNSYM, SHT_VERNEED, SHT_VERSYM = 6, 11, 0x6FFFFFFE, 0x6FFFFFFF
+DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_RELA, DT_RELASZ, DT_RELAENT = 1, 4, 5, 6, 7, 8, 9
+DT_STRSZ, DT_SYMENT, DT_SONAME = 10, 11, 14
+DT_VERSYM, DT_VERDEF, DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
+R_X86_64_64, R_X86_64_RELATIVE = 1, 8
+GLOBAL_FUNCTION, GLOBAL_UNKNOWN = 0x12, 0x10
+
+
+@dataclasses.dataclass
+class Symbol:
+    name: str
+    defined: bool
+    library: Optional[str] = None  # that it must come from, where its version says so
+    version: Optional[str] = None
+
+
+@dataclasses.dataclass
+class Library:
+    """What a shared library needs."""
+
+    path: pathlib.Path
+    needed: List[str]
+    symbols: List[Symbol]
+
+
+class NoLibrary(Exception):
+    """A file that isn't a shared library for this machine."""
+
+
+def _text(image: "mmap.mmap", at: int) -> str:
+    return image[at:image.find(b"\0", at)].decode("latin-1")
+
+
+def _sections(image: "mmap.mmap") -> List[Tuple[int, int, int, int]]:
+    """(kind, where, size, the section that it is linked to) of each."""
+    if image[:7] != MAGIC or struct.unpack_from("<H", image, 18)[0] != X86_64:
+        raise NoLibrary
+    begin, = struct.unpack_from("<Q", image, 40)
+    _, count = struct.unpack_from("<HH", image, 58)
+    found = []
+    for index in range(count):
+        _, kind, _, _, where, size, link, _, _, _ = _SECTION.unpack_from(image, begin + 64 * index)
+        found.append((kind, where, size, link))
+    return found
+
+
+def _needed_versions(image: "mmap.mmap", where: int, strings: int) -> Dict[int, Tuple[str, str]]:
+    """Index of a version -> (library, version)."""
+    found = {}
+    while True:
+        _, count, file, first, following = struct.unpack_from("<HHIII", image, where)
+        entry = where + first
+        for _ in range(count):
+            _, _, index, name, further = struct.unpack_from("<IHHII", image, entry)
+            found[index] = (_text(image, strings + file), _text(image, strings + name))
+            entry += further
+        if not following:
+            return found
+        where += following
+
+
+def needed_libraries(path: pathlib.Path) -> List[str]:
+    """The names of the libraries that `path` needs. Raises NoLibrary."""
+    return read_library(path, symbols=False).needed
+
+
+def read_library(path: pathlib.Path, symbols: bool = True) -> Library:
+    """Raises NoLibrary for what is no shared library, or a damaged one."""
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+            return _read(path, image, symbols)
+    except (ValueError, struct.error, IndexError, OSError) as failure:
+        raise NoLibrary(str(failure)) from failure
+
+
+def _read(path: pathlib.Path, image: "mmap.mmap", symbols: bool) -> Library:
+    sections = _sections(image)
+    library = Library(path, [], [])
+    versions: Dict[int, Tuple[str, str]] = {}
+    indices: Sequence[int] = ()
+    for kind, where, size, link in sections:
+        if kind == SHT_DYNAMIC:
+            strings = sections[link][1]
+            library.needed = [_text(image, strings + value) for tag, value in
+                              _DYNAMIC.iter_unpack(image[where:where + size]) if tag == DT_NEEDED]
+        elif kind == SHT_VERNEED and symbols:
+            versions = _needed_versions(image, where, sections[link][1])
+        elif kind == SHT_VERSYM and symbols:
+            indices = struct.unpack(f"<{size // 2}H", image[where:where + size])
+    if symbols:
+        for kind, where, size, link in sections:
+            if kind == SHT_DYNSYM:
+                library.symbols = list(_symbols(image, where, size, sections[link][1], indices,
+                                                versions))
+    return library
+
+
+def _symbols(image: "mmap.mmap", where: int, size: int, strings: int, indices: Sequence[int],
+             versions: Dict[int, Tuple[str, str]]) -> Iterator[Symbol]:
+    for index, (name, _, _, section, _, _) in enumerate(
+            _SYMBOL.iter_unpack(image[where:where + size])):
+        if name:
+            library, version = versions.get(indices[index] & 0x7FFF, (None, None)) \
+                if indices else (None, None)
+            yield Symbol(_text(image, strings + name), section != 0, library, version)
+
+
+def hash_of(name: str) -> int:
+    """ELF's own hash of a symbol's or a version's name."""
+    value = 0
+    for byte in name.encode():
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ (high >> 24)) & ~high
+    return value & 0xFFFFFFFF
+
+
+class _Strings:
+    def __init__(self) -> None:
+        self.bytes = bytearray(b"\0")
+        self._known = {"": 0}
+
+    def add(self, text: str) -> int:
+        if text not in self._known:
+            self._known[text] = len(self.bytes)
+            self.bytes += text.encode() + b"\0"
+        return self._known[text]
+
+
+def _hash_table(names: Sequence[str]) -> bytes:
+    """DT_HASH of all symbols; names[0] is the null symbol."""
+    buckets = [0] * max(1, len(names) // 2)
+    chains = [0] * len(names)
+    for index, name in enumerate(names[1:], 1):
+        bucket = hash_of(name) % len(buckets)
+        chains[index], buckets[bucket] = buckets[bucket], index
+    return struct.pack(f"<II{len(buckets)}I{len(chains)}I", len(buckets), len(chains), *buckets,
+                       *chains)
+
+
+def _version_definitions(soname: str, versions: Sequence[str], strings: _Strings) -> bytes:
+    """DT_VERDEF: the library's own name, and then each version."""
+    parts = []
+    names = [soname, *versions]
+    for index, name in enumerate(names, 1):
+        following = 28 if index < len(names) else 0
+        parts.append(struct.pack("<HHHHIII", 1, int(index == 1), index, 1, hash_of(name), 20,
+                                 following))
+        parts.append(struct.pack("<II", strings.add(name), 0))
+    return b"".join(parts)
+
+
+def _aligned(size: int, to: int = 16) -> int:
+    return (size + to - 1) // to * to
+
+
+def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Optional[str], str]],
+                       otherwise: str) -> bytes:
+    """A library `soname` whose functions jump into the library `needed`.
+
+    `functions`: name -> (its version, the function that it jumps to). A function whose target is
+    `otherwise` passes in front of its own first argument the address of a record: its name, and a
+    word of zero that belongs to whoever is called.
+    """
+    names = sorted(functions)
+    targets = sorted({target for _, target in functions.values()})
+    versions = sorted({version for version, _ in functions.values() if version})
+    strings = _Strings()
+    definitions = _version_definitions(soname, versions, strings)
+    of_version = {version: index for index, version in enumerate(versions, 2)}
+    dynamic_strings = (strings.add(soname), strings.add(needed))
+    symbol_names = ["", *targets, *names]
+    offsets = [strings.add(name) for name in symbol_names]
+
+    # The first segment: tables and code; the second: what the loader writes to.
+    jump = 16
+    layout = {}
+    at = 64 + 56 * 4
+    for part, size in (("symbols", 24 * len(symbol_names)), ("strings", len(strings.bytes)),
+                       ("hash", len(_hash_table(symbol_names))),
+                       ("versions", 2 * len(symbol_names)), ("definitions", len(definitions)),
+                       ("relocations", 24 * (len(targets) + len(names))),
+                       ("code", jump * len(names))):
+        layout[part] = at = _aligned(at)
+        at += size
+    layout["dynamic"] = data = _aligned(at, PAGE)
+    layout["slots"] = slots = data + 16 * 16
+    layout["records"] = records = slots + 8 * len(targets)
+    end = records + 16 * len(names)
+
+    image = bytearray(end)
+
+    def put(part: str, content: bytes) -> None:
+        image[layout[part]:layout[part] + len(content)] = content
+
+    slot_of = {target: slots + 8 * index for index, target in enumerate(targets)}
+    relocations = [_RELOCATION.pack(slot_of[target], (index << 32) | R_X86_64_64, 0)
+                   for index, target in enumerate(targets, 1)]
+    code = bytearray()
+    symbols = [_SYMBOL.pack(0, 0, 0, 0, 0, 0)]
+    symbols += [_SYMBOL.pack(offsets[index], GLOBAL_UNKNOWN, 0, 0, 0, 0)
+                for index in range(1, len(targets) + 1)]
+    for index, name in enumerate(names):
+        version, target = functions[name]
+        here = layout["code"] + jump * index
+        symbols.append(_SYMBOL.pack(offsets[1 + len(targets) + index], GLOBAL_FUNCTION, 0, 1, here,
+                                    jump))
+        instructions = b""
+        if target == otherwise:
+            record = records + 16 * index
+            # mov %rdi, %rsi; lea record(%rip), %rdi
+            instructions = b"\x48\x89\xfe" + b"\x48\x8d\x3d" + struct.pack("<i", record - here - 10)
+            relocations.append(_RELOCATION.pack(
+                record, R_X86_64_RELATIVE, layout["strings"] + offsets[1 + len(targets) + index]))
+        # jmp *slot(%rip)
+        instructions += b"\xff\x25" + struct.pack("<i", slot_of[target] - here - len(instructions) - 6)
+        code += instructions.ljust(jump, b"\xcc")
+
+    put("symbols", b"".join(symbols))
+    put("strings", bytes(strings.bytes))
+    put("hash", _hash_table(symbol_names))
+    put("versions", struct.pack(f"<{len(symbol_names)}H", 0, *[1] * len(targets),
+                                *[of_version.get(functions[name][0] or "", 1) for name in names]))
+    put("definitions", definitions)
+    put("relocations", b"".join(relocations))
+    put("code", bytes(code))
+    put("dynamic", b"".join(_DYNAMIC.pack(tag, value) for tag, value in (
+        (DT_SONAME, dynamic_strings[0]), (DT_NEEDED, dynamic_strings[1]),
+        (DT_HASH, layout["hash"]), (DT_STRTAB, layout["strings"]), (DT_SYMTAB, layout["symbols"]),
+        (DT_STRSZ, len(strings.bytes)), (DT_SYMENT, 24), (DT_RELA, layout["relocations"]),
+        (DT_RELASZ, 24 * len(relocations)), (DT_RELAENT, 24), (DT_VERSYM, layout["versions"]),
+        (DT_VERDEF, layout["definitions"]), (DT_VERDEFNUM, 1 + len(versions)), (0, 0))))
+
+    read_execute, read_write = 5, 6
+    programs = [(1, read_execute, 0, at, PAGE), (1, read_write, data, end - data, PAGE),
+                (2, read_write, data, 16 * 16, 8), (0x6474E551, read_write, 0, 0, 16)]
+    image[:64] = MAGIC.ljust(16, b"\0") + struct.pack(
+        "<HHIQQQIHHHHHH", 3, X86_64, 1, 0, 64, 0, 0, 64, 56, len(programs), 64, 0, 0)
+    for index, (kind, flags, begin, size, alignment) in enumerate(programs):
+        _PROGRAM.pack_into(image, 64 + 56 * index, kind, flags, begin, begin, begin, size, size,
+                           alignment)
+    return bytes(image)
