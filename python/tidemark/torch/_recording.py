@@ -99,6 +99,7 @@ class Recording:
         self._operators: Dict[str, int] = {}  # by name, the recorder's ids
         self._counts = {"events": 0, "published": 0, "dropped": 0, "lost": 0, "unknown": 0}
         self._stopped = False
+        self.facts: Dict[str, str] = {}  # beside those of PyTorch's allocator
 
     @property
     def state(self) -> str:
@@ -259,7 +260,8 @@ class Recording:
         settings = {str(key): setting_text(value)
                     for key, value in snapshot.get("allocator_settings", {}).items()}
         facts = {"allocator": "torch", "torch": torch.__version__,
-                 "torch git": str(torch.version.git_version), "cuda": str(torch.version.cuda)}
+                 "torch git": str(torch.version.git_version), "cuda": str(torch.version.cuda),
+                 **self.facts}
         for of_allocator, values in enumerate((facts, settings)):
             for key, value in values.items():
                 self._functions.tm_recorder_setting(self._handle, key.encode(), value.encode(),

@@ -1,0 +1,151 @@
+"""The process in which the script runs over the imagined CUDA: it records, and is asked where the
+program is when the program reads what only a card could have written.
+
+    python -m tidemark.predicting.child SETTINGS.json SCRIPT ARGS...
+
+Started by `tidemark.predict`, with the stubs loaded before all else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import json
+import os
+import pathlib
+import signal
+import struct
+import sys
+import sysconfig
+import threading
+from typing import Any, Dict, List, Optional, Tuple
+
+from tidemark.torch._launch import PACKAGE, after_import, run_script
+
+WITNESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p,
+                           ctypes.c_size_t, ctypes.c_int)
+LIBRARIES = (str(PACKAGE), sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"],
+             sysconfig.get_paths()["platlib"], "<frozen")
+NUMBERS = {1: "?b", 4: "if", 8: "qd"}  # what a read of so many bytes may be, for struct
+
+
+def place_in_script() -> str:
+    """"train.py:32": the innermost line that belongs to no library; else the innermost of all."""
+    frame: Any = sys._getframe(2)
+    innermost = ""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        here = f"{os.path.basename(path)}:{frame.f_lineno}"
+        if not path.startswith(LIBRARIES):
+            return here
+        innermost = innermost or ("" if path.startswith(str(PACKAGE)) else here)
+        frame = frame.f_back
+    return innermost or "a thread without Python, as that of backward()"
+
+
+class Witness:
+    """What the program read of the device, by place; answers as --assume says."""
+
+    def __init__(self, assumed: Dict[str, float]) -> None:
+        self.assumed = assumed
+        self.reads: Dict[Tuple[str, int, bool], Dict[str, Any]] = {}
+        self.refused: Dict[str, str] = {}
+        self._guard = threading.Lock()
+        self.function = WITNESS(self._asked)
+
+    def _asked(self, kind: bytes, what: bytes, data: int, size: int, known: int) -> int:
+        try:
+            place = place_in_script()
+            if kind == b"refused":
+                self.refused.setdefault(what.decode("latin-1"), place)
+                return 0
+            return self._read(place, what.decode("latin-1"), data, size, bool(known))
+        except Exception as failure:  # nothing may leave through the program's own call
+            print(f"tidemark: {failure}", file=sys.stderr)
+            return 0
+
+    def _read(self, place: str, kernel: str, data: int, size: int, known: bool) -> int:
+        answered = place in self.assumed and size in NUMBERS
+        if answered:
+            # Integers are what shapes come from; of 4 and 8 bytes a kernel's name tells more.
+            value = self.assumed[place]
+            number = NUMBERS[size][0 if float(value).is_integer() else 1]
+            ctypes.memmove(data, struct.pack(number, type(struct.unpack(number, bytes(size))[0])(
+                value)), size)
+        with self._guard:
+            one = self.reads.setdefault((place, size, known), {
+                "place": place, "bytes": size, "known": known, "count": 0, "after": kernel,
+                "assumed": answered, "answer": ctypes.string_at(data, min(size, 8)).hex()})
+            one["count"] += 1
+        return int(answered)
+
+    def lines(self) -> List[Dict[str, Any]]:
+        return [{"read": one} for one in self.reads.values()] + \
+            [{"refused_at": {"function": name, "place": place}}
+             for name, place in self.refused.items()]
+
+
+class _Enough(SystemExit):
+    """The program has done what --until asked for."""
+
+
+def _stop_after(steps: int) -> None:
+    import torch  # noqa: F401
+
+    import importlib
+
+    optimizers = importlib.import_module("torch.optim.optimizer")
+    done = 0
+
+    def count(*_given: Any) -> None:
+        nonlocal done
+        done += 1
+        if done >= steps:
+            raise _Enough(0)
+
+    optimizers.register_optimizer_step_post_hook(count)
+
+
+def _stop_in(seconds: float) -> None:
+    def stop(_signal: int, _frame: Any) -> None:
+        raise _Enough(0)
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def main(arguments: Optional[List[str]] = None) -> None:
+    given = sys.argv[1:] if arguments is None else arguments
+    settings = json.loads(pathlib.Path(given[0]).read_text())
+    run = settings["run"]
+    core = ctypes.CDLL(run["core"])
+    witness = Witness(run["assumed"])
+    core.imagined_set_witness.argtypes = [WITNESS]
+    core.imagined_set_witness(witness.function)
+    process = os.getpid()
+
+    def tell() -> None:
+        if os.getpid() != process:
+            return
+        with open(settings["journal"], "a", encoding="utf-8") as file:
+            file.write("".join(json.dumps(line) + "\n" for line in witness.lines()))
+
+    atexit.register(tell)
+
+    def begin() -> None:
+        from tidemark.torch._recording import record
+
+        recording = record(run["output"], stacks=run["stacks"], annotations=run["annotations"],
+                           name=run["name"], overwrite=True)
+        recording.facts.update(run["facts"])
+        if run["steps"]:
+            _stop_after(run["steps"])
+
+    after_import("torch", begin)
+    if run["seconds"]:
+        _stop_in(run["seconds"])
+    run_script(given[1:])
+
+
+if __name__ == "__main__":
+    main()
