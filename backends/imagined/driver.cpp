@@ -274,8 +274,10 @@ IMAGINED(int, cuKernelGetFunction)(void** out, void* kernel) {
     return kSuccess;
 }
 
-IMAGINED(int, cuFuncGetAttribute)(int* value, int, void*) {
-    *value = 0;
+// Attribute 0 is how many threads a block of the function may have, 4 its registers; the others are
+// memory beside registers.
+IMAGINED(int, cuFuncGetAttribute)(int* value, int attribute, void*) {
+    *value = attribute == 0 ? settings().card.attributes[1] : attribute == 4 ? 32 : 0;
     return kSuccess;
 }
 
@@ -285,6 +287,30 @@ IMAGINED(int, cuFuncSetCacheConfig)(void*, int) { return kSuccess; }
 
 IMAGINED(int, cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                               unsigned, void* handle, void**, void**) {
+    Lock machine;
+    machine->run(machine->stream_of(handle, current_device()));
+    return kSuccess;
+}
+
+namespace {
+
+// CUlaunchConfig.
+struct DriverLaunch {
+    unsigned grid[3] = {}, block[3] = {};
+    unsigned shared = 0;
+    void* stream = nullptr;
+};
+
+}  // namespace
+
+IMAGINED(int, cuLaunchKernelEx)(const DriverLaunch* config, void*, void**, void**) {
+    Lock machine;
+    machine->run(machine->stream_of(config->stream, current_device()));
+    return kSuccess;
+}
+
+IMAGINED(int, cuLaunchCooperativeKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                         unsigned, unsigned, void* handle, void**) {
     Lock machine;
     machine->run(machine->stream_of(handle, current_device()));
     return kSuccess;

@@ -150,6 +150,7 @@ def _environment(stubs: _stubs.Stubs, core: pathlib.Path, settings: pathlib.Path
     before = environment.get("LD_PRELOAD")
     environment["LD_PRELOAD"] = ":".join(libraries + ([before] if before else []))
     environment["TIDEMARK_IMAGINED"] = str(settings)
+    environment["TRITON_LIBCUDA_PATH"] = str(stubs.folder)
     environment.pop("CUDA_VISIBLE_DEVICES", None)
     package = str(pathlib.Path(__file__).resolve().parents[1])
     environment["PYTHONPATH"] = os.pathsep.join(

@@ -23,12 +23,14 @@ _RELOCATION = struct.Struct("<QQq")
 _PROGRAM = struct.Struct("<IIQQQQQQ")
 
 # Kinds of sections, tags of the dynamic section, and the rest that is used of elf.h.
-SHT_DYNAMIC, SHT_DYNSYM, SHT_VERNEED, SHT_VERSYM = 6, 11, 0x6FFFFFFE, 0x6FFFFFFF
+SHT_PROGBITS, SHT_STRTAB, SHT_DYNAMIC, SHT_DYNSYM = 1, 3, 6, 11
+SHT_VERDEF, SHT_VERNEED, SHT_VERSYM = 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_RELA, DT_RELASZ, DT_RELAENT = 1, 4, 5, 6, 7, 8, 9
 DT_STRSZ, DT_SYMENT, DT_SONAME = 10, 11, 14
 DT_VERSYM, DT_VERDEF, DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
 R_X86_64_64, R_X86_64_RELATIVE = 1, 8
 GLOBAL_FUNCTION, GLOBAL_UNKNOWN = 0x12, 0x10
+TEXT = 6  # the section of our own code: see SECTIONS
 
 
 @dataclasses.dataclass
@@ -179,6 +181,29 @@ def _aligned(size: int, to: int = 16) -> int:
     return (size + to - 1) // to * to
 
 
+SECTIONS = (".dynsym", ".dynstr", ".gnu.version", ".gnu.version_d", ".dynamic", ".text",
+            ".shstrtab")
+
+
+def _section_table(layout: Dict[str, int], end: int, symbols: int, strings: int, definitions: int,
+                   versions: int, code: int) -> bytes:
+    """Names of sections, and the sections, for a file of `end` bytes."""
+    names = b"\0" + b"\0".join(name.encode() for name in SECTIONS) + b"\0"
+    kinds = (  # kind, flags, where, size, linked to, info, size of an entry
+        (SHT_DYNSYM, 2, layout["symbols"], 24 * symbols, 2, 1, 24),
+        (SHT_STRTAB, 2, layout["strings"], strings, 0, 0, 0),
+        (SHT_VERSYM, 2, layout["versions"], 2 * symbols, 1, 0, 2),
+        (SHT_VERDEF, 2, layout["definitions"], definitions, 2, versions, 0),
+        (SHT_DYNAMIC, 3, layout["dynamic"], 16 * 16, 2, 0, 16),
+        (SHT_PROGBITS, 6, layout["code"], code, 0, 0, 0),
+        (SHT_STRTAB, 0, end, len(names), 0, 0, 0))
+    table = [bytes(64)]
+    for name, (kind, flags, where, size, link, info, entry) in zip(SECTIONS, kinds):
+        table.append(_SECTION.pack(names.index(b"\0" + name.encode() + b"\0") + 1, kind, flags,
+                                   where if flags else 0, where, size, link, info, 1, entry))
+    return names.ljust(_aligned(len(names)), b"\0") + b"".join(table)
+
+
 def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Optional[str], str]],
                        otherwise: str) -> bytes:
     """A library `soname` whose functions jump into the library `needed`.
@@ -228,7 +253,7 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
     for index, name in enumerate(names):
         version, target = functions[name]
         here = layout["code"] + jump * index
-        symbols.append(_SYMBOL.pack(offsets[1 + len(targets) + index], GLOBAL_FUNCTION, 0, 1, here,
+        symbols.append(_SYMBOL.pack(offsets[1 + len(targets) + index], GLOBAL_FUNCTION, 0, TEXT, here,
                                     jump))
         instructions = b""
         if target == otherwise:
@@ -256,11 +281,17 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
         (DT_RELASZ, 24 * len(relocations)), (DT_RELAENT, 24), (DT_VERSYM, layout["versions"]),
         (DT_VERDEF, layout["definitions"]), (DT_VERDEFNUM, 1 + len(versions)), (0, 0))))
 
+    # The loader needs no sections; compilers that link with the library do.
+    image += _section_table(layout, len(image), len(symbol_names), len(strings.bytes),
+                            len(definitions), 1 + len(versions), jump * len(names))
+    sections = len(SECTIONS) + 1
+
     read_execute, read_write = 5, 6
     programs = [(1, read_execute, 0, at, PAGE), (1, read_write, data, end - data, PAGE),
                 (2, read_write, data, 16 * 16, 8), (0x6474E551, read_write, 0, 0, 16)]
     image[:64] = MAGIC.ljust(16, b"\0") + struct.pack(
-        "<HHIQQQIHHHHHH", 3, X86_64, 1, 0, 64, 0, 0, 64, 56, len(programs), 64, 0, 0)
+        "<HHIQQQIHHHHHH", 3, X86_64, 1, 0, 64, len(image) - 64 * sections, 0, 64, 56,
+        len(programs), 64, sections, sections - 1)
     for index, (kind, flags, begin, size, alignment) in enumerate(programs):
         _PROGRAM.pack_into(image, 64 + 56 * index, kind, flags, begin, begin, begin, size, size,
                            alignment)

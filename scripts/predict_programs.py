@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+"""Trainings and others that `scripts/prove-on-gpu predict` predicts first and then runs.
+
+Usage: scripts/predict_programs.py NAME     (without a name: the list)
+
+Each is what a user's script is like: a model by configuration, seeded batches whose sizes vary, an
+optimizer, a few steps. It knows nothing of Tidemark. Prints PyTorch's own statistics as one line of
+JSON at the end.
+"""
+import contextlib
+import json
+import random
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+STEPS = 4
+PROGRAMS = {}
+VOCABULARY = 32000
+
+
+def program(kind, name=None):
+    """Registers a function as a program of a kind."""
+    def add(function):
+        PROGRAMS[name or function.__name__] = (kind, function)
+        return function
+    return add
+
+
+def autocast(precision):
+    kinds = {"bf16": torch.bfloat16, "fp16": torch.float16}
+    return torch.autocast("cuda", kinds[precision]) if precision in kinds \
+        else contextlib.nullcontext()
+
+
+def train(model, loss_of, optimizer, precision=None, steps=STEPS):
+    """`loss_of(step)` of each step; with fp16 through a GradScaler."""
+    scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+    for step in range(steps):
+        with autocast(precision):
+            loss = loss_of(step)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        print(f"step {step}: {loss.item():.3f}", flush=True)
+
+
+def tokens(batch, length, vocabulary=VOCABULARY):
+    return torch.randint(0, vocabulary, (batch, length), device="cuda")
+
+
+def batches(largest=6, lengths=(128, 192, 256, 384)):
+    """(batch, length) of each step."""
+    while True:
+        yield random.randint(2, largest), random.choice(lengths)
+
+
+def train_text(model, optimizer, precision=None, vocabulary=VOCABULARY, **named):
+    shapes = batches(**named)
+
+    def loss_of(_step):
+        text = tokens(*next(shapes), vocabulary)
+        return model(input_ids=text, labels=text).loss
+
+    train(model, loss_of, optimizer, precision)
+
+
+def train_images(model, optimizer, precision=None, sizes=(160, 192, 224), largest=12,
+                 channels_last=False):
+    def loss_of(_step):
+        size = random.choice(sizes)
+        images = torch.randn(random.randint(4, largest), 3, size, size, device="cuda")
+        if channels_last:
+            images = images.to(memory_format=torch.channels_last)
+        out = model(images)
+        logits = getattr(out, "logits", out)
+        return F.cross_entropy(logits, torch.randint(0, logits.shape[1], (len(images),),
+                                                     device="cuda"))
+
+    train(model, loss_of, optimizer, precision)
+
+
+def by_configuration(config, kind="AutoModelForCausalLM", **named):
+    import transformers
+
+    with torch.device("cuda"):
+        return getattr(transformers, kind).from_config(config, **named)
+
+
+def small(name, **changes):
+    """A configuration of transformers of a moderate size."""
+    import transformers
+
+    sizes = dict(hidden_size=512, num_hidden_layers=4, num_attention_heads=8,
+                 intermediate_size=1408, vocab_size=VOCABULARY, max_position_embeddings=1024)
+    return getattr(transformers, name + "Config")(**{**sizes, **changes})
+
+
+def text_program(name, config, optimizer, precision=None, kind="AutoModelForCausalLM", after=None,
+                 **named):
+    @program("llm", name)
+    def run():
+        model = by_configuration(config(), kind)
+        if after:
+            model = after(model) or model
+        model.train()
+        train_text(model, optimizer(model.parameters()), precision, **named)
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, lr=1e-4)
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+
+
+def gpt2_config():
+    import transformers
+
+    return transformers.GPT2Config(n_layer=6, n_embd=768, n_head=12)
+
+
+text_program("gpt2_amp", gpt2_config, adamw, "bf16", vocabulary=50257)
+text_program("gpt2_fp32", gpt2_config, sgd, vocabulary=50257)
+text_program("gpt2_scaler", gpt2_config, adamw, "fp16", vocabulary=50257)
+text_program("llama_bf16", lambda: small("Llama", num_key_value_heads=4, dtype=torch.bfloat16),
+             adamw, after=lambda model: model.to(torch.bfloat16))
+text_program("llama_checkpointed", lambda: small("Llama", num_hidden_layers=8), adamw, "bf16",
+             after=lambda model: model.gradient_checkpointing_enable())
+text_program("mistral", lambda: small("Mistral", num_key_value_heads=2), adamw, "bf16")
+text_program("qwen2_fused", lambda: small("Qwen2", num_key_value_heads=2),
+             lambda some: torch.optim.AdamW(some, lr=1e-4, fused=True), "bf16")
+text_program("qwen3", lambda: small("Qwen3", num_key_value_heads=2, head_dim=64), adamw, "bf16")
+text_program("gemma2", lambda: small("Gemma2", num_key_value_heads=2, head_dim=64), adamw, "bf16")
+text_program("phi3", lambda: small("Phi3", num_key_value_heads=8, pad_token_id=0), adamw, "bf16")
+text_program("gpt_neox", lambda: small("GPTNeoX"), adamw, "bf16")
+text_program("opt", lambda: small("OPT", ffn_dim=2048, word_embed_proj_dim=512), adamw, "fp16")
+text_program("bloom", lambda: small("Bloom", n_layer=4, n_head=8), adamw, "bf16")
+text_program("falcon", lambda: small("Falcon"), adamw, "bf16")
+text_program("bert_mlm", lambda: small("Bert"), adamw, "bf16", "AutoModelForMaskedLM")
+text_program("roberta_rmsprop", lambda: small("Roberta"),
+             lambda some: torch.optim.RMSprop(some, lr=1e-4), None, "AutoModelForMaskedLM")
+text_program("distilbert", lambda: small("DistilBert", dim=512, n_layers=4, n_heads=8,
+                                         hidden_dim=2048), adamw, "bf16", "AutoModelForMaskedLM")
+text_program("albert", lambda: small("Albert", embedding_size=128), adamw, "bf16",
+             "AutoModelForMaskedLM")
+text_program("deberta", lambda: small("DebertaV2", relative_attention=True,
+                                      position_buckets=64, pos_att_type=["p2c", "c2p"]), adamw,
+             None, "AutoModelForMaskedLM")
+text_program("t5_adafactor", lambda: small("T5", d_model=512, d_kv=64, d_ff=1024, num_layers=4,
+                                           num_heads=8, decoder_start_token_id=0),
+             lambda some: torch.optim.Adafactor(some, lr=1e-3), "bf16", "AutoModelForSeq2SeqLM")
+text_program("bart", lambda: small("Bart", d_model=512, encoder_layers=3, decoder_layers=3,
+                                   encoder_attention_heads=8, decoder_attention_heads=8,
+                                   encoder_ffn_dim=2048, decoder_ffn_dim=2048), adamw, "bf16",
+             "AutoModelForSeq2SeqLM")
+text_program("mamba", lambda: small("Mamba", num_hidden_layers=2), adamw, "bf16",
+             lengths=(32, 48))
+
+
+@program("llm")
+def llama_lora():
+    import peft
+
+    model = by_configuration(small("Llama", num_hidden_layers=8)).to(torch.bfloat16)
+    model = peft.get_peft_model(model, peft.LoraConfig(r=16, target_modules=["q_proj", "v_proj"],
+                                                       task_type="CAUSAL_LM"))
+    train_text(model, adamw(one for one in model.parameters() if one.requires_grad))
+
+
+@program("llm")
+def llama_compiled():
+    model = torch.compile(by_configuration(small("Llama", num_hidden_layers=2)))
+    train_text(model, adamw(model.parameters()), "bf16", lengths=(128,), largest=2)
+
+
+@program("inference")
+def llama_generate():
+    model = by_configuration(small("Llama")).to(torch.bfloat16).eval()
+    for batch, length in ((4, 96), (8, 64), (2, 200)):
+        with torch.inference_mode():
+            out = model.generate(tokens(batch, length), max_new_tokens=40, do_sample=False,
+                                 eos_token_id=None, pad_token_id=0)
+        print(out.shape, flush=True)
+
+
+@program("inference")
+def gpt2_padded():
+    """Texts of different lengths, as a tokenizer pads them: the mask comes from the host."""
+    import transformers
+
+    model = by_configuration(gpt2_config()).eval()
+    for _ in range(STEPS):
+        lengths = [random.randint(20, 200) for _ in range(6)]
+        mask = torch.zeros(6, max(lengths), dtype=torch.long)
+        for row, length in enumerate(lengths):
+            mask[row, :length] = 1
+        text = torch.randint(0, 50257, mask.shape) * mask
+        with torch.inference_mode():
+            out = model(text.cuda(), attention_mask=mask.cuda()).logits
+            longest = mask.cuda().sum(1).max()
+        print(out.shape, longest.shape, transformers.__version__, flush=True)
+
+
+@program("vision")
+def vit():
+    import transformers
+
+    model = by_configuration(transformers.ViTConfig(hidden_size=384, num_hidden_layers=6,
+                                                    num_attention_heads=6, intermediate_size=1536,
+                                                    num_labels=100), "AutoModelForImageClassification")
+    train_images(model, adamw(model.parameters()), "bf16", sizes=(224,))
+
+
+@program("vision")
+def whisper():
+    import transformers
+
+    config = transformers.WhisperConfig(d_model=384, encoder_layers=2, decoder_layers=2,
+                                        encoder_attention_heads=6, decoder_attention_heads=6,
+                                        decoder_ffn_dim=1536, encoder_ffn_dim=1536)
+    with torch.device("cuda"):
+        model = transformers.WhisperForConditionalGeneration(config)
+
+    def loss_of(_step):
+        size = random.randint(2, 5)
+        sound = torch.randn(size, 80, 3000, device="cuda")
+        return model(input_features=sound,
+                     labels=tokens(size, random.randint(20, 60), 50000)).loss
+
+    train(model, loss_of, adamw(model.parameters()), "bf16")
+
+
+def timm_program(name, model_name, optimizer, precision=None, benchmark=False, **named):
+    @program("convolution", name)
+    def run():
+        import timm
+
+        torch.backends.cudnn.benchmark = benchmark
+        model = timm.create_model(model_name, num_classes=100).cuda()
+        if named.get("channels_last"):
+            model = model.to(memory_format=torch.channels_last)
+        train_images(model.train(), optimizer(model.parameters()), precision, **named)
+
+
+timm_program("resnet50", "resnet50", sgd)
+timm_program("resnet50_amp", "resnet50", sgd, "bf16", channels_last=True)
+timm_program("resnet18", "resnet18", adamw)
+timm_program("efficientnet", "efficientnet_b0", adamw, "fp16")
+timm_program("convnext", "convnext_tiny", adamw, "bf16", channels_last=True)
+timm_program("mobilenet", "mobilenetv3_large_100", sgd, "bf16")
+timm_program("densenet", "densenet121", sgd)
+timm_program("regnet", "regnety_016", sgd, "bf16")
+timm_program("resnext", "resnext50_32x4d", sgd, "fp16", channels_last=True)
+timm_program("vgg", "vgg11_bn", sgd)
+timm_program("resnet_benchmark", "resnet34", sgd, benchmark=True, sizes=(192,))
+timm_program("swin", "swin_tiny_patch4_window7_224", adamw, "bf16", sizes=(224,))
+timm_program("mixer", "mixer_s32_224", adamw, "bf16", sizes=(224,))
+timm_program("vit_timm", "vit_small_patch16_224", adamw, "fp16", sizes=(224,))
+
+
+class Block(nn.Module):
+    """Two convolutions with a time embedding, as diffusion models have them."""
+
+    def __init__(self, narrow, wide):
+        super().__init__()
+        self.first = nn.Conv2d(narrow, wide, 3, padding=1)
+        self.second = nn.Conv2d(wide, wide, 3, padding=1)
+        self.time = nn.Linear(128, wide)
+        self.norms = nn.ModuleList([nn.GroupNorm(8, narrow), nn.GroupNorm(8, wide)])
+        self.skip = nn.Conv2d(narrow, wide, 1)
+
+    def forward(self, x, time):
+        y = self.first(F.silu(self.norms[0](x))) + self.time(time)[:, :, None, None]
+        return self.second(F.silu(self.norms[1](y))) + self.skip(x)
+
+
+class Unet(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        self.enter = nn.Conv2d(3, width, 3, padding=1)
+        self.down = nn.ModuleList([Block(width, width), Block(width, 2 * width)])
+        self.middle = Block(2 * width, 2 * width)
+        self.attention = nn.MultiheadAttention(2 * width, 4, batch_first=True)
+        self.up = nn.ModuleList([Block(4 * width, width), Block(2 * width, width)])
+        self.leave = nn.Conv2d(width, 3, 3, padding=1)
+        self.time = nn.Sequential(nn.Linear(1, 128), nn.SiLU(), nn.Linear(128, 128))
+
+    def forward(self, x, time):
+        time = self.time(time[:, None])
+        x = self.enter(x)
+        kept = []
+        for block in self.down:
+            x = block(x, time)
+            kept.append(x)
+            x = F.avg_pool2d(x, 2)
+        x = self.middle(x, time)
+        flat = x.flatten(2).transpose(1, 2)
+        flat = flat + self.attention(flat, flat, flat, need_weights=False)[0]
+        x = flat.transpose(1, 2).view_as(x)
+        for block in self.up:
+            x = F.interpolate(x, scale_factor=2)
+            x = block(torch.cat([x, kept.pop()], 1), time)
+        return self.leave(x)
+
+
+@program("diffusion")
+def diffusion():
+    with torch.device("cuda"):
+        model = Unet()
+
+    def loss_of(_step):
+        images = torch.randn(random.randint(4, 10), 3, 64, 64, device="cuda")
+        noise = torch.randn_like(images)
+        time = torch.rand(len(images), device="cuda")
+        return F.mse_loss(model(images + noise * time[:, None, None, None], time), noise)
+
+    train(model, loss_of, adamw(model.parameters()), "bf16")
+
+
+@program("graph")
+def gcn():
+    import torch_geometric.nn as geometric
+
+    model = geometric.GCN(64, 256, 3, 16).cuda()
+
+    def loss_of(_step):
+        nodes = random.randint(20000, 40000)
+        edges = torch.randint(0, nodes, (2, 8 * nodes))
+        out = model(torch.randn(nodes, 64, device="cuda"), edges.cuda())
+        return F.cross_entropy(out, torch.randint(0, 16, (nodes,), device="cuda"))
+
+    train(model, loss_of, adamw(model.parameters()))
+
+
+@program("graph")
+def gat():
+    import torch_geometric.nn as geometric
+
+    model = geometric.GAT(64, 128, 2, 16, heads=4).cuda()
+
+    def loss_of(_step):
+        nodes = random.randint(10000, 20000)
+        edges = torch.randint(0, nodes, (2, 6 * nodes))
+        out = model(torch.randn(nodes, 64, device="cuda"), edges.cuda())
+        return F.cross_entropy(out, torch.randint(0, 16, (nodes,), device="cuda"))
+
+    train(model, loss_of, adamw(model.parameters()))
+
+
+@program("recurrent")
+def lstm():
+    model = nn.ModuleList([nn.Embedding(10000, 256), nn.LSTM(256, 512, 2, batch_first=True),
+                           nn.Linear(512, 10000)]).cuda()
+
+    def loss_of(_step):
+        text = tokens(random.randint(8, 32), random.randint(40, 80), 10000)
+        out = model[2](model[1](model[0](text))[0])
+        return F.cross_entropy(out.flatten(0, 1), text.flatten())
+
+    train(model, loss_of, adamw(model.parameters()))
+
+
+@program("captured")
+def captured():
+    with torch.device("cuda"):
+        model = nn.Sequential(*[nn.Sequential(nn.Linear(1024, 1024), nn.GELU())
+                                for _ in range(6)])
+    model = torch.cuda.make_graphed_callables(model, (torch.randn(64, 1024, device="cuda",
+                                                                  requires_grad=True),))
+    train(model, lambda _step: model(torch.randn(64, 1024, device="cuda",
+                                                 requires_grad=True)).square().mean(),
+          sgd(model.parameters()))
+
+
+@program("llm")
+def mixtral():
+    model = by_configuration(small("Mixtral", num_key_value_heads=2, num_local_experts=4,
+                                   num_hidden_layers=2))
+    train_text(model, adamw(model.parameters()), "bf16")
+
+
+def main():
+    if len(sys.argv) < 2:
+        for name, (kind, _) in PROGRAMS.items():
+            print(name, kind)
+        return
+    random.seed(1)
+    torch.manual_seed(1)
+    PROGRAMS[sys.argv[1]][1]()
+    torch.cuda.synchronize()
+    stats = torch.cuda.memory_stats()
+    print(json.dumps({key: stats[f"{key}_bytes.all.peak"]
+                      for key in ("reserved", "allocated", "requested")}))
+
+
+if __name__ == "__main__":
+    main()

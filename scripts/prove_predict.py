@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Predictions held against the real runs of the same programs.
+
+Usage: scripts/prove_predict.py predict FOLDER [--card h100] [NAME ...]   where no GPU need be
+       scripts/prove_predict.py run FOLDER                                on the GPU
+       scripts/prove_predict.py compare FOLDER [--json]
+
+`predict` writes FOLDER/NAME.SETTING.predicted.{tml,json} of the programs of predict_programs.py
+under each setting; `run` runs what was predicted there and writes FOLDER/NAME.SETTING.real.{tml,json};
+`compare` prints what came of it, every miss with what differs. The environments must have the same
+versions of PyTorch and of what the programs use.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE / "predict_programs.py"
+SETTINGS = {"default": "", "expandable": "expandable_segments:True"}
+MIB = 1 << 20
+sys.path.insert(0, str(HERE.parent / "python"))
+
+
+def run(command, conf, log, timeout):
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "python"), "TQDM_DISABLE": "1"}
+    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+        environment.pop(name, None)
+        if conf:
+            environment[name] = conf
+    begun = time.monotonic()
+    with open(log, "w", encoding="utf-8") as file:
+        try:
+            code = subprocess.run([sys.executable, "-B", *map(str, command)], env=environment,
+                                  stdout=file, stderr=subprocess.STDOUT, timeout=timeout,
+                                  check=False).returncode
+        except subprocess.TimeoutExpired:
+            code = 124
+    text = pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
+    stats = re.findall(r'^\{"reserved".*\}$', text, re.MULTILINE)
+    return {"code": code, "seconds": time.monotonic() - begun,
+            "stats": json.loads(stats[-1]) if stats else None}
+
+
+def program_names():
+    listed = subprocess.run([sys.executable, "-B", "-m", "tidemark.predict",
+                             str(PROGRAMS)], capture_output=True, text=True, check=False,
+                            env={**os.environ, "PYTHONPATH": str(HERE.parent / "python")})
+    return [line.split()[0] for line in listed.stdout.splitlines() if len(line.split()) == 2]
+
+
+def one(folder, kind, name, setting, card):
+    path = folder / f"{name}.{setting}.{kind}"
+    conf = SETTINGS[setting]
+    command = ["-m", "tidemark.predict", "--card", card] if kind == "predicted" else \
+        ["-m", "tidemark.record", "--force"]
+    found = run([*command, "-o", f"{path}.tml", PROGRAMS, name], conf, f"{path}.log", 560)
+    pathlib.Path(f"{path}.json").write_text(json.dumps(found))
+    print(f"{name} {setting}: {found['code']}, {found['seconds']:.0f} s, {found['stats']}", flush=True)
+
+
+def in_parallel(workers, tasks):
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        list(pool.map(lambda task: one(*task), tasks))
+
+
+def requests(path):
+    """Sizes that were asked for, in order."""
+    import tidemark
+
+    trace = tidemark.load(str(path))
+    kinds = trace.kind
+    names = tidemark.trace.kind_names()
+    sizes = trace.size
+    return [int(size) for kind, size in zip(kinds, sizes) if names[kind] == "allocate"]
+
+
+def alike(one, other):
+    """Share of requests that are the same, in order."""
+    if one == other:
+        return 1.0
+    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
+    return 2 * sum(block.size for block in matcher.get_matching_blocks()) / (len(one) + len(other))
+
+
+def compare(folder):
+    rows = []
+    for path in sorted(folder.glob("*.real.json")):
+        name, setting = path.name.split(".")[:2]
+        real = json.loads(path.read_text())
+        predicted = json.loads((folder / f"{name}.{setting}.predicted.json").read_text())
+        row = {"program": name, "setting": setting, "seconds": predicted["seconds"]}
+        if real["stats"] and predicted["stats"]:
+            for key in ("reserved", "requested"):
+                row[key] = (predicted["stats"][key], real["stats"][key])
+            sides = [requests(folder / f"{name}.{setting}.{kind}.tml")
+                     for kind in ("predicted", "real")]
+            row["same_order"] = sides[0] == sides[1]
+            row["alike"] = alike(*sides) if max(map(len, sides)) < 60000 else float(row["same_order"])
+        else:
+            row["failed"] = "predicted" if real["stats"] else "real"
+        rows.append(row)
+    return rows
+
+
+def show(rows):
+    good = [row for row in rows if "failed" not in row]
+    for row in rows:
+        if "failed" in row:
+            print(f"{row['program']:20} {row['setting']:10}  the {row['failed']} run failed")
+            continue
+        (here, there), (asked, really) = row["reserved"], row["requested"]
+        print(f"{row['program']:20} {row['setting']:10} {here / MIB:9,.0f} {there / MIB:9,.0f} MiB "
+              f"{100 * (here / there - 1):+7.2f} %   requested {100 * (asked / really - 1):+8.4f} %"
+              f"   order {'same' if row['same_order'] else format(row['alike'], '.4f')}"
+              f"   {row['seconds']:.0f} s")
+
+    def share(of):
+        return f"{sum(map(of, good))} of {len(good)}"
+
+    off = [abs(row["reserved"][0] / row["reserved"][1] - 1) for row in good]
+    print(f"reserved to 2 MiB: {share(lambda r: abs(r['reserved'][0] - r['reserved'][1]) <= 2 * MIB)}; "
+          f"within 1 %: {sum(one <= .01 for one in off)}; within 3 %: {sum(one <= .03 for one in off)}")
+    print(f"requested to the byte: {share(lambda r: r['requested'][0] == r['requested'][1])}; "
+          f"same order: {share(lambda r: r['same_order'])}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=["predict", "run", "compare"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--card", default="h100")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_intermixed_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.step == "compare":
+        rows = compare(options.folder)
+        print(json.dumps(rows, indent=1)) if options.json else show(rows)
+        return
+    if options.step == "predict":
+        tasks = [(options.folder, "predicted", name, setting, options.card)
+                 for name in options.names or program_names() for setting in options.settings]
+    else:
+        tasks = [(options.folder, "real", *path.name.split(".")[:2], options.card)
+                 for path in sorted(options.folder.glob("*.predicted.json"))
+                 if not options.names or path.name.split(".")[0] in options.names]
+    in_parallel(options.workers, tasks)
+
+
+if __name__ == "__main__":
+    main()
