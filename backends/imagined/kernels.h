@@ -8,11 +8,14 @@ namespace tidemark::imagined {
 struct Kernel {
     const char* name = "";          // mangled; lives as long as the library that registered it
     bool reduces_with_and = false;  // all()
+    bool sums = false;              // sum()
+    bool compares_equal = false;    // ==, element by element
     bool counts_nonzero = false;    // the first half of nonzero()
 };
 
-// The kernel that this thread launched last, or null.
+// The kernel that this thread launched last, and the one before it; null if there is none.
 const Kernel* last_kernel();
+const Kernel* kernel_before_last();
 
 // Of how many items the last kernel that counts was to count.
 int counted_items();

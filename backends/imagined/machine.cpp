@@ -74,6 +74,7 @@ Stream* Machine::make_stream(int device, unsigned flags, int priority) {
 }
 
 void Machine::run(const Stream& stream) {
+    used_.insert(stream.id);
     if (settings().late)
         device(stream.device).queue_kernel(stream.id, kKernel);
 }
@@ -100,6 +101,7 @@ int to_status(const DeviceError& error) {
     switch (error.status) {
         case DeviceStatus::out_of_memory:
         case DeviceStatus::address_space:
+            ++Machine::get().refused;
             return kOutOfMemory;
         case DeviceStatus::not_permitted:
             return kNotPermitted;
@@ -111,3 +113,10 @@ int to_status(const DeviceError& error) {
 }
 
 }  // namespace tidemark::imagined
+
+// For whoever asks how the run went.
+IMAGINED(std::uint64_t, streams_used)() {
+    return tidemark::imagined::Lock()->streams_used();
+}
+
+IMAGINED(std::uint64_t, refused)() { return tidemark::imagined::Lock()->refused; }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -75,6 +76,11 @@ class Machine {
     std::unordered_map<std::uint64_t, Physical> physical;  // by handle
     std::uint64_t next_handle = 1;
 
+    std::uint64_t refused = 0;  // how often a device had no memory left
+
+    // Streams that have had work.
+    std::size_t streams_used() const { return used_.size(); }
+
   private:
     Machine();
 
@@ -82,6 +88,7 @@ class Machine {
     std::vector<std::unique_ptr<SimDevice>> devices_;
     Pointer top_ = 0;  // where the driver's order of plain memory begins, in the simulator
     std::uint32_t streams_ = 0;
+    std::set<StreamId> used_;
 };
 
 // The machine, for as long as this lives.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "backends/imagined/api.h"
 #include "backends/imagined/journal.h"
 #include "backends/imagined/kernels.h"
 #include "backends/imagined/machine.h"
@@ -10,14 +11,21 @@
 namespace tidemark::imagined {
 namespace {
 
-// Zero, but for two: `all()`, which leaves one byte, is true, since programs ask it whether
-// all is well; and a count of what is not zero is the share that the settings name.
+// Is a byte that `last` left the answer to whether something holds for all? Programs ask that by
+// all(), or by comparing a sum with the number of elements.
+bool says_all(const Kernel* last) {
+    const Kernel* const before = kernel_before_last();
+    return last->reduces_with_and || (last->compares_equal && before != nullptr && before->sums);
+}
+
+// Zero, but for two: what holds for all does, since programs ask whether all is well; and a count of
+// what is not zero is the share that the settings name.
 void guess(void* to, std::size_t size) {
     std::memset(to, 0, size);
     const Kernel* const last = last_kernel();
     if (last == nullptr)
         return;
-    if (size == 1 && last->reduces_with_and)
+    if (size == 1 && says_all(last))
         *static_cast<std::uint8_t*>(to) = 1;
     if (size == sizeof(std::int32_t) && last->counts_nonzero) {
         const auto found = static_cast<std::int32_t>(settings().nonzero * counted_items());
@@ -28,15 +36,48 @@ void guess(void* to, std::size_t size) {
 }  // namespace
 
 void answer_read(void* to, std::uint64_t from, std::size_t size) {
+    const Kernel* const last = last_kernel();
+    // Such a kernel is read at once by whoever launched it.
+    const bool reduced = last != nullptr && ((size == 1 && says_all(last)) ||
+                                             (size == sizeof(std::int32_t) && last->counts_nonzero));
     bool known = false;
-    {
+    if (!reduced) {
         Lock machine;
         known = machine->contents.read(from, {static_cast<std::byte*>(to), size});
     }
     if (!known)
         guess(to, size);
-    const Kernel* const last = last_kernel();
     ask_witness("read", last == nullptr ? "" : last->name, to, size, known);
 }
 
 }  // namespace tidemark::imagined
+
+using namespace tidemark::imagined;
+
+namespace {
+
+// tm_event of tidemark.h, as the tracker of PyTorch's allocator hands it to the recorder.
+struct RecordedEvent {
+    std::size_t struct_size;
+    std::uint64_t stream, address, size, extra;
+    std::uint32_t pool, tag, stack;
+    std::uint16_t device, kind;
+};
+
+constexpr std::uint16_t kAllocate = 1;  // TM_EVENT_ALLOCATE
+
+int (*pass_on)(void*, const RecordedEvent*) = nullptr;
+
+}  // namespace
+
+// Where events of the allocator go after this library has seen them.
+IMAGINED(void, follow)(int (*next)(void*, const RecordedEvent*)) { pass_on = next; }
+
+// What is handed out anew holds whatever its last owner's kernels left there.
+IMAGINED(int, event)(void* recorder, const RecordedEvent* event) {
+    if (event->kind == kAllocate) {
+        Lock machine;
+        machine->contents.forget(event->address, event->extra);
+    }
+    return pass_on(recorder, event);
+}

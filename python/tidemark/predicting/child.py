@@ -121,14 +121,22 @@ def main(arguments: Optional[List[str]] = None) -> None:
     core = ctypes.CDLL(run["core"])
     witness = Witness(run["assumed"])
     core.imagined_set_witness.argtypes = [WITNESS]
+    for name in ("imagined_streams_used", "imagined_refused"):
+        getattr(core, name).restype = ctypes.c_uint64
     core.imagined_set_witness(witness.function)
     process = os.getpid()
+
+    def through(address: int) -> int:
+        core.imagined_follow(ctypes.c_void_p(address))
+        return ctypes.cast(core.imagined_event, ctypes.c_void_p).value or address
 
     def tell() -> None:
         if os.getpid() != process:
             return
         with open(settings["journal"], "a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(line) + "\n" for line in witness.lines()))
+            file.write("".join(json.dumps(line) + "\n" for line in [*witness.lines(), {
+                "end": {"streams": core.imagined_streams_used(),
+                        "refused": core.imagined_refused()}}]))
 
     atexit.register(tell)
 
@@ -138,6 +146,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         recording = record(run["output"], stacks=run["stacks"], annotations=run["annotations"],
                            name=run["name"], overwrite=True)
         recording.facts.update(run["facts"])
+        recording.through = through
         if run["steps"]:
             _stop_after(run["steps"])
 

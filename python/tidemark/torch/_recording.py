@@ -100,6 +100,8 @@ class Recording:
         self._counts = {"events": 0, "published": 0, "dropped": 0, "lost": 0, "unknown": 0}
         self._stopped = False
         self.facts: Dict[str, str] = {}  # beside those of PyTorch's allocator
+        # What is called for an event instead of the recorder's function, by their addresses.
+        self.through: Callable[[int], int] = lambda address: address
 
     @property
     def state(self) -> str:
@@ -210,7 +212,8 @@ class Recording:
         functions = _Functions(_library.library().path)
         self._open(torch)
         try:
-            if tracker.tidemark_begin(self._handle, functions.address("tm_recorder_event"),
+            if tracker.tidemark_begin(self._handle,
+                                      self.through(functions.address("tm_recorder_event")),
                                       functions.address("tm_recorder_stack"), int(self._stacks)):
                 raise UnsupportedError("the allocator in use reports nothing", "torch",
                                        "record with PyTorch's native allocator")

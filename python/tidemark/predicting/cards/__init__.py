@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import pathlib
-from typing import Any, Dict, List
+import re
+from typing import Any, Dict, List, Optional
 
 from tidemark.errors import OptionError
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+ENDLESS = 2**44  # bytes
 USUAL_GIB = (8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 180, 192, 288)
 
 # Fields of the description that cuDNN reads, and the attribute (cudaDeviceAttr) of each.
@@ -24,12 +26,28 @@ def names() -> List[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-def load(name: str) -> Dict[str, Any]:
-    """Raises OptionError for a card that isn't known."""
+def load(name: str, memory: Optional[int] = None) -> Dict[str, Any]:
+    """A card, with `memory` bytes instead of its own. Raises OptionError for one that isn't known,
+    or a memory that its context doesn't fit in."""
     path = FOLDER / f"{name.lower()}.json"
-    if not path.exists():
+    if not re.fullmatch(r"[\w-]+", name) or not path.exists():
         raise OptionError("is no card that is known", name, "known: " + ", ".join(names()))
-    return json.loads(path.read_text())  # type: ignore[no-any-return]
+    card: Dict[str, Any] = json.loads(path.read_text())
+    if memory is not None:
+        if memory <= card["context"]:
+            raise OptionError("is less than the context of CUDA takes", f"memory {memory}")
+        card["memory"] = memory
+    return card
+
+
+def endless(card: Dict[str, Any]) -> Dict[str, Any]:
+    """The card, but with room for everything."""
+    return {**card, "memory": ENDLESS}
+
+
+def usual_size(needed: int) -> Optional[int]:
+    """The smallest usual card with room for so many bytes, in GiB; None if there is none."""
+    return next((gib for gib in USUAL_GIB if needed <= gib << 30), None)
 
 
 def for_cudnn(card: Dict[str, Any]) -> str:

@@ -1,0 +1,130 @@
+"""One run of a script over the imagined CUDA, in a process of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from typing import Any, Dict, List, Optional
+
+from tidemark.predicting import cards
+from tidemark.predicting.stubs import Stubs
+
+CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+
+
+@dataclasses.dataclass
+class Plan:
+    """What is run, and on what."""
+
+    script: List[str]
+    card: Dict[str, Any]
+    gpus: int
+    conf: Optional[str]
+    core: pathlib.Path
+    stubs: Stubs
+    assumed: Dict[str, float]
+    until: Dict[str, float]
+    stacks: bool
+    modules: bool
+    late: bool = False  # what is queued is done when the program waits for it, not at once
+
+    def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
+        return dataclasses.replace(self, card=card, late=late)
+
+    def facts(self) -> Dict[str, str]:
+        """What the recording says of itself, beside what PyTorch says."""
+        found = {"predicted": f"on an imagined {self.card['name']}"}
+        for what, number in self.assumed.items():
+            found[f"assumed {what}"] = f"{number:g}"
+        return found
+
+    def settings(self, journal: pathlib.Path, output: pathlib.Path) -> Dict[str, Any]:
+        stubs = self.stubs
+        name = self.script[1] if self.script[0] == "-m" else os.path.basename(self.script[0])
+        return {
+            "card": self.card, "gpus": self.gpus, "cuda": stubs.cuda, "late": self.late,
+            "nonzero": self.assumed.get("nonzero", 0.0), "journal": str(journal),
+            "cudnn": str(stubs.cudnn or ""),
+            "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
+            "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
+                    "annotations": "modules" if self.modules else True, "name": name,
+                    "assumed": self.assumed, "facts": self.facts(), **self.until}}
+
+    def environment(self, settings: pathlib.Path) -> Dict[str, str]:
+        environment = dict(os.environ)
+        # Before all else, and by their names: a PyTorch whose packages of NVIDIA's are installed
+        # finds those by a path inside its own files, unless the names are taken.
+        libraries = [str(self.core), *(str(self.stubs.folder / one) for one in self.stubs.libraries)]
+        before = environment.get("LD_PRELOAD")
+        environment["LD_PRELOAD"] = ":".join(libraries + ([before] if before else []))
+        environment["TIDEMARK_IMAGINED"] = str(settings)
+        environment["TRITON_LIBCUDA_PATH"] = str(self.stubs.folder)
+        environment.pop("CUDA_VISIBLE_DEVICES", None)
+        package = str(pathlib.Path(__file__).resolve().parents[2])
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [package, *filter(None, [environment.get("PYTHONPATH")])])
+        if self.conf is not None:
+            environment[CONF[0]] = environment[CONF[1]] = self.conf
+        return environment
+
+
+@dataclasses.dataclass
+class Run:
+    """What came of it."""
+
+    path: Optional[str]  # the recording, if there is one
+    exit_code: int
+    reads: List[Dict[str, Any]]
+    refused_calls: Dict[str, str]
+    streams: int
+    refused_memory: int
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> int:
+    """Ctrl-C reaches the script too: it ends as it would, and what was recorded is kept."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+
+
+def _lines(journal: pathlib.Path) -> List[Dict[str, Any]]:
+    if not journal.exists():
+        return []
+    found = []
+    for line in journal.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:  # the process was killed while it wrote
+            break
+    return found
+
+
+def _recording(output: pathlib.Path) -> Optional[str]:
+    """The recording may be PyTorch's own history: see tidemark.torch.record."""
+    for path in (output, output.with_suffix(".pickle")):
+        if path.exists():
+            return str(path)
+    return None
+
+
+def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path) -> Run:
+    """Runs the script; `folder` is for what only this needs."""
+    journal = folder / f"{output.name}.journal"
+    settings = folder / f"{output.name}.settings.json"
+    settings.write_text(json.dumps(plan.settings(journal, output)))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],
+        env=plan.environment(settings))
+    code = _wait(process)
+    lines = _lines(journal)
+    end = next((line["end"] for line in lines if "end" in line), {})
+    return Run(_recording(output), code, [line["read"] for line in lines if "read" in line],
+               {line["refused_at"]["function"]: line["refused_at"]["place"] for line in lines
+                if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0))
