@@ -1,8 +1,13 @@
-// NCCL: every call of a collective succeeds at once, as if the other ranks were there.
+// NCCL: every collective succeeds at once, as if the other ranks were there and held what this one
+// holds. So what a program gathers to compare or to unpack is its own, as often as there are ranks.
 #include <cstdint>
 #include <cstring>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/machine.h"
+
+extern "C" int imagined_cudaMalloc(void** out, std::size_t size);
+extern "C" int imagined_cudaFree(void* at);
 
 namespace tidemark::imagined {
 namespace {
@@ -14,6 +19,31 @@ struct Communicator {
 
 int open(Communicator** out, int ranks, int rank) {
     *out = new Communicator{ranks, rank};
+    return kSuccess;
+}
+
+// Of ncclDataType_t.
+std::size_t size_of(int type) {
+    constexpr std::size_t kSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+    return type >= 0 && type < 12 ? kSizes[type] : 1;
+}
+
+// `copies` pieces of `size` bytes at `from` are at `to`, and the stream has work.
+int spread(const void* from, void* to, std::size_t size, int copies, const void* handle) {
+    Lock machine;
+    const auto source = reinterpret_cast<Pointer>(from);
+    auto target = reinterpret_cast<Pointer>(to);
+    for (int copy = 0; copy < copies; ++copy, target += size)
+        if (target != source)
+            machine->contents.copy(target, source, size);
+    machine->run(machine->stream_of(handle, current_device()));
+    return kSuccess;
+}
+
+int receive(void* to, std::size_t size, const void* handle) {
+    Lock machine;
+    machine->contents.forget(reinterpret_cast<Pointer>(to), size);
+    machine->run(machine->stream_of(handle, current_device()));
     return kSuccess;
 }
 
@@ -80,6 +110,57 @@ IMAGINED(int, ncclCommCuDevice)(Communicator*, int* device) {
     *device = 0;
     return kSuccess;
 }
+
+IMAGINED(int, ncclAllGather)(const void* from, void* to, std::size_t count, int type,
+                             Communicator* one, void* stream) {
+    return spread(from, to, count * size_of(type), one->ranks, stream);
+}
+
+IMAGINED(int, ncclAllReduce)(const void* from, void* to, std::size_t count, int type, int,
+                             Communicator*, void* stream) {
+    return spread(from, to, count * size_of(type), 1, stream);
+}
+
+IMAGINED(int, ncclReduce)(const void* from, void* to, std::size_t count, int type, int, int root,
+                          Communicator* one, void* stream) {
+    return spread(from, to, count * size_of(type), root == one->rank ? 1 : 0, stream);
+}
+
+IMAGINED(int, ncclReduceScatter)(const void* from, void* to, std::size_t count, int type, int,
+                                 Communicator* one, void* stream) {
+    const std::size_t size = count * size_of(type);
+    return spread(static_cast<const char*>(from) + static_cast<std::size_t>(one->rank) * size, to,
+                  size, 1, stream);
+}
+
+IMAGINED(int, ncclBroadcast)(const void* from, void* to, std::size_t count, int type, int,
+                             Communicator*, void* stream) {
+    return spread(from, to, count * size_of(type), 1, stream);
+}
+
+IMAGINED(int, ncclBcast)(void* at, std::size_t count, int type, int, Communicator*, void* stream) {
+    return spread(at, at, count * size_of(type), 1, stream);
+}
+
+IMAGINED(int, ncclAlltoAll)(const void* from, void* to, std::size_t count, int type,
+                            Communicator* one, void* stream) {
+    return spread(from, to, count * size_of(type) * static_cast<std::size_t>(one->ranks), 1,
+                  stream);
+}
+
+IMAGINED(int, ncclSend)(const void*, std::size_t, int, int, Communicator*, void* stream) {
+    return spread(nullptr, nullptr, 0, 0, stream);
+}
+
+IMAGINED(int, ncclRecv)(void* to, std::size_t count, int type, int, Communicator*, void* stream) {
+    return receive(to, count * size_of(type), stream);
+}
+
+IMAGINED(int, ncclMemAlloc)(void** out, std::size_t size) {
+    return imagined_cudaMalloc(out, size);
+}
+
+IMAGINED(int, ncclMemFree)(void* at) { return imagined_cudaFree(at); }
 
 IMAGINED(int, ncclCommGetAsyncError)(Communicator*, int* error) {
     *error = kSuccess;

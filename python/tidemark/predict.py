@@ -35,10 +35,12 @@ from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.predicting import cards as _cards
 from tidemark.predicting import runs as _runs
 from tidemark.predicting import stubs as _stubs
+from tidemark.torch import _ranks
 
 __all__ = ["Prediction", "main", "predict"]
 
 EXPANDABLE = "torch:expandable_segments=true"
+MOST_GPUS = 8  # of a machine with several ranks
 MOST_READS = 6  # lines about reads, for people
 
 
@@ -171,7 +173,8 @@ def predict(script: Union[str, Sequence[str]], *,
             output: Optional[Union[str, "os.PathLike[str]"]] = None, card: str = "h100",
             memory: Optional[int] = None, gpus: int = 1, conf: Optional[str] = None,
             until: Optional[str] = None, assume: Sequence[str] = (), stacks: bool = False,
-            modules: bool = False, overwrite: bool = False) -> Prediction:
+            modules: bool = False, rank: int = 0, world_size: int = 1,
+            overwrite: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 
     Parameters
@@ -194,6 +197,9 @@ def predict(script: Union[str, Sequence[str]], *,
         "nonzero=6%", "gnn.py:32=10000": what reads of the device find.
     stacks, modules : bool
         Record the Python stack of each allocation; the forward pass of each module.
+    rank, world_size : int
+        The script as that process of so many, as torchrun would start it: the others need not be
+        there, and hold what this one holds.
     overwrite : bool
         A recording that is there under that name.
 
@@ -202,6 +208,8 @@ def predict(script: Union[str, Sequence[str]], *,
     """
     arguments = [script] if isinstance(script, str) else list(script)
     described = _cards.load(card, memory)
+    if not 0 <= rank < world_size:
+        raise OptionError("expected a rank below the world size", f"rank {rank} of {world_size}")
     core = _core()
     with tempfile.TemporaryDirectory(prefix="tidemark-predict-") as name:
         folder = pathlib.Path(name)
@@ -210,7 +218,8 @@ def predict(script: Union[str, Sequence[str]], *,
             _outputs.check(str(path), _outputs.RECORDING, overwrite)
         plan = _runs.Plan(script=arguments, card=described, gpus=gpus, conf=conf, core=core,
                           stubs=_stubs.make(core), assumed=parse_assumptions(assume),
-                          until=parse_until(until), stacks=stacks, modules=modules)
+                          until=parse_until(until), stacks=stacks, modules=modules,
+                          ranks=(rank, world_size) if world_size > 1 else None)
         first = _runs.run(plan, folder, path)
         out_of_memory = first.exit_code != 0 and first.refused_memory > 0
         whole = _runs.run(plan.on(_cards.endless(described)), folder, folder / "whole.tml") \
@@ -251,7 +260,11 @@ def main(arguments: Optional[List[str]] = None) -> None:
     parser.add_argument("--card", default="h100", metavar="NAME",
                         help=", ".join(_cards.names()) + " (h100)")
     parser.add_argument("--memory", metavar="GIB", type=float, help="of the card")
-    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="of the machine (1)")
+    parser.add_argument("--gpus", type=int, metavar="N",
+                        help="of the machine (1, or as many as ranks)")
+    parser.add_argument("--world-size", type=int, default=1, metavar="N",
+                        help="the script as one of N processes that torchrun would start")
+    parser.add_argument("--rank", type=int, metavar="R", help="that one alone, not all in turn")
     parser.add_argument("--conf", help="PYTORCH_CUDA_ALLOC_CONF of the run")
     parser.add_argument("--until", metavar='"3 steps"', help='where the run ends; or "90 s"')
     parser.add_argument("--assume", action="append", default=[], metavar="WHAT=NUMBER",
@@ -263,19 +276,33 @@ def main(arguments: Optional[List[str]] = None) -> None:
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
         parser.error("which script?")
+    ranks = range(options.world_size) if options.rank is None else [options.rank]
     try:
-        found = predict(options.script, output=options.output, card=options.card,
-                        memory=int(options.memory * 2**30) if options.memory else None,
-                        gpus=options.gpus, conf=options.conf, until=options.until,
-                        assume=options.assume, stacks=options.stacks, modules=options.modules,
-                        overwrite=options.force)
+        found = [_predict_rank(options, rank) for rank in ranks]
     except Error as failure:
         sys.exit(f"tidemark.predict: {failure}")
     if options.json:
-        print(json.dumps(found.to_json(), indent=2))
+        answers = [one.to_json() for one in found]
+        print(json.dumps(answers if len(answers) > 1 else answers[0], indent=2))
     else:
-        print("\n".join([found.line(), *("  " + note for note in found.notes())]))
-    sys.exit(found.exit_code if found.exit_code >= 0 else 128 - found.exit_code)
+        for rank, one in zip(ranks, found):
+            name = f"rank {rank} " if options.world_size > 1 else ""
+            print("\n".join([name + one.line(), *("  " + note for note in one.notes())]))
+    code = next((one.exit_code for one in found if one.exit_code), 0)
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
+    output = options.output
+    if output and options.world_size > 1:
+        output = _ranks.recording_path(os.path.abspath(output),
+                                       _ranks.Rank(rank, options.world_size))
+    return predict(options.script, output=output, card=options.card,
+                   memory=int(options.memory * 2**30) if options.memory else None,
+                   gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
+                   until=options.until, assume=options.assume, stacks=options.stacks,
+                   modules=options.modules, rank=rank, world_size=options.world_size,
+                   overwrite=options.force)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import sysconfig
 import threading
 from typing import Any, Dict, List, Optional, Tuple
 
+from tidemark.predicting.ranks import meet_nobody
 from tidemark.torch._launch import PACKAGE, after_import, run_script
 
 WITNESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p,
@@ -143,8 +144,10 @@ def main(arguments: Optional[List[str]] = None) -> None:
     def begin() -> None:
         from tidemark.torch._recording import record
 
+        if run["ranks"]:
+            meet_nobody(*run["ranks"])
         recording = record(run["output"], stacks=run["stacks"], annotations=run["annotations"],
-                           name=run["name"], overwrite=True)
+                           name=run["name"], ranks=(0, 1), overwrite=True)
         recording.facts.update(run["facts"])
         recording.through = through
         if run["steps"]:

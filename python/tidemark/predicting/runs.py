@@ -9,7 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from tidemark.predicting import cards
 from tidemark.predicting.stubs import Stubs
@@ -31,6 +31,7 @@ class Plan:
     until: Dict[str, float]
     stacks: bool
     modules: bool
+    ranks: Optional[Tuple[int, int]] = None  # this one's number, and how many there are
     late: bool = False  # what is queued is done when the program waits for it, not at once
 
     def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
@@ -39,6 +40,8 @@ class Plan:
     def facts(self) -> Dict[str, str]:
         """What the recording says of itself, beside what PyTorch says."""
         found = {"predicted": f"on an imagined {self.card['name']}"}
+        if self.ranks is not None:
+            found["rank"] = "{} of {}".format(*self.ranks)
         for what, number in self.assumed.items():
             found[f"assumed {what}"] = f"{number:g}"
         return found
@@ -53,7 +56,7 @@ class Plan:
             "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
                     "annotations": "modules" if self.modules else True, "name": name,
-                    "assumed": self.assumed, "facts": self.facts(), **self.until}}
+                    "assumed": self.assumed, "facts": self.facts(), "ranks": self.ranks, **self.until}}
 
     def environment(self, settings: pathlib.Path) -> Dict[str, str]:
         environment = dict(os.environ)
@@ -68,6 +71,12 @@ class Plan:
         package = str(pathlib.Path(__file__).resolve().parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(
             [package, *filter(None, [environment.get("PYTHONPATH")])])
+        if self.ranks is not None:
+            rank, ranks = self.ranks
+            environment.update(
+                RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank % self.gpus),
+                LOCAL_WORLD_SIZE=str(min(ranks, self.gpus)), MASTER_ADDR="127.0.0.1",
+                MASTER_PORT="29500")
         if self.conf is not None:
             environment[CONF[0]] = environment[CONF[1]] = self.conf
         return environment
