@@ -21,7 +21,9 @@ int fresh(void** out) {
 
 using namespace tidemark::imagined;
 
-IMAGINED(int, cublasCreate_v2)(void** out) { return fresh(out); }
+IMAGINED(int, cublasCreate_v2)(void** out) {
+    return fresh(out);
+}
 
 IMAGINED(int, cublasGetMathMode)(void*, int* mode) {
     *mode = 0;
@@ -33,20 +35,31 @@ IMAGINED(int, cublasGetPointerMode_v2)(void*, int* mode) {
     return kSuccess;
 }
 
-IMAGINED(const char*, cublasGetStatusString)(int) { return "refused by the imagined card"; }
+IMAGINED(const char*, cublasGetStatusString)(int) {
+    return "refused by the imagined card";
+}
 
-IMAGINED(const char*, cublasGetStatusName)(int) { return "CUBLAS_STATUS_NOT_SUPPORTED"; }
+IMAGINED(const char*, cublasGetStatusName)(int) {
+    return "CUBLAS_STATUS_NOT_SUPPORTED";
+}
 
-IMAGINED(int, cublasLtCreate)(void** out) { return fresh(out); }
+IMAGINED(int, cublasLtCreate)(void** out) {
+    return fresh(out);
+}
 
-IMAGINED(std::size_t, cublasLtGetVersion)() { return 130100; }
+IMAGINED(std::size_t, cublasLtGetVersion)() {
+    return 130100;
+}
 
-IMAGINED(std::size_t, cublasLtGetCudartVersion)() { return 13000; }
+IMAGINED(std::size_t, cublasLtGetCudartVersion)() {
+    return 13000;
+}
 
 // One algorithm, without a workspace: PyTorch gives cuBLASLt a workspace of a size of its own, and
 // asks only whether there is an algorithm.
-IMAGINED(int, cublasLtMatmulAlgoGetHeuristic)(void*, void*, void*, void*, void*, void*, void*,
-                                              int wanted, void* results, int* found) {
+IMAGINED(int, cublasLtMatmulAlgoGetHeuristic)
+
+(void*, void*, void*, void*, void*, void*, void*, int wanted, void* results, int* found) {
     if (wanted > 0)
         std::memset(results, 0, kHeuristicResult);
     *found = wanted > 0;

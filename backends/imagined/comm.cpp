@@ -77,8 +77,9 @@ IMAGINED(int, ncclCommInitRankConfig)(Communicator** out, int ranks, UniqueId, i
     return open(out, ranks, rank);
 }
 
-IMAGINED(int, ncclCommInitRankScalable)(Communicator** out, int ranks, int rank, int, UniqueId*,
-                                        void*) {
+IMAGINED(int, ncclCommInitRankScalable)
+
+(Communicator** out, int ranks, int rank, int, UniqueId*, void*) {
     return open(out, ranks, rank);
 }
 
@@ -111,30 +112,36 @@ IMAGINED(int, ncclCommCuDevice)(Communicator*, int* device) {
     return kSuccess;
 }
 
-IMAGINED(int, ncclAllGather)(const void* from, void* to, std::size_t count, int type,
-                             Communicator* one, void* stream) {
+IMAGINED(int, ncclAllGather)
+
+(const void* from, void* to, std::size_t count, int type, Communicator* one, void* stream) {
     return spread(from, to, count * size_of(type), one->ranks, stream);
 }
 
-IMAGINED(int, ncclAllReduce)(const void* from, void* to, std::size_t count, int type, int,
-                             Communicator*, void* stream) {
+IMAGINED(int, ncclAllReduce)
+
+(const void* from, void* to, std::size_t count, int type, int, Communicator*, void* stream) {
     return spread(from, to, count * size_of(type), 1, stream);
 }
 
-IMAGINED(int, ncclReduce)(const void* from, void* to, std::size_t count, int type, int, int root,
-                          Communicator* one, void* stream) {
+IMAGINED(int, ncclReduce)
+
+(const void* from, void* to, std::size_t count, int type, int, int root, Communicator* one,
+ void* stream) {
     return spread(from, to, count * size_of(type), root == one->rank ? 1 : 0, stream);
 }
 
-IMAGINED(int, ncclReduceScatter)(const void* from, void* to, std::size_t count, int type, int,
-                                 Communicator* one, void* stream) {
+IMAGINED(int, ncclReduceScatter)
+
+(const void* from, void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
     const std::size_t size = count * size_of(type);
     return spread(static_cast<const char*>(from) + static_cast<std::size_t>(one->rank) * size, to,
                   size, 1, stream);
 }
 
-IMAGINED(int, ncclBroadcast)(const void* from, void* to, std::size_t count, int type, int,
-                             Communicator*, void* stream) {
+IMAGINED(int, ncclBroadcast)
+
+(const void* from, void* to, std::size_t count, int type, int, Communicator*, void* stream) {
     return spread(from, to, count * size_of(type), 1, stream);
 }
 
@@ -142,8 +149,9 @@ IMAGINED(int, ncclBcast)(void* at, std::size_t count, int type, int, Communicato
     return spread(at, at, count * size_of(type), 1, stream);
 }
 
-IMAGINED(int, ncclAlltoAll)(const void* from, void* to, std::size_t count, int type,
-                            Communicator* one, void* stream) {
+IMAGINED(int, ncclAlltoAll)
+
+(const void* from, void* to, std::size_t count, int type, Communicator* one, void* stream) {
     return spread(from, to, count * size_of(type) * static_cast<std::size_t>(one->ranks), 1,
                   stream);
 }
@@ -160,13 +168,19 @@ IMAGINED(int, ncclMemAlloc)(void** out, std::size_t size) {
     return imagined_cudaMalloc(out, size);
 }
 
-IMAGINED(int, ncclMemFree)(void* at) { return imagined_cudaFree(at); }
+IMAGINED(int, ncclMemFree)(void* at) {
+    return imagined_cudaFree(at);
+}
 
 IMAGINED(int, ncclCommGetAsyncError)(Communicator*, int* error) {
     *error = kSuccess;
     return kSuccess;
 }
 
-IMAGINED(const char*, ncclGetErrorString)(int) { return "refused by the imagined card"; }
+IMAGINED(const char*, ncclGetErrorString)(int) {
+    return "refused by the imagined card";
+}
 
-IMAGINED(const char*, ncclGetLastError)(void*) { return ""; }
+IMAGINED(const char*, ncclGetLastError)(void*) {
+    return "";
+}

@@ -12,13 +12,16 @@ IMAGINED(int, nvrtcVersion)(int* major, int* minor) {
     return kSuccess;
 }
 
-IMAGINED(int, nvrtcCreateProgram)(void** out, const char*, const char*, int, const char* const*,
-                                  const char* const*) {
+IMAGINED(int, nvrtcCreateProgram)
+
+(void** out, const char*, const char*, int, const char* const*, const char* const*) {
     *out = new char[8]{};
     return kSuccess;
 }
 
-IMAGINED(int, nvrtcCompileProgram)(void*, int, const char* const*) { return kSuccess; }
+IMAGINED(int, nvrtcCompileProgram)(void*, int, const char* const*) {
+    return kSuccess;
+}
 
 IMAGINED(int, nvrtcGetLoweredName)(void*, const char* expression, const char** name) {
     *name = expression;
@@ -55,4 +58,6 @@ IMAGINED(int, nvrtcGetProgramLog)(void*, char* to) {
     return kSuccess;
 }
 
-IMAGINED(const char*, nvrtcGetErrorString)(int) { return "refused by the imagined compiler"; }
+IMAGINED(const char*, nvrtcGetErrorString)(int) {
+    return "refused by the imagined compiler";
+}

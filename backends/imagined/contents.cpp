@@ -1,3 +1,4 @@
+// Pieces of known bytes, cut where others are written over them.
 #include "backends/imagined/contents.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ void Contents::forget(std::uint64_t at, std::size_t size) {
         const std::uint64_t before_end = before->first + before->second.size();
         if (before_end > at) {
             if (before_end > end) {
-                const auto tail = before->second.end() - static_cast<std::ptrdiff_t>(before_end - end);
+                const auto tail =
+                    before->second.end() - static_cast<std::ptrdiff_t>(before_end - end);
                 pieces_.emplace(end, std::vector<std::byte>(tail, before->second.end()));
                 held_ += before_end - end;
             }

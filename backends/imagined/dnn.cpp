@@ -3,11 +3,11 @@
 //
 // cuDNN 9.8 and later can plan for a device that isn't there, from a description of it
 // (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). It is never asked to execute anything.
-#include <dlfcn.h>
-
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
+
+#include <dlfcn.h>
 
 #include "backends/imagined/api.h"
 #include "backends/imagined/journal.h"
@@ -25,6 +25,7 @@ enum Type : int {
     kDeviceProperties = 38,
     kFirstAttention = 41,
 };
+
 enum Attribute : int {
     kHeuristicsGraph = 201,
     kHeuristicsResults = 202,
@@ -42,6 +43,7 @@ enum Attribute : int {
     kEngineDevice = 1307,
     kJsonOfDevice = 2702,
 };
+
 constexpr int kTypeHandle = 0, kTypeCharacters = 24, kTypeDescriptor = 15;
 
 // What attention takes for its plan where nobody can be asked: as in recordings of several
@@ -209,8 +211,9 @@ IMAGINED(int, cudnnBackendDestroyDescriptor)(void* descriptor) {
     return kSuccess;
 }
 
-IMAGINED(int, cudnnBackendSetAttribute)(void* descriptor, int name, int type, std::int64_t count,
-                                        const void* values) {
+IMAGINED(int, cudnnBackendSetAttribute)
+
+(void* descriptor, int name, int type, std::int64_t count, const void* values) {
     if (Library* const real = library())  // there is no handle: the described card stands for it
         return type == kTypeHandle ? kSuccess : real->set(descriptor, name, type, count, values);
     if (type == kTypeDescriptor && count > 0)
@@ -238,8 +241,9 @@ IMAGINED(int, cudnnBackendFinalize)(void* descriptor) {
     return real->finalize(descriptor);
 }
 
-IMAGINED(int, cudnnBackendGetAttribute)(void* descriptor, int name, int type, std::int64_t wanted,
-                                        std::int64_t* got, void* out) {
+IMAGINED(int, cudnnBackendGetAttribute)
+
+(void* descriptor, int name, int type, std::int64_t wanted, std::int64_t* got, void* out) {
     if (Library* const real = library())
         return real->get(descriptor, name, type, wanted, got, out);
     const int count =
@@ -255,21 +259,23 @@ IMAGINED(int, cudnnDropoutGetStatesSize)(void*, std::size_t* size) {
 }
 
 // Batch normalisation keeps nothing in the modes that PyTorch calls.
-IMAGINED(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize)(
-    void*, int, int, void*, void*, void*, void*, void*, std::size_t* size) {
+IMAGINED(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize)
+
+(void*, int, int, void*, void*, void*, void*, void*, std::size_t* size) {
     *size = 0;
     return kSuccess;
 }
 
-IMAGINED(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize)(void*, int, int, void*, void*,
-                                                                 void*, void*, void*, void*, void*,
-                                                                 std::size_t* size) {
+IMAGINED(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize)
+
+(void*, int, int, void*, void*, void*, void*, void*, void*, void*, std::size_t* size) {
     *size = 0;
     return kSuccess;
 }
 
-IMAGINED(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize)(void*, int, int, void*, void*,
-                                                                    std::size_t* size) {
+IMAGINED(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize)
+
+(void*, int, int, void*, void*, std::size_t* size) {
     *size = 0;
     return kSuccess;
 }

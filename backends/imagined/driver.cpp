@@ -1,8 +1,8 @@
 // The driver: virtual memory, contexts, modules, and how its functions are found.
-#include <dlfcn.h>
-
 #include <cstring>
 #include <string>
+
+#include <dlfcn.h>
 
 #include "backends/imagined/api.h"
 #include "backends/imagined/journal.h"
@@ -73,18 +73,21 @@ int entry_point(const char* name, void** function, int* result) {
 
 using namespace tidemark::imagined;
 
-IMAGINED(int, cudaGetDriverEntryPoint)(const char* name, void** function, std::uint64_t,
-                                       int* result) {
+IMAGINED(int, cudaGetDriverEntryPoint)
+
+(const char* name, void** function, std::uint64_t, int* result) {
     return entry_point(name, function, result);
 }
 
-IMAGINED(int, cudaGetDriverEntryPointByVersion)(const char* name, void** function, unsigned,
-                                                std::uint64_t, int* result) {
+IMAGINED(int, cudaGetDriverEntryPointByVersion)
+
+(const char* name, void** function, unsigned, std::uint64_t, int* result) {
     return entry_point(name, function, result);
 }
 
-IMAGINED(int, cuGetProcAddress_v2)(const char* name, void** function, int, std::uint64_t,
-                                   int* result) {
+IMAGINED(int, cuGetProcAddress_v2)
+
+(const char* name, void** function, int, std::uint64_t, int* result) {
     return entry_point(name, function, result);
 }
 
@@ -109,7 +112,9 @@ IMAGINED(int, cuDevicePrimaryCtxRetain)(void** context, int device) {
     return kSuccess;
 }
 
-IMAGINED(int, cuDevicePrimaryCtxRelease_v2)(int) { return kSuccess; }
+IMAGINED(int, cuDevicePrimaryCtxRelease_v2)(int) {
+    return kSuccess;
+}
 
 IMAGINED(int, cuCtxGetCurrent)(void** context) {
     *context = context_of(current_device());
@@ -167,8 +172,9 @@ IMAGINED(int, cuMemGetAllocationGranularity)(std::size_t* size, const void*, int
     return kSuccess;
 }
 
-IMAGINED(int, cuMemAddressReserve)(Pointer* out, std::size_t size, std::size_t, Pointer,
-                                   std::uint64_t) {
+IMAGINED(int, cuMemAddressReserve)
+
+(Pointer* out, std::size_t size, std::size_t, Pointer, std::uint64_t) {
     Lock machine;
     const int index = current_device();
     const auto range = machine->device(index).reserve(size);
@@ -185,8 +191,9 @@ IMAGINED(int, cuMemAddressFree)(Pointer at, std::size_t size) {
     return done ? kSuccess : to_status(done.error());
 }
 
-IMAGINED(int, cuMemCreate)(std::uint64_t* out, std::size_t size, const AllocationProperties* wanted,
-                           std::uint64_t) {
+IMAGINED(int, cuMemCreate)
+
+(std::uint64_t* out, std::size_t size, const AllocationProperties* wanted, std::uint64_t) {
     Lock machine;
     const int index = wanted->location_type == 1 ? wanted->location_id : current_device();
     if (index < 0 || index >= machine->gpus())
@@ -209,8 +216,9 @@ IMAGINED(int, cuMemRelease)(std::uint64_t handle) {
     return done ? kSuccess : to_status(done.error());
 }
 
-IMAGINED(int, cuMemMap)(Pointer at, std::size_t size, std::size_t, std::uint64_t handle,
-                        std::uint64_t) {
+IMAGINED(int, cuMemMap)
+
+(Pointer at, std::size_t size, std::size_t, std::uint64_t handle, std::uint64_t) {
     Lock machine;
     const auto found = machine->physical.find(handle);
     const std::optional<int> device = machine->device_of(at);
@@ -246,28 +254,43 @@ IMAGINED(int, cuMemsetD32Async)(Pointer at, unsigned, std::size_t count, void*) 
 }
 
 // Modules: whatever is loaded is a handle.
-IMAGINED(int, cuModuleLoad)(void** out, const char*) { return fresh_handle(out); }
+IMAGINED(int, cuModuleLoad)(void** out, const char*) {
+    return fresh_handle(out);
+}
 
-IMAGINED(int, cuModuleLoadData)(void** out, const void*) { return fresh_handle(out); }
+IMAGINED(int, cuModuleLoadData)(void** out, const void*) {
+    return fresh_handle(out);
+}
 
 IMAGINED(int, cuModuleLoadDataEx)(void** out, const void*, unsigned, void*, void**) {
     return fresh_handle(out);
 }
 
-IMAGINED(int, cuModuleLoadFatBinary)(void** out, const void*) { return fresh_handle(out); }
-
-IMAGINED(int, cuModuleUnload)(void*) { return kSuccess; }
-
-IMAGINED(int, cuModuleGetFunction)(void** out, void*, const char*) { return fresh_handle(out); }
-
-IMAGINED(int, cuLibraryLoadData)(void** out, const void*, void*, void**, unsigned, void*, void**,
-                                 unsigned) {
+IMAGINED(int, cuModuleLoadFatBinary)(void** out, const void*) {
     return fresh_handle(out);
 }
 
-IMAGINED(int, cuLibraryGetKernel)(void** out, void*, const char*) { return fresh_handle(out); }
+IMAGINED(int, cuModuleUnload)(void*) {
+    return kSuccess;
+}
 
-IMAGINED(int, cuLibraryGetModule)(void** out, void*) { return fresh_handle(out); }
+IMAGINED(int, cuModuleGetFunction)(void** out, void*, const char*) {
+    return fresh_handle(out);
+}
+
+IMAGINED(int, cuLibraryLoadData)
+
+(void** out, const void*, void*, void**, unsigned, void*, void**, unsigned) {
+    return fresh_handle(out);
+}
+
+IMAGINED(int, cuLibraryGetKernel)(void** out, void*, const char*) {
+    return fresh_handle(out);
+}
+
+IMAGINED(int, cuLibraryGetModule)(void** out, void*) {
+    return fresh_handle(out);
+}
 
 IMAGINED(int, cuKernelGetFunction)(void** out, void* kernel) {
     *out = kernel;
@@ -281,12 +304,18 @@ IMAGINED(int, cuFuncGetAttribute)(int* value, int attribute, void*) {
     return kSuccess;
 }
 
-IMAGINED(int, cuFuncSetAttribute)(void*, int, int) { return kSuccess; }
+IMAGINED(int, cuFuncSetAttribute)(void*, int, int) {
+    return kSuccess;
+}
 
-IMAGINED(int, cuFuncSetCacheConfig)(void*, int) { return kSuccess; }
+IMAGINED(int, cuFuncSetCacheConfig)(void*, int) {
+    return kSuccess;
+}
 
-IMAGINED(int, cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                              unsigned, void* handle, void**, void**) {
+IMAGINED(int, cuLaunchKernel)
+
+(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void* handle, void**,
+ void**) {
     Lock machine;
     machine->run(machine->stream_of(handle, current_device()));
     return kSuccess;
@@ -309,15 +338,19 @@ IMAGINED(int, cuLaunchKernelEx)(const DriverLaunch* config, void*, void**, void*
     return kSuccess;
 }
 
-IMAGINED(int, cuLaunchCooperativeKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                         unsigned, unsigned, void* handle, void**) {
+IMAGINED(int, cuLaunchCooperativeKernel)
+
+(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void* handle,
+ void**) {
     Lock machine;
     machine->run(machine->stream_of(handle, current_device()));
     return kSuccess;
 }
 
-IMAGINED(int, cuTensorMapEncodeTiled)(void* map, int, unsigned, void*, const void*, const void*,
-                                      const void*, const void*, int, int, int, int) {
+IMAGINED(int, cuTensorMapEncodeTiled)
+
+(void* map, int, unsigned, void*, const void*, const void*, const void*, const void*, int, int, int,
+ int) {
     std::memset(map, 0, 128);
     return kSuccess;
 }

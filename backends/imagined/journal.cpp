@@ -1,7 +1,8 @@
+// Lines of JSON, and the function that Python registers.
 #include "backends/imagined/journal.h"
 
 #include <atomic>
-#include <cstdio>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <string>
@@ -18,13 +19,11 @@ std::atomic<Witness> witness{nullptr};
 
 void write_line(const nlohmann::json& line) {
     static std::mutex guard;
-    static std::FILE* const file =
-        settings().journal.empty() ? nullptr : std::fopen(settings().journal.c_str(), "ae");
-    if (file == nullptr)
+    if (settings().journal.empty())
         return;
     const std::scoped_lock lock(guard);
-    std::fputs((line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(), file);
-    std::fflush(file);
+    std::ofstream(settings().journal, std::ios::app)
+        << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace

@@ -19,5 +19,4 @@ using Witness = int (*)(const char* kind, const char* what, void* bytes, std::si
 // Asks whoever has registered; false if nobody has, or they leave the answer as it is.
 bool ask_witness(const char* kind, const char* what, void* bytes, std::size_t size, bool known);
 
-
 }  // namespace tidemark::imagined

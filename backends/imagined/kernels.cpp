@@ -1,3 +1,4 @@
+// Registration and launches of kernels, by the runtime and by the driver.
 #include "backends/imagined/kernels.h"
 
 #include <algorithm>
@@ -51,18 +52,24 @@ int launch(const void* function, void** arguments, void* stream) {
 
 }  // namespace
 
-const Kernel* last_kernel() { return launched; }
+const Kernel* last_kernel() {
+    return launched;
+}
 
-const Kernel* kernel_before_last() { return launched_before; }
+const Kernel* kernel_before_last() {
+    return launched_before;
+}
 
-int counted_items() { return items; }
+int counted_items() {
+    return items;
+}
 
 }  // namespace tidemark::imagined
 
 using namespace tidemark::imagined;
 
 IMAGINED(void**, __cudaRegisterFatBinary)(void* binary) {
-    auto* const handle = new void*[2]{binary, nullptr};
+    auto* const handle = new void* [2] { binary, nullptr };
     return handle;
 }
 
@@ -70,27 +77,31 @@ IMAGINED(void, __cudaRegisterFatBinaryEnd)(void**) {}
 
 IMAGINED(void, __cudaUnregisterFatBinary)(void**) {}
 
-IMAGINED(char, __cudaInitModule)(void**) { return 1; }
+IMAGINED(char, __cudaInitModule)(void**) {
+    return 1;
+}
 
 IMAGINED(void, __cudaRegisterVar)(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 
-IMAGINED(void, __cudaRegisterFunction)(void**, const char* function, char*, const char* name, int,
-                                       void*, void*, void*, void*, int*) {
+IMAGINED(void, __cudaRegisterFunction)
+
+(void**, const char* function, char*, const char* name, int, void*, void*, void*, void*, int*) {
     Lock machine;
-    kernels()[function] = {name, holds(name, "and_kernel"),
-                           holds(name, "reduce_kernel") && holds(name, "sum_functor"),
-                           holds(name, "CompareEqFunctor"),
-                           holds(name, "DeviceReduce") && holds(name, "NonZero")};
+    kernels()[function] = {
+        name, holds(name, "and_kernel"), holds(name, "reduce_kernel") && holds(name, "sum_functor"),
+        holds(name, "CompareEqFunctor"), holds(name, "DeviceReduce") && holds(name, "NonZero")};
 }
 
-IMAGINED(unsigned, __cudaPushCallConfiguration)(Dim3 grid, Dim3 block, std::size_t shared,
-                                                void* stream) {
+IMAGINED(unsigned, __cudaPushCallConfiguration)
+
+(Dim3 grid, Dim3 block, std::size_t shared, void* stream) {
     configured.push_back({grid, block, shared, stream});
     return 0;
 }
 
-IMAGINED(int, __cudaPopCallConfiguration)(Dim3* grid, Dim3* block, std::size_t* shared,
-                                          void** stream) {
+IMAGINED(int, __cudaPopCallConfiguration)
+
+(Dim3* grid, Dim3* block, std::size_t* shared, void** stream) {
     if (configured.empty())
         return kInvalidValue;
     const Launch one = configured.back();
@@ -107,18 +118,21 @@ IMAGINED(int, __cudaGetKernel)(const void** kernel, const void* function) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaLaunchKernel)(const void* function, Dim3, Dim3, void** arguments, std::size_t,
-                                void* stream) {
+IMAGINED(int, cudaLaunchKernel)
+
+(const void* function, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
     return launch(function, arguments, stream);
 }
 
-IMAGINED(int, __cudaLaunchKernel)(const void* function, Dim3, Dim3, void** arguments, std::size_t,
-                                  void* stream) {
+IMAGINED(int, __cudaLaunchKernel)
+
+(const void* function, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
     return launch(function, arguments, stream);
 }
 
-IMAGINED(int, cudaLaunchCooperativeKernel)(const void* function, Dim3, Dim3, void** arguments,
-                                           std::size_t, void* stream) {
+IMAGINED(int, cudaLaunchCooperativeKernel)
+
+(const void* function, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
     return launch(function, arguments, stream);
 }
 
@@ -150,8 +164,9 @@ int blocks_by_threads(int threads) {
 
 }  // namespace
 
-IMAGINED(int, cudaLaunchKernelExC)(const LaunchConfig* config, const void* function,
-                                   void** arguments) {
+IMAGINED(int, cudaLaunchKernelExC)
+
+(const LaunchConfig* config, const void* function, void** arguments) {
     return launch(function, arguments, config->stream);
 }
 
@@ -164,23 +179,27 @@ IMAGINED(int, cudaFuncGetAttributes)(void* out, const void*) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaFuncSetAttribute)(const void*, int, int) { return kSuccess; }
+IMAGINED(int, cudaFuncSetAttribute)(const void*, int, int) {
+    return kSuccess;
+}
 
-IMAGINED(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, const void*, int threads,
-                                                            std::size_t) {
+IMAGINED(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor)
+
+(int* blocks, const void*, int threads, std::size_t) {
     *blocks = blocks_by_threads(threads);
     return kSuccess;
 }
 
-IMAGINED(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int* blocks, const void*,
-                                                                      int threads, std::size_t,
-                                                                      unsigned) {
+IMAGINED(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
+
+(int* blocks, const void*, int threads, std::size_t, unsigned) {
     *blocks = blocks_by_threads(threads);
     return kSuccess;
 }
 
-IMAGINED(int, cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, const void*, int threads,
-                                                           std::size_t) {
+IMAGINED(int, cuOccupancyMaxActiveBlocksPerMultiprocessor)
+
+(int* blocks, const void*, int threads, std::size_t) {
     *blocks = blocks_by_threads(threads);
     return kSuccess;
 }
@@ -191,8 +210,9 @@ IMAGINED(int, cudaLaunchHostFunc)(void*, void (*function)(void*), void* data) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaStreamAddCallback)(void* stream, void (*function)(void*, int, void*), void* data,
-                                     unsigned) {
+IMAGINED(int, cudaStreamAddCallback)
+
+(void* stream, void (*function)(void*, int, void*), void* data, unsigned) {
     function(stream, kSuccess, data);
     return kSuccess;
 }

@@ -1,3 +1,4 @@
+// The devices, their addresses as the program sees them, and streams.
 #include "backends/imagined/machine.h"
 
 #include <pthread.h>
@@ -119,4 +120,6 @@ IMAGINED(std::uint64_t, streams_used)() {
     return tidemark::imagined::Lock()->streams_used();
 }
 
-IMAGINED(std::uint64_t, refused)() { return tidemark::imagined::Lock()->refused; }
+IMAGINED(std::uint64_t, refused)() {
+    return tidemark::imagined::Lock()->refused;
+}

@@ -1,3 +1,4 @@
+// Answers to reads of the device; the allocator's events, which say what is stale.
 #include "backends/imagined/reads.h"
 
 #include <cstring>
@@ -18,8 +19,8 @@ bool says_all(const Kernel* last) {
     return last->reduces_with_and || (last->compares_equal && before != nullptr && before->sums);
 }
 
-// Zero, but for two: what holds for all does, since programs ask whether all is well; and a count of
-// what is not zero is the share that the settings name.
+// Zero, but for two: what holds for all does, since programs ask whether all is well; and a count
+// of what is not zero is the share that the settings name.
 void guess(void* to, std::size_t size) {
     std::memset(to, 0, size);
     const Kernel* const last = last_kernel();
@@ -38,8 +39,9 @@ void guess(void* to, std::size_t size) {
 void answer_read(void* to, std::uint64_t from, std::size_t size) {
     const Kernel* const last = last_kernel();
     // Such a kernel is read at once by whoever launched it.
-    const bool reduced = last != nullptr && ((size == 1 && says_all(last)) ||
-                                             (size == sizeof(std::int32_t) && last->counts_nonzero));
+    const bool reduced =
+        last != nullptr &&
+        ((size == 1 && says_all(last)) || (size == sizeof(std::int32_t) && last->counts_nonzero));
     bool known = false;
     if (!reduced) {
         Lock machine;
@@ -71,7 +73,9 @@ int (*pass_on)(void*, const RecordedEvent*) = nullptr;
 }  // namespace
 
 // Where events of the allocator go after this library has seen them.
-IMAGINED(void, follow)(int (*next)(void*, const RecordedEvent*)) { pass_on = next; }
+IMAGINED(void, follow)(int (*next)(void*, const RecordedEvent*)) {
+    pass_on = next;
+}
 
 // What is handed out anew holds whatever its last owner's kernels left there.
 IMAGINED(int, event)(void* recorder, const RecordedEvent* event) {

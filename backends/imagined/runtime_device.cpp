@@ -81,7 +81,9 @@ int attribute(int which) {
 }
 
 // The program sees the same identity for the same device of every process.
-void write_uuid(char* to, int device) { std::snprintf(to, 16, "imagined-card-%d", device); }
+void write_uuid(char* to, int device) {
+    std::snprintf(to, 16, "imagined-card-%d", device);
+}
 
 int describe(char* to, int device, bool as13) {
     if (device < 0 || device >= settings().gpus)
@@ -124,7 +126,7 @@ const char* name_of(int status) {
     }
 }
 
-const char* words_of(int status) {
+const char* text_of(int status) {
     switch (status) {
         case kSuccess:
             return "no error";
@@ -158,9 +160,13 @@ IMAGINED(int, cudaGetDevice)(int* device) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaSetDevice)(int device) { return report(choose(device)); }
+IMAGINED(int, cudaSetDevice)(int device) {
+    return report(choose(device));
+}
 
-IMAGINED(int, cudaSetDeviceFlags)(unsigned) { return kSuccess; }
+IMAGINED(int, cudaSetDeviceFlags)(unsigned) {
+    return kSuccess;
+}
 
 IMAGINED(int, cudaDriverGetVersion)(int* version) {
     *version = settings().cuda;
@@ -191,7 +197,9 @@ IMAGINED(int, cudaDeviceCanAccessPeer)(int* can, int one, int other) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaDeviceEnablePeerAccess)(int, unsigned) { return kSuccess; }
+IMAGINED(int, cudaDeviceEnablePeerAccess)(int, unsigned) {
+    return kSuccess;
+}
 
 IMAGINED(int, cudaDeviceGetP2PAttribute)(int* value, int which, int, int) {
     *value = which == 1;  // cudaDevP2PAttrPerformanceRank is 0 for the best link
@@ -214,7 +222,9 @@ IMAGINED(int, cudaDeviceGetLimit)(std::size_t* value, int) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaDeviceSetLimit)(int, std::size_t) { return kSuccess; }
+IMAGINED(int, cudaDeviceSetLimit)(int, std::size_t) {
+    return kSuccess;
+}
 
 IMAGINED(int, cudaGetLastError)() {
     const int error = last_error();
@@ -222,15 +232,25 @@ IMAGINED(int, cudaGetLastError)() {
     return error;
 }
 
-IMAGINED(int, cudaPeekAtLastError)() { return last_error(); }
+IMAGINED(int, cudaPeekAtLastError)() {
+    return last_error();
+}
 
-IMAGINED(const char*, cudaGetErrorName)(int status) { return name_of(status); }
+IMAGINED(const char*, cudaGetErrorName)(int status) {
+    return name_of(status);
+}
 
-IMAGINED(const char*, cudaGetErrorString)(int status) { return words_of(status); }
+IMAGINED(const char*, cudaGetErrorString)(int status) {
+    return text_of(status);
+}
 
-IMAGINED(int, cudaProfilerStart)() { return kSuccess; }
+IMAGINED(int, cudaProfilerStart)() {
+    return kSuccess;
+}
 
-IMAGINED(int, cudaProfilerStop)() { return kSuccess; }
+IMAGINED(int, cudaProfilerStop)() {
+    return kSuccess;
+}
 
 // The driver's names of the same.
 IMAGINED(int, cuDeviceGetCount)(int* count) {
@@ -284,7 +304,7 @@ IMAGINED(int, cuDriverGetVersion)(int* version) {
 }
 
 IMAGINED(int, cuGetErrorString)(int status, const char** text) {
-    *text = words_of(status);
+    *text = text_of(status);
     return kSuccess;
 }
 

@@ -10,7 +10,9 @@
 namespace tidemark::imagined {
 namespace {
 
-Pointer pointer(const void* at) { return reinterpret_cast<Pointer>(at); }
+Pointer pointer(const void* at) {
+    return reinterpret_cast<Pointer>(at);
+}
 
 int take(void** out, std::size_t size) {
     *out = nullptr;
@@ -33,8 +35,7 @@ int give(void* at) {
     const std::optional<int> index = machine->device_of(pointer(at));
     if (!index)
         return kInvalidValue;
-    const DeviceResult<void> given =
-        machine->device(*index).free(machine->to_address(pointer(at)));
+    const DeviceResult<void> given = machine->device(*index).free(machine->to_address(pointer(at)));
     return given ? kSuccess : to_status(given.error());
 }
 
@@ -139,9 +140,13 @@ constexpr int kHostType = 1, kDeviceType = 2;
 
 using namespace tidemark::imagined;
 
-IMAGINED(int, cudaMalloc)(void** out, std::size_t size) { return report(take(out, size)); }
+IMAGINED(int, cudaMalloc)(void** out, std::size_t size) {
+    return report(take(out, size));
+}
 
-IMAGINED(int, cudaFree)(void* at) { return report(give(at)); }
+IMAGINED(int, cudaFree)(void* at) {
+    return report(give(at));
+}
 
 IMAGINED(int, cudaMallocAsync)(void** out, std::size_t size, void* stream) {
     return report(take_queued(out, size, stream));
@@ -151,7 +156,9 @@ IMAGINED(int, cudaMallocFromPoolAsync)(void** out, std::size_t size, void*, void
     return report(take_queued(out, size, stream));
 }
 
-IMAGINED(int, cudaFreeAsync)(void* at, void* stream) { return report(give_queued(at, stream)); }
+IMAGINED(int, cudaFreeAsync)(void* at, void* stream) {
+    return report(give_queued(at, stream));
+}
 
 IMAGINED(int, cudaMemGetInfo)(std::size_t* free_bytes, std::size_t* total) {
     Lock machine;
@@ -165,9 +172,13 @@ IMAGINED(int, cudaHostAlloc)(void** out, std::size_t size, unsigned) {
     return report(take_host(out, size));
 }
 
-IMAGINED(int, cudaMallocHost)(void** out, std::size_t size) { return report(take_host(out, size)); }
+IMAGINED(int, cudaMallocHost)(void** out, std::size_t size) {
+    return report(take_host(out, size));
+}
 
-IMAGINED(int, cudaFreeHost)(void* at) { return report(give_host(at)); }
+IMAGINED(int, cudaFreeHost)(void* at) {
+    return report(give_host(at));
+}
 
 IMAGINED(int, cudaHostGetDevicePointer)(void** out, void* at, unsigned) {
     *out = at;
@@ -194,19 +205,23 @@ IMAGINED(int, cudaMemcpyAsync)(void* to, const void* from, std::size_t size, int
     return move(to, from, size, stream, false);
 }
 
-IMAGINED(int, cudaMemcpyPeerAsync)(void* to, int, const void* from, int, std::size_t size,
-                                   void* stream) {
+IMAGINED(int, cudaMemcpyPeerAsync)
+
+(void* to, int, const void* from, int, std::size_t size, void* stream) {
     return move(to, from, size, stream, false);
 }
 
-IMAGINED(int, cudaMemcpy2D)(void* to, std::size_t to_pitch, const void* from,
-                            std::size_t from_pitch, std::size_t width, std::size_t height, int) {
+IMAGINED(int, cudaMemcpy2D)
+
+(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+ std::size_t height, int) {
     return move_rows(to, to_pitch, from, from_pitch, width, height, nullptr, true);
 }
 
-IMAGINED(int, cudaMemcpy2DAsync)(void* to, std::size_t to_pitch, const void* from,
-                                 std::size_t from_pitch, std::size_t width, std::size_t height,
-                                 int, void* stream) {
+IMAGINED(int, cudaMemcpy2DAsync)
+
+(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+ std::size_t height, int, void* stream) {
     return move_rows(to, to_pitch, from, from_pitch, width, height, stream, false);
 }
 

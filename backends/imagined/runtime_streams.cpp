@@ -63,8 +63,7 @@ int wait_for(const void* handle, const Event* event) {
     const Stream stream = machine->stream_of(handle, current_device());
     if (!event->point || event->device != stream.device)
         return kSuccess;
-    const DeviceResult<void> queued =
-        machine->device(stream.device).wait(stream.id, *event->point);
+    const DeviceResult<void> queued = machine->device(stream.device).wait(stream.id, *event->point);
     return queued ? kSuccess : to_status(queued.error());
 }
 
@@ -132,7 +131,9 @@ int make_stream(void** out, unsigned flags, int priority) {
 
 }  // namespace
 
-IMAGINED(int, cudaStreamCreate)(void** out) { return make_stream(out, 0, 0); }
+IMAGINED(int, cudaStreamCreate)(void** out) {
+    return make_stream(out, 0, 0);
+}
 
 IMAGINED(int, cudaStreamCreateWithFlags)(void** out, unsigned flags) {
     return make_stream(out, flags, 0);
@@ -142,7 +143,9 @@ IMAGINED(int, cudaStreamCreateWithPriority)(void** out, unsigned flags, int prio
     return make_stream(out, flags, priority);
 }
 
-IMAGINED(int, cudaStreamDestroy)(void* stream) { return destroy_stream(stream); }
+IMAGINED(int, cudaStreamDestroy)(void* stream) {
+    return destroy_stream(stream);
+}
 
 IMAGINED(int, cudaStreamGetPriority)(void* handle, int* priority) {
     Lock machine;
@@ -162,9 +165,13 @@ IMAGINED(int, cudaStreamGetDevice)(void* handle, int* device) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaStreamQuery)(void* stream) { return is_idle(stream); }
+IMAGINED(int, cudaStreamQuery)(void* stream) {
+    return is_idle(stream);
+}
 
-IMAGINED(int, cudaStreamSynchronize)(void* stream) { return report(synchronize(stream)); }
+IMAGINED(int, cudaStreamSynchronize)(void* stream) {
+    return report(synchronize(stream));
+}
 
 IMAGINED(int, cudaStreamWaitEvent)(void* stream, Event* event, unsigned) {
     return report(wait_for(stream, event));
@@ -199,9 +206,13 @@ IMAGINED(int, cudaEventRecordWithFlags)(Event* event, void* stream, unsigned) {
     return report(record(event, stream));
 }
 
-IMAGINED(int, cudaEventQuery)(Event* event) { return is_done(event); }
+IMAGINED(int, cudaEventQuery)(Event* event) {
+    return is_done(event);
+}
 
-IMAGINED(int, cudaEventSynchronize)(Event* event) { return report(await(event)); }
+IMAGINED(int, cudaEventSynchronize)(Event* event) {
+    return report(await(event));
+}
 
 // All kernels take as long as each other, so that whoever times alternatives keeps the first.
 IMAGINED(int, cudaEventElapsedTime)(float* milliseconds, Event*, Event*) {
@@ -209,7 +220,9 @@ IMAGINED(int, cudaEventElapsedTime)(float* milliseconds, Event*, Event*) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaStreamBeginCapture)(void* stream, int) { return report(begin_capture(stream)); }
+IMAGINED(int, cudaStreamBeginCapture)(void* stream, int) {
+    return report(begin_capture(stream));
+}
 
 IMAGINED(int, cudaStreamEndCapture)(void* stream, Graph** graph) {
     return report(end_capture(stream, graph));
@@ -220,8 +233,10 @@ IMAGINED(int, cudaStreamIsCapturing)(void* stream, int* status) {
 }
 
 // CUDA 13's; the one of CUDA 12, _v2, has no edges.
-IMAGINED(int, cudaStreamGetCaptureInfo)(void* stream, int* status, std::uint64_t* id, void** graph,
-                                        void** nodes, void** edges, std::size_t* count) {
+IMAGINED(int, cudaStreamGetCaptureInfo)
+
+(void* stream, int* status, std::uint64_t* id, void** graph, void** nodes, void** edges,
+ std::size_t* count) {
     if (nodes != nullptr)
         *nodes = nullptr;
     if (edges != nullptr)
@@ -231,8 +246,9 @@ IMAGINED(int, cudaStreamGetCaptureInfo)(void* stream, int* status, std::uint64_t
     return capture_status(stream, status, id, graph);
 }
 
-IMAGINED(int, cudaStreamGetCaptureInfo_v2)(void* stream, int* status, std::uint64_t* id,
-                                           void** graph, void** nodes, std::size_t* count) {
+IMAGINED(int, cudaStreamGetCaptureInfo_v2)
+
+(void* stream, int* status, std::uint64_t* id, void** graph, void** nodes, std::size_t* count) {
     return imagined_cudaStreamGetCaptureInfo(stream, status, id, graph, nodes, nullptr, count);
 }
 

@@ -1,3 +1,4 @@
+// The settings file: JSON, checked as it is read.
 #include "backends/imagined/settings.h"
 
 #include <cstdlib>

@@ -21,12 +21,12 @@ struct Card {
 struct Settings {
     Card card;
     int gpus = 1;
-    int cuda = 13000;           // the version of the runtime that the program was built for
-    bool late = false;          // queued work is done when the program waits for it, not at once
-    double nonzero = 0;         // the share of elements that nonzero() finds
-    std::string journal;        // JSON lines: what was called and answered
-    std::string cudnn;          // a real libcudnn_graph to be asked for plans, or ""
-    std::string cudnn_device;   // its description of the card, JSON
+    int cuda = 13000;          // the version of the runtime that the program was built for
+    bool late = false;         // queued work is done when the program waits for it, not at once
+    double nonzero = 0;        // the share of elements that nonzero() finds
+    std::string journal;       // JSON lines: what was called and answered
+    std::string cudnn;         // a real libcudnn_graph to be asked for plans, or ""
+    std::string cudnn_device;  // its description of the card, JSON
 };
 
 // Read once, at the first call; a file that is missing or at fault ends the process with its name.

@@ -1,3 +1,4 @@
+// What functions without an implementation may do, by their names.
 #include "backends/imagined/unknown.h"
 
 #include <algorithm>

@@ -76,7 +76,9 @@ bool SimDevice::has(Feature feature) const {
 
 // Plain memory in driver's order.
 
-Range SimDevice::placement_span() const { return placeable(plain_); }
+Range SimDevice::placement_span() const {
+    return placeable(plain_);
+}
 
 DeviceResult<Address> SimDevice::malloc_driver(Bytes size) {
     const std::optional<Address> address = driver_.take(size);

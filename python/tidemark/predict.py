@@ -1,5 +1,5 @@
-"""`python -m tidemark.predict train.py --its --options`: what a PyTorch program will need of a GPU's
-memory, before it has run on one.
+"""`python -m tidemark.predict train.py --its --options`: what a PyTorch program will need of a
+GPU's memory, before it has run on one.
 
     python -m tidemark.predict train.py --batch 8
     python -m tidemark.predict --card h200 --until "3 steps" -o run.tml train.py
@@ -67,7 +67,7 @@ class Prediction:
     out_of_memory : bool
         The program ran out of memory on the card. The figures are of one that is large enough.
     reads : list of dict
-        What the program read of the device: `place`, `bytes`, `count`, `answer` (hexadecimal), and
+        What the program read of the device: `location`, `bytes`, `count`, `answer` (hexadecimal), and
         whether the program itself had put it there (`known`) or --assume says it (`assumed`).
     refused : dict
         Functions of CUDA that the program called and that aren't imagined, and where.
@@ -108,13 +108,13 @@ class Prediction:
 
     def notes(self) -> List[str]:
         """What the figures rest on, and what went wrong."""
-        notes = [f"{name}, called at {place}, is not imagined: it failed, and what the program did "
-                 "then is not what it does on a card" for name, place in self.refused.items()]
+        notes = [f"{name}, called at {location}, is not imagined: it failed, and what the program did "
+                 "then is not what it does on a card" for name, location in self.refused.items()]
         unknown = [read for read in self.reads if not read["known"] and not read["assumed"]]
         for read in unknown[:MOST_READS]:
             times = f", {read['count']} times" if read["count"] > 1 else ""
-            notes.append(f"read {read['bytes']} bytes of the device at {read['place']}{times}: "
-                         f"answered {_answer_text(read)} (--assume {read['place']}=NUMBER)")
+            notes.append(f"read {read['bytes']} bytes of the device at {read['location']}{times}: "
+                         f"answered {_answer_text(read)} (--assume {read['location']}=NUMBER)")
         if len(unknown) > MOST_READS:
             notes.append(f"and at {len(unknown) - MOST_READS} other places (--json lists them)")
         return notes
@@ -237,7 +237,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, slow: _runs.Run, plan: _runs.Pla
         raise Error("the script used no GPU through PyTorch: nothing was recorded",
                     " ".join(plan.script))
     context = plan.card["context"]
-    fit = tidemark.fit(whole.path, policies=[None, EXPANDABLE], overhead=context)
+    fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context)
     as_run, expandable = fit.candidates[0], fit.candidates[-1]
     most = as_run.peak_reserved_bytes
     if slow is not whole and slow.path is not None:

@@ -30,7 +30,7 @@ LIBRARIES = (str(PACKAGE), sysconfig.get_paths()["stdlib"], sysconfig.get_paths(
 NUMBERS = {1: "?b", 4: "if", 8: "qd"}  # what a read of so many bytes may be, for struct
 
 
-def place_in_script() -> str:
+def script_location() -> str:
     """"train.py:32": the innermost line that belongs to no library; else the innermost of all."""
     frame: Any = sys._getframe(2)
     innermost = ""
@@ -45,45 +45,45 @@ def place_in_script() -> str:
 
 
 class Witness:
-    """What the program read of the device, by place; answers as --assume says."""
+    """What the program read of the device, by location; answers as --assume says."""
 
     def __init__(self, assumed: Dict[str, float]) -> None:
         self.assumed = assumed
         self.reads: Dict[Tuple[str, int, bool], Dict[str, Any]] = {}
         self.refused: Dict[str, str] = {}
         self._guard = threading.Lock()
-        self.function = WITNESS(self._asked)
+        self.function = WITNESS(self._called)
 
-    def _asked(self, kind: bytes, what: bytes, data: int, size: int, known: int) -> int:
+    def _called(self, kind: bytes, what: bytes, data: int, size: int, known: int) -> int:
         try:
-            place = place_in_script()
+            location = script_location()
             if kind == b"refused":
-                self.refused.setdefault(what.decode("latin-1"), place)
+                self.refused.setdefault(what.decode("latin-1"), location)
                 return 0
-            return self._read(place, what.decode("latin-1"), data, size, bool(known))
+            return self._read(location, what.decode("latin-1"), data, size, bool(known))
         except Exception as failure:  # nothing may leave through the program's own call
             print(f"tidemark: {failure}", file=sys.stderr)
             return 0
 
-    def _read(self, place: str, kernel: str, data: int, size: int, known: bool) -> int:
-        answered = place in self.assumed and size in NUMBERS
+    def _read(self, location: str, kernel: str, data: int, size: int, known: bool) -> int:
+        answered = location in self.assumed and size in NUMBERS
         if answered:
             # Integers are what shapes come from; of 4 and 8 bytes a kernel's name tells more.
-            value = self.assumed[place]
+            value = self.assumed[location]
             number = NUMBERS[size][0 if float(value).is_integer() else 1]
             ctypes.memmove(data, struct.pack(number, type(struct.unpack(number, bytes(size))[0])(
                 value)), size)
         with self._guard:
-            one = self.reads.setdefault((place, size, known), {
-                "place": place, "bytes": size, "known": known, "count": 0, "after": kernel,
+            one = self.reads.setdefault((location, size, known), {
+                "location": location, "bytes": size, "known": known, "count": 0, "after": kernel,
                 "assumed": answered, "answer": ctypes.string_at(data, min(size, 8)).hex()})
             one["count"] += 1
         return int(answered)
 
     def lines(self) -> List[Dict[str, Any]]:
         return [{"read": one} for one in self.reads.values()] + \
-            [{"refused_at": {"function": name, "place": place}}
-             for name, place in self.refused.items()]
+            [{"refused_at": {"function": name, "location": location}}
+             for name, location in self.refused.items()]
 
 
 class _Enough(SystemExit):
@@ -131,7 +131,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         core.imagined_follow(ctypes.c_void_p(address))
         return ctypes.cast(core.imagined_event, ctypes.c_void_p).value or address
 
-    def tell() -> None:
+    def report() -> None:
         if os.getpid() != process:
             return
         with open(settings["journal"], "a", encoding="utf-8") as file:
@@ -139,7 +139,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
                 "end": {"streams": core.imagined_streams_used(),
                         "refused": core.imagined_refused()}}]))
 
-    atexit.register(tell)
+    atexit.register(report)
 
     def begin() -> None:
         from tidemark.torch._recording import record

@@ -94,8 +94,9 @@ def needed_libraries(path: pathlib.Path) -> List[str]:
 def read_library(path: pathlib.Path, symbols: bool = True) -> Library:
     """Raises NoLibrary for what is no shared library, or a damaged one."""
     try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
-            return _read(path, image, symbols)
+        with open(path, "rb") as file:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+                return _read(path, image, symbols)
     except (ValueError, struct.error, IndexError, OSError) as failure:
         raise NoLibrary(str(failure)) from failure
 
@@ -253,8 +254,8 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
     for index, name in enumerate(names):
         version, target = functions[name]
         here = layout["code"] + jump * index
-        symbols.append(_SYMBOL.pack(offsets[1 + len(targets) + index], GLOBAL_FUNCTION, 0, TEXT, here,
-                                    jump))
+        symbols.append(_SYMBOL.pack(offsets[1 + len(targets) + index], GLOBAL_FUNCTION, 0, TEXT,
+                                    here, jump))
         instructions = b""
         if target == otherwise:
             record = records + 16 * index
@@ -263,7 +264,8 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
             relocations.append(_RELOCATION.pack(
                 record, R_X86_64_RELATIVE, layout["strings"] + offsets[1 + len(targets) + index]))
         # jmp *slot(%rip)
-        instructions += b"\xff\x25" + struct.pack("<i", slot_of[target] - here - len(instructions) - 6)
+        instructions += b"\xff\x25" + struct.pack(
+            "<i", slot_of[target] - here - len(instructions) - 6)
         code += instructions.ljust(jump, b"\xcc")
 
     put("symbols", b"".join(symbols))

@@ -1,6 +1,7 @@
 """One rank of several that never ran: the store that they would meet in.
 
-A real rank waits there for the others. Here it is answered at once, as if they had done what it did.
+A real rank waits there for the others. Here it is answered at once, as if they had done what it
+did.
 """
 
 from __future__ import annotations

@@ -56,13 +56,15 @@ class Plan:
             "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
                     "annotations": "modules" if self.modules else True, "name": name,
-                    "assumed": self.assumed, "facts": self.facts(), "ranks": self.ranks, **self.until}}
+                    "assumed": self.assumed, "facts": self.facts(), "ranks": self.ranks,
+                    **self.until}}
 
     def environment(self, settings: pathlib.Path) -> Dict[str, str]:
         environment = dict(os.environ)
         # Before all else, and by their names: a PyTorch whose packages of NVIDIA's are installed
         # finds those by a path inside its own files, unless the names are taken.
-        libraries = [str(self.core), *(str(self.stubs.folder / one) for one in self.stubs.libraries)]
+        libraries = [str(self.core),
+                     *(str(self.stubs.folder / one) for one in self.stubs.libraries)]
         before = environment.get("LD_PRELOAD")
         environment["LD_PRELOAD"] = ":".join(libraries + ([before] if before else []))
         environment["TIDEMARK_IMAGINED"] = str(settings)
@@ -133,7 +135,7 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path) -> Run:
         env=plan.environment(settings))
     code = _wait(process)
     lines = _lines(journal)
-    end = next((line["end"] for line in lines if "end" in line), {})
+    end: Dict[str, int] = next((line["end"] for line in lines if "end" in line), {})
     return Run(_recording(output), code, [line["read"] for line in lines if "read" in line],
-               {line["refused_at"]["function"]: line["refused_at"]["place"] for line in lines
+               {line["refused_at"]["function"]: line["refused_at"]["location"] for line in lines
                 if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0))

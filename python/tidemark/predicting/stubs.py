@@ -1,7 +1,7 @@
-"""The libraries of NVIDIA's that a PyTorch needs, as stubs that forward to Tidemark's imagined CUDA.
+"""NVIDIA's libraries that a PyTorch needs, as stubs that forward to Tidemark's imagined CUDA.
 
 Which names and versions they must have is read from what is installed, so that a version of PyTorch
-that nobody here has seen gets the stubs that it asks for. They are kept in the user's cache, by what
+that nobody here has seen gets the stubs that it needs. They are kept in the user's cache, by what
 they were made for.
 """
 
