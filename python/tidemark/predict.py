@@ -9,9 +9,10 @@ GPU's memory, before it has run on one.
 
 The script runs unchanged, with the PyTorch build for CUDA that is installed, over a CUDA that is
 imagined: memory is counted as on the card, and kernels do nothing. So PyTorch makes the requests
-that it makes on the card, and what comes is a recording like any other: `tidemark verify`, `advise`,
-`fit`, `compare` and `view` read it. No GPU, driver or CUDA package is needed; where NVIDIA's cuDNN
-and NVRTC are installed, cuDNN is asked for the workspaces of convolutions and attention.
+that it makes on the card, and what comes is a recording like any other: `tidemark verify`,
+`advise`, `fit`, `compare` and `view` read it. No GPU, driver or CUDA package is needed; where
+NVIDIA's cuDNN and NVRTC are installed, cuDNN is asked for the workspaces of convolutions and
+attention.
 
 What the script reads of the device is zero unless it put it there. Such reads are listed: where a
 size depends on one, say what it is with --assume.
@@ -67,8 +68,9 @@ class Prediction:
     out_of_memory : bool
         The program ran out of memory on the card. The figures are of one that is large enough.
     reads : list of dict
-        What the program read of the device: `location`, `bytes`, `count`, `answer` (hexadecimal), and
-        whether the program itself had put it there (`known`) or --assume says it (`assumed`).
+        What the program read of the device: `location`, `bytes`, `count`, `answer`
+        (hexadecimal), and whether the program itself had put it there (`known`) or --assume says it
+        (`assumed`).
     refused : dict
         Functions of CUDA that the program called and that aren't imagined, and where.
     exit_code : int
@@ -108,20 +110,38 @@ class Prediction:
 
     def notes(self) -> List[str]:
         """What the figures rest on, and what went wrong."""
-        notes = [f"{name}, called at {location}, is not imagined: it failed, and what the program did "
-                 "then is not what it does on a card" for name, location in self.refused.items()]
-        unknown = [read for read in self.reads if not read["known"] and not read["assumed"]]
+        notes = [f"{name}, called at {location}, is not imagined: it failed, and what the program "
+                 "did then is not what it does on a card"
+                 for name, location in self.refused.items()]
+        unknown = sorted((read for read in self.reads if not read["known"] and not read["assumed"]),
+                         key=lambda read: not _decides_sizes(read))
         for read in unknown[:MOST_READS]:
             times = f", {read['count']} times" if read["count"] > 1 else ""
+            if _counts(read):
+                notes.append(f"sizes depend on how much is not zero at {read['location']}{times}: "
+                             f"answered {_answer_text(read)} (--assume nonzero=SHARE%)")
+                continue
+            sizes = "; sizes may depend on it" if _decides_sizes(read) else ""
             notes.append(f"read {read['bytes']} bytes of the device at {read['location']}{times}: "
-                         f"answered {_answer_text(read)} (--assume {read['location']}=NUMBER)")
+                         f"answered {_answer_text(read)}{sizes} "
+                         f"(--assume {read['location']}=NUMBER)")
         if len(unknown) > MOST_READS:
-            notes.append(f"and at {len(unknown) - MOST_READS} other places (--json lists them)")
+            notes.append(f"and at {len(unknown) - MOST_READS} other lines (--json lists them)")
         return notes
 
     def to_json(self) -> Dict[str, Any]:
         """The figures as --json prints them."""
         return dataclasses.asdict(self)
+
+
+def _counts(read: Dict[str, Any]) -> bool:
+    """nonzero(), a boolean mask, torch.where(condition)."""
+    return "NonZero" in read["after"]
+
+
+def _decides_sizes(read: Dict[str, Any]) -> bool:
+    """Losses are four bytes; what shapes are made of is PyTorch's int64, or a count."""
+    return _counts(read) or read["bytes"] == 8
 
 
 def _answer_text(read: Dict[str, Any]) -> str:

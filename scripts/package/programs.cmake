@@ -30,7 +30,7 @@ endif()
 set(for_python COMPONENT python EXCLUDE_FROM_ALL)
 install(TARGETS tidemark_c LIBRARY DESTINATION lib NAMELINK_SKIP ${for_python})
 install(TARGETS tidemark RUNTIME DESTINATION bin ${for_python})
-install(TARGETS tidemark_record LIBRARY DESTINATION lib ${for_python})
+install(TARGETS tidemark_record tidemark_imagined LIBRARY DESTINATION lib ${for_python})
 install(FILES ${tidemark_include}/tidemark/tidemark.h ${tidemark_include}/tidemark/tidemark_store.h
     ${tidemark_include}/tidemark/memory_resource.h
     DESTINATION include/tidemark ${for_python})

@@ -1,0 +1,168 @@
+"""Predictions: the stubs and what they forward to, without PyTorch.
+
+That a whole PyTorch runs over them is shown by scripts/prove_predict.py.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tidemark import predict
+from tidemark.errors import OptionError
+from tidemark.predicting import cards, elf, stubs
+
+RUNTIME = "libcudart.so.13"
+SOLVER = "libcusolver.so.12"
+
+
+def core():
+    try:
+        return predict._core()
+    except Exception as failure:  # a build without it
+        pytest.skip(str(failure))
+
+
+def write_stub(folder, soname, names):
+    implemented = stubs.implemented_functions(core())
+    functions = {name: (soname, stubs.PREFIX + name if name in implemented else stubs.UNKNOWN)
+                 for name in names}
+    path = folder / soname
+    path.write_bytes(elf.forwarding_library(soname, stubs.CORE, functions, stubs.UNKNOWN))
+    return path
+
+
+def run_over(folder, code, **settings):
+    """What `code` prints over an imagined H100, and the journal."""
+    libraries = [write_stub(folder, RUNTIME, [
+        "cudaGetDeviceCount", "cudaMalloc", "cudaFree", "cudaMemGetInfo", "cudaMemcpy",
+        "cudaMemset", "cudaPointerGetAttributes", "cudaGetDeviceProperties", "cudaStreamCreate",
+        "cudaEventCreate", "cudaEventRecord", "cudaEventQuery", "cudaEventSynchronize",
+        "cudaLaunchKernel"]), write_stub(folder, SOLVER, [
+            "cusolverDnSgetrf_bufferSize", "cusolverDnCreate", "cusolverDnSetStream"])]
+    given = folder / "settings.json"
+    given.write_text(json.dumps({
+        "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 0.0,
+        "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "", **settings}))
+    begin = ("import ctypes\n"
+             f"cuda = ctypes.CDLL({RUNTIME!r})\nsolver = ctypes.CDLL({SOLVER!r})\n"
+             "pointer, size = ctypes.c_void_p, ctypes.c_size_t\n"
+             "def take(bytes):\n"
+             "    at = pointer()\n"
+             "    return cuda.cudaMalloc(ctypes.byref(at), size(bytes)), at\n")
+    done = subprocess.run([sys.executable, "-c", begin + code], capture_output=True, text=True,
+                          env={**os.environ, "TIDEMARK_IMAGINED": str(given), "LD_PRELOAD":
+                               ":".join([str(core()), *map(str, libraries)])}, check=False)
+    assert done.returncode == 0, done.stderr
+    journal = folder / "journal"
+    lines = journal.read_text().splitlines() if journal.exists() else []
+    return done.stdout.split(), [json.loads(line) for line in lines]
+
+
+def test_a_stub_has_the_name_the_functions_and_the_version(tmp_path):
+    path = write_stub(tmp_path, RUNTIME, ["cudaMalloc", "cudaNobodyKnows"])
+    library = elf.read_library(path)
+    assert library.needed == [stubs.CORE]
+    assert {one.name for one in library.symbols if one.defined} == {"cudaMalloc", "cudaNobodyKnows"}
+    assert {one.name for one in library.symbols if not one.defined} == \
+        {stubs.PREFIX + "cudaMalloc", stubs.UNKNOWN}
+
+
+def test_what_is_no_library_is_refused(tmp_path):
+    for content in (b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + bytes(200), bytes(64)):
+        path = tmp_path / "file"
+        path.write_bytes(content)
+        with pytest.raises(elf.NoLibrary):
+            elf.read_library(path)
+
+
+def test_memory_is_counted_and_runs_out(tmp_path):
+    said, _ = run_over(tmp_path, (
+        "free, total = size(), size()\n"
+        "status, at = take(3 << 20)\n"
+        "cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))\n"
+        "print(status, total.value, total.value - free.value)\n"
+        "print(take(1 << 40)[0], cuda.cudaFree(at))\n"
+        "cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))\n"
+        "print(total.value - free.value)\n"))
+    card = cards.load("h100")
+    assert said == ["0", str(card["memory"]), str(card["context"] + (4 << 20)), "2", "0",
+                    str(card["context"])]
+
+
+def test_what_the_program_put_on_the_device_comes_back(tmp_path):
+    said, _ = run_over(tmp_path, (
+        "status, at = take(4 << 20)\n"
+        "out = ctypes.create_string_buffer(6)\n"
+        "cuda.cudaMemcpy(at, b'abcdef', size(6), 1)\n"
+        "cuda.cudaMemset(pointer(at.value + 2), 120, size(2))\n"
+        "cuda.cudaMemcpy(out, at, size(6), 2)\n"
+        "print(out.raw[:6].decode())\n"
+        "cuda.cudaMemcpy(out, pointer(at.value + 4), size(6), 2)\n"
+        "print(out.raw[:6].count(0))\n"))
+    assert said == ["abxxef", "6"]  # the second goes beyond what is known
+
+
+@pytest.mark.parametrize("late, expected", [(False, "0"), (True, "600")])
+def test_work_is_done_at_once_or_when_it_is_waited_for(tmp_path, late, expected):
+    said, _ = run_over(tmp_path, (
+        "stream, event = pointer(), pointer()\n"
+        "cuda.cudaStreamCreate(ctypes.byref(stream))\n"
+        "cuda.cudaEventCreate(ctypes.byref(event))\n"
+        "status, at = take(1 << 20)\n"
+        "cuda.cudaMemset(at, 0, size(16))\n"
+        "cuda.cudaEventRecord(event, None)\n"
+        "print(cuda.cudaEventQuery(event), cuda.cudaEventSynchronize(event),\n"
+        "      cuda.cudaEventQuery(event))\n"), late=late)
+    assert said == [expected, "0", "0"]
+
+
+def test_a_function_that_would_write_a_size_fails_and_is_named(tmp_path):
+    said, journal = run_over(tmp_path, (
+        "handle = pointer()\n"
+        "print(solver.cusolverDnCreate(ctypes.byref(handle)), bool(handle.value),\n"
+        "      solver.cusolverDnSetStream(handle, None),\n"
+        "      solver.cusolverDnSgetrf_bufferSize(handle, 4, 4, None, 4, None) != 0)\n"))
+    assert said == ["0", "True", "0", "True"]
+    assert {"unknown": "cusolverDnSgetrf_bufferSize", "refused": True} in journal
+    assert {"unknown": "cusolverDnSetStream", "refused": False} in journal
+
+
+def test_cards_are_whole():
+    for name in cards.names():
+        card = cards.load(name)
+        assert card["source"] and card["memory"] > card["context"] > 0
+        assert card["attributes"]["16"] > 0 and card["attributes"]["75"] > 0
+        described = json.loads(cards.for_cudnn(card))
+        assert described["multiProcessorCount"] == card["attributes"]["16"]
+    with pytest.raises(OptionError):
+        cards.load("../h100")
+    with pytest.raises(OptionError):
+        cards.load("h100", 1 << 20)
+
+
+def test_assumptions_and_ends_are_read_or_refused():
+    assert predict.parse_assumptions(["nonzero=6%", "a b.py:3=1e3"]) == \
+        {"nonzero": 0.06, "a b.py:3": 1000.0}
+    assert predict.parse_until("3 steps") == {"steps": 3, "seconds": 0}
+    assert predict.parse_until("2 min") == {"steps": 0, "seconds": 120}
+    for text in ("nonzero", "nonzero=200%", "train.py=3", "train.py:3=x"):
+        with pytest.raises(OptionError):
+            predict.parse_assumptions([text])
+    for text in ("3", "0 steps", "1.5 steps", "soon"):
+        with pytest.raises(OptionError):
+            predict.parse_until(text)
+
+
+def test_without_pytorch_it_says_so(tmp_path):
+    script = tmp_path / "empty.py"
+    script.write_text("")
+    done = subprocess.run([sys.executable, "-m", "tidemark.predict", str(script)],
+                          capture_output=True, text=True, check=False, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(
+                              pathlib.Path(predict.__file__).resolve().parents[1])})
+    assert done.returncode != 0
+    assert "tidemark.predict:" in done.stderr and "Traceback" not in done.stderr
