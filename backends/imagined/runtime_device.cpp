@@ -82,7 +82,9 @@ int attribute(int which) {
 
 // The program sees the same identity for the same device of every process.
 void write_uuid(char* to, int device) {
-    std::snprintf(to, 16, "imagined-card-%d", device);
+    constexpr char kUuidText[] = "imagined-card-00";
+    std::memcpy(to, kUuidText, 16);
+    to[15] = static_cast<char>('0' + device);
 }
 
 int describe(char* to, int device, bool as13) {
