@@ -179,7 +179,7 @@ IMAGINED(int, cuMemAddressReserve)
     const int index = current_device();
     const auto range = machine->device(index).reserve(size);
     *out = range ? machine->to_pointer(index, range->begin) : 0;
-    return range ? kSuccess : to_status(range.error());
+    return status_of(range);
 }
 
 IMAGINED(int, cuMemAddressFree)(Pointer at, std::size_t size) {
@@ -188,7 +188,7 @@ IMAGINED(int, cuMemAddressFree)(Pointer at, std::size_t size) {
     if (!device)
         return kInvalidValue;
     const auto done = machine->device(*device).unreserve({machine->to_address(at), size});
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 IMAGINED(int, cuMemCreate)
@@ -213,7 +213,7 @@ IMAGINED(int, cuMemRelease)(std::uint64_t handle) {
         return kInvalidValue;
     const auto done = machine->device(found->second.device).release(found->second.id);
     machine->physical.erase(found);
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 IMAGINED(int, cuMemMap)
@@ -226,7 +226,7 @@ IMAGINED(int, cuMemMap)
         return kInvalidValue;
     const auto done =
         machine->device(*device).map({machine->to_address(at), size}, found->second.id);
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 IMAGINED(int, cuMemUnmap)(Pointer at, std::size_t size) {
@@ -235,7 +235,7 @@ IMAGINED(int, cuMemUnmap)(Pointer at, std::size_t size) {
     if (!device)
         return kInvalidValue;
     const auto done = machine->device(*device).unmap({machine->to_address(at), size});
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 IMAGINED(int, cuMemSetAccess)(Pointer at, std::size_t size, const void*, std::size_t) {
@@ -244,7 +244,7 @@ IMAGINED(int, cuMemSetAccess)(Pointer at, std::size_t size, const void*, std::si
     if (!device)
         return kInvalidValue;
     const auto done = machine->device(*device).set_access({machine->to_address(at), size}, true);
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 IMAGINED(int, cuMemsetD32Async)(Pointer at, unsigned, std::size_t count, void*) {

@@ -112,4 +112,9 @@ int report(int status);
 // What a refusal of the simulator is to a CUDA program.
 int to_status(const DeviceError& error);
 
+template <class T>
+int status_of(const DeviceResult<T>& result) {
+    return result ? 0 : to_status(result.error());
+}
+
 }  // namespace tidemark::imagined

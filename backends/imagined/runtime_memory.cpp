@@ -36,7 +36,7 @@ int give(void* at) {
     if (!index)
         return kInvalidValue;
     const DeviceResult<void> given = machine->device(*index).free(machine->to_address(pointer(at)));
-    return given ? kSuccess : to_status(given.error());
+    return status_of(given);
 }
 
 int take_queued(void** out, std::size_t size, const void* handle) {
@@ -45,7 +45,7 @@ int take_queued(void** out, std::size_t size, const void* handle) {
     const DeviceResult<Address> taken =
         machine->device(stream.device).malloc_async(size, stream.id);
     *out = taken ? reinterpret_cast<void*>(machine->to_pointer(stream.device, *taken)) : nullptr;
-    return taken ? kSuccess : to_status(taken.error());
+    return status_of(taken);
 }
 
 int give_queued(void* at, const void* handle) {
@@ -58,7 +58,7 @@ int give_queued(void* at, const void* handle) {
     const Stream stream = machine->stream_of(handle, *index);
     const DeviceResult<void> given =
         machine->device(*index).free_async(machine->to_address(pointer(at)), stream.id);
-    return given ? kSuccess : to_status(given.error());
+    return status_of(given);
 }
 
 int take_host(void** out, std::size_t size) {

@@ -55,7 +55,7 @@ int await(const Event* event) {
     if (!event->point)
         return kSuccess;
     const DeviceResult<void> done = machine->device(event->device).await(*event->point);
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 int wait_for(const void* handle, const Event* event) {
@@ -64,14 +64,14 @@ int wait_for(const void* handle, const Event* event) {
     if (!event->point || event->device != stream.device)
         return kSuccess;
     const DeviceResult<void> queued = machine->device(stream.device).wait(stream.id, *event->point);
-    return queued ? kSuccess : to_status(queued.error());
+    return status_of(queued);
 }
 
 int synchronize(const void* handle) {
     Lock machine;
     const Stream stream = machine->stream_of(handle, current_device());
     const DeviceResult<void> done = machine->device(stream.device).synchronize(stream.id);
-    return done ? kSuccess : to_status(done.error());
+    return status_of(done);
 }
 
 int is_idle(const void* handle) {
@@ -180,7 +180,7 @@ IMAGINED(int, cudaStreamWaitEvent)(void* stream, Event* event, unsigned) {
 IMAGINED(int, cudaDeviceSynchronize)() {
     Lock machine;
     const auto done = machine->device(current_device()).synchronize_device();
-    return report(done ? kSuccess : to_status(done.error()));
+    return report(status_of(done));
 }
 
 IMAGINED(int, cudaEventCreate)(Event** out) {

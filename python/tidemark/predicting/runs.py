@@ -13,8 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from tidemark.predicting import cards
 from tidemark.predicting.stubs import Stubs
-
-CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+from tidemark.torch._allocator import CONF
 
 
 @dataclasses.dataclass
@@ -80,7 +79,7 @@ class Plan:
                 LOCAL_WORLD_SIZE=str(min(ranks, self.gpus)), MASTER_ADDR="127.0.0.1",
                 MASTER_PORT="29500")
         if self.conf is not None:
-            environment[CONF[0]] = environment[CONF[1]] = self.conf
+            environment.update(dict.fromkeys(CONF, self.conf))
         return environment
 
 
