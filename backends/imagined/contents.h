@@ -1,8 +1,9 @@
 // What is known of the bytes on the imagined devices: those that the program itself put there.
 //
-// Kernels do nothing, so what they would have written is not known. A copy from the host and a fill
-// are remembered, up to a size; a block that is handed out anew is forgotten, because only kernels
-// can have written it since. Not thread-safe. O(log pieces) a call, and O(bytes) of what is copied.
+// Most kernels do nothing, so what they would have written is not known. A copy from the host, a fill
+// and what arithmetic.h computes are remembered, up to a size; a block that is handed out anew is
+// forgotten, because only other kernels can have written it since. Not thread-safe. O(log pieces) a
+// call, and O(bytes) of what is copied.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ namespace tidemark::imagined {
 
 class Contents {
   public:
-    static constexpr std::size_t kLargest = std::size_t{4} << 20;  // what is larger isn't kept
-    static constexpr std::size_t kMost = std::size_t{256} << 20;   // of all pieces together
+    static constexpr std::size_t kLargest = std::size_t{32} << 20;  // what is larger isn't kept
+    static constexpr std::size_t kMost = std::size_t{512} << 20;  // of all; then the oldest go
 
     void write(std::uint64_t at, std::span<const std::byte> bytes);
     void fill(std::uint64_t at, std::byte value, std::size_t size);
@@ -26,8 +27,38 @@ class Contents {
     // Are all bytes of the range known? Then they are put into `bytes`.
     bool read(std::uint64_t at, std::span<std::byte> bytes) const;
 
+    // Is any byte of the range known? Is all of it, in one piece, so that writing there is O(bytes)?
+    bool any(std::uint64_t at, std::size_t size) const;
+    bool in_one_piece(std::uint64_t at, std::size_t size) const;
+
+    // Reads many near each other: O(1) while they are of one piece. Until the next change.
+    class Reader {
+      public:
+        explicit Reader(const Contents& contents) : contents_(contents) {}
+
+        bool read(std::uint64_t at, std::span<std::byte> bytes);
+
+      private:
+        const Contents& contents_;
+        std::uint64_t begin_ = 0;
+        std::span<const std::byte> piece_;
+    };
+
   private:
-    std::map<std::uint64_t, std::vector<std::byte>> pieces_;  // by their first address
+    struct Piece {
+        std::vector<std::byte> bytes;
+        std::uint64_t age = 0;  // pieces are numbered as they come
+    };
+
+    using Pieces = std::map<std::uint64_t, Piece>;
+
+    void keep(std::uint64_t at, std::vector<std::byte> bytes);
+    Pieces::iterator drop(Pieces::iterator piece);
+    Pieces::const_iterator piece_of(std::uint64_t at) const;
+
+    Pieces pieces_;                                // by their first address
+    std::map<std::uint64_t, std::uint64_t> ages_;  // age -> first address
+    std::uint64_t next_age_ = 0;
     std::size_t held_ = 0;
 };
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "backends/imagined/api.h"
 #include "backends/imagined/machine.h"
+#include "backends/imagined/names.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -32,10 +34,11 @@ std::unordered_map<const void*, Kernel>& kernels() {
 thread_local std::vector<Launch> configured;
 thread_local const Kernel* launched = nullptr;
 thread_local const Kernel* launched_before = nullptr;
-thread_local int items = 0;
+thread_local std::optional<int> items;  // of a count that this thread launched last
 
-bool holds(std::string_view name, std::string_view part) {
-    return name.find(part) != std::string_view::npos;
+std::unique_ptr<const Computation> computed(const std::string& name) {
+    std::unique_ptr<const Computation> found = elementwise_of(name);
+    return found ? std::move(found) : reduction_of(name);
 }
 
 int launch(const void* function, void** arguments, void* stream) {
@@ -43,10 +46,19 @@ int launch(const void* function, void** arguments, void* stream) {
     const auto found = kernels().find(function);
     launched_before = launched;
     launched = found == kernels().end() ? nullptr : &found->second;
-    // CUB's reduction takes its input, its output and the number of items.
-    if (launched != nullptr && launched->counts_nonzero && arguments != nullptr)
-        items = *static_cast<const int*>(arguments[2]);
     machine->run(machine->stream_of(stream, current_device()));
+    if (launched == nullptr || arguments == nullptr)
+        return kSuccess;
+    Kernel& kernel = found->second;
+    // CUB's reduction takes its input, its output and the number of items; of many it has two passes.
+    if (kernel.counts_nonzero)
+        items = *static_cast<const int*>(arguments[2]);
+    else if (!kernel.ends_reduction)
+        items.reset();
+    if (!kernel.computation)
+        kernel.computation = computed(demangled(kernel.name));
+    if (*kernel.computation)
+        (*kernel.computation)->run(arguments, machine->contents);
     return kSuccess;
 }
 
@@ -60,7 +72,7 @@ const Kernel* kernel_before_last() {
     return launched_before;
 }
 
-int counted_items() {
+std::optional<int> counted_items() {
     return items;
 }
 
@@ -87,9 +99,13 @@ IMAGINED(void, __cudaRegisterFunction)
 
 (void**, const char* function, char*, const char* name, int, void*, void*, void*, void*, int*) {
     Lock machine;
-    kernels()[function] = {
-        name, holds(name, "and_kernel"), holds(name, "reduce_kernel") && holds(name, "sum_functor"),
-        holds(name, "CompareEqFunctor"), holds(name, "DeviceReduce") && holds(name, "NonZero")};
+    kernels()[function] = {.name = name,
+                           .reduces_with_and = holds(name, "and_kernel"),
+                           .sums = holds(name, "reduce_kernel") && holds(name, "sum_functor"),
+                           .compares_equal = holds(name, "CompareEqFunctor"),
+                           .counts_nonzero = holds(name, "DeviceReduce") && holds(name, "NonZero"),
+                           .ends_reduction = holds(name, "DeviceReduceSingleTile"),
+                           .computation = {}};
 }
 
 IMAGINED(unsigned, __cudaPushCallConfiguration)

@@ -1,0 +1,21 @@
+// Reading the names of kernels, which hold their templates' arguments.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark::imagined {
+
+inline bool holds(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+// As people read it; "" of what isn't a mangled name.
+std::string demangled(const char* name);
+
+// The arguments between the < that ends `name` and its >, split at the commas between them; none if
+// `text` doesn't hold `name`.
+std::vector<std::string_view> template_arguments(std::string_view text, std::string_view name);
+
+}  // namespace tidemark::imagined
