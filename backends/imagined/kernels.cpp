@@ -34,7 +34,7 @@ std::unordered_map<const void*, Kernel>& kernels() {
 thread_local std::vector<Launch> configured;
 thread_local const Kernel* launched = nullptr;
 thread_local const Kernel* launched_before = nullptr;
-thread_local std::optional<int> items;  // of a count that this thread launched last
+thread_local std::optional<Counted> counted_last;
 
 std::unique_ptr<const Computation> computed(const std::string& name) {
     std::unique_ptr<const Computation> found = elementwise_of(name);
@@ -51,10 +51,14 @@ int launch(const void* function, void** arguments, void* stream) {
         return kSuccess;
     Kernel& kernel = found->second;
     // CUB's reduction takes its input, its output and the number of items; of many it has two passes.
-    if (kernel.counts_nonzero)
-        items = *static_cast<const int*>(arguments[2]);
-    else if (!kernel.ends_reduction)
-        items.reset();
+    // Its selection takes seven others before the number.
+    constexpr int kReduced = 2, kSelected = 7;
+    if (kernel.counts_nonzero || kernel.counts_distinct) {
+        const int at = kernel.counts_nonzero ? kReduced : kSelected;
+        counted_last = {*static_cast<const int*>(arguments[at]), kernel.counts_distinct};
+    } else if (!kernel.ends_reduction) {
+        counted_last.reset();
+    }
     if (!kernel.computation)
         kernel.computation = computed(demangled(kernel.name));
     if (*kernel.computation)
@@ -72,8 +76,8 @@ const Kernel* kernel_before_last() {
     return launched_before;
 }
 
-std::optional<int> counted_items() {
-    return items;
+std::optional<Counted> last_count() {
+    return counted_last;
 }
 
 }  // namespace tidemark::imagined
@@ -105,6 +109,8 @@ IMAGINED(void, __cudaRegisterFunction)
                            .compares_equal = holds(name, "CompareEqFunctor"),
                            .counts_nonzero = holds(name, "DeviceReduce") && holds(name, "NonZero"),
                            .ends_reduction = holds(name, "DeviceReduceSingleTile"),
+                           .counts_distinct = holds(name, "DeviceSelectSweepKernel") &&
+                                              holds(name, "equal_to"),
                            .computation = {}};
 }
 

@@ -16,6 +16,7 @@ struct Kernel {
     bool compares_equal = false;    // ==, element by element
     bool counts_nonzero = false;    // the first half of nonzero()
     bool ends_reduction = false;    // the second of two passes
+    bool counts_distinct = false;   // unique()
     std::optional<std::unique_ptr<const Computation>> computation;  // once it has been launched
 };
 
@@ -23,7 +24,14 @@ struct Kernel {
 const Kernel* last_kernel();
 const Kernel* kernel_before_last();
 
-// Of how many items the last kernel counted those that aren't zero; nothing if it didn't count.
-std::optional<int> counted_items();
+// What the last kernel of this thread counted: items that aren't zero, or that differ from the one
+// before.
+struct Counted {
+    std::int64_t items = 0;
+    bool distinct = false;
+};
+
+// Nothing if it counted nothing.
+std::optional<Counted> last_count();
 
 }  // namespace tidemark::imagined

@@ -1,6 +1,7 @@
 // Answers to reads of the device; the allocator's events, which say what is stale.
 #include "backends/imagined/reads.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -19,8 +20,12 @@ bool says_all(const Kernel* last) {
     return last->reduces_with_and || (last->compares_equal && before != nullptr && before->sums);
 }
 
-// Zero, but for two: what holds for all does, since programs ask whether all is well; and a count
-// of what is not zero is the share that the settings name.
+bool is_count(std::size_t size) {
+    return last_count() && (size == sizeof(std::int32_t) || size == sizeof(std::int64_t));
+}
+
+// Zero, but for two: what holds for all does, since programs ask whether all is well; and counts
+// are the share that the settings name.
 void guess(void* to, std::size_t size) {
     std::memset(to, 0, size);
     const Kernel* const last = last_kernel();
@@ -28,9 +33,13 @@ void guess(void* to, std::size_t size) {
         return;
     if (size == 1 && says_all(last))
         *static_cast<std::uint8_t*>(to) = 1;
-    if (size == sizeof(std::int32_t) && counted_items()) {
-        const auto found = static_cast<std::int32_t>(settings().nonzero * *counted_items());
-        std::memcpy(to, &found, sizeof found);
+    if (is_count(size)) {
+        const Counted count = *last_count();
+        const double share = count.distinct ? settings().distinct : settings().nonzero;
+        const auto found = static_cast<std::int64_t>(share * static_cast<double>(count.items));
+        const std::int64_t least = count.distinct && count.items > 0 ? 1 : 0;
+        const std::int64_t answer = std::max(found, least);
+        std::memcpy(to, &answer, size);
     }
 }
 
@@ -45,7 +54,10 @@ void answer_read(void* to, std::uint64_t from, std::size_t size) {
     }
     if (!known)
         guess(to, size);
-    ask_witness("read", last == nullptr ? "" : last->name, to, size, known);
+    const char* const kind = !is_count(size)          ? "read"
+                             : last_count()->distinct ? "unique"
+                                                      : "nonzero";
+    ask_witness(kind, last == nullptr ? "" : last->name, to, size, known);
 }
 
 }  // namespace tidemark::imagined

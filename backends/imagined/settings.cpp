@@ -38,6 +38,7 @@ Settings read() {
         settings.cuda = from.at("cuda");
         settings.late = from.at("late");
         settings.nonzero = from.at("nonzero");
+        settings.distinct = from.at("unique");
         settings.journal = from.at("journal");
         settings.cudnn = from.at("cudnn");
         settings.cudnn_device = from.at("cudnn_device");

@@ -23,7 +23,8 @@ struct Settings {
     int gpus = 1;
     int cuda = 13000;          // the version of the runtime that the program was built for
     bool late = false;         // queued work is done when the program waits for it, not at once
-    double nonzero = 0;        // the share of elements that nonzero() finds
+    double nonzero = 1;        // the share of elements that nonzero() finds
+    double distinct = 1;       // the share that unique() keeps
     std::string journal;       // JSON lines: what was called and answered
     std::string cudnn;         // a real libcudnn_graph to be asked for plans, or ""
     std::string cudnn_device;  // its description of the card, JSON

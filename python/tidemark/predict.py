@@ -43,6 +43,7 @@ __all__ = ["Prediction", "main", "predict"]
 EXPANDABLE = "torch:expandable_segments=true"
 MOST_GPUS = 8  # of a machine with several ranks
 MOST_READS = 6  # lines about reads, for people
+COUNTED = {"nonzero": "how much is not zero", "unique": "how many differ"}
 
 
 @dataclasses.dataclass
@@ -57,9 +58,9 @@ class Prediction:
         The card's name, its memory, and what of it is taken before PyTorch allocates anything.
     peak_reserved_bytes, peak_requested_bytes : int
         In the settings that the program ran with.
-    peak_reserved_bytes_most : int
-        The same, where kernels are slow: more than `peak_reserved_bytes` where memory passes from
-        stream to stream.
+    peak_reserved_bytes_least, peak_reserved_bytes_most : int
+        The same, of all that may be: kernels that are slow, where memory passes from stream to
+        stream; nothing that a mask selects, where its contents aren't known.
     smallest_card_bytes : int
         The smallest card on which nothing runs out of memory, with the context; cached memory may
         have to be given back there.
@@ -82,6 +83,7 @@ class Prediction:
     card_bytes: int
     context_bytes: int
     peak_reserved_bytes: int
+    peak_reserved_bytes_least: int
     peak_reserved_bytes_most: int
     peak_requested_bytes: int
     smallest_card_bytes: int
@@ -93,9 +95,9 @@ class Prediction:
 
     def line(self) -> str:
         """The answer in one line."""
-        reserved = bytes_text(self.peak_reserved_bytes)
-        if bytes_text(self.peak_reserved_bytes_most) != reserved:
-            reserved += f" to {bytes_text(self.peak_reserved_bytes_most)}"
+        reserved = bytes_text(self.peak_reserved_bytes_most)
+        if bytes_text(self.peak_reserved_bytes_least) != reserved:
+            reserved = f"{bytes_text(self.peak_reserved_bytes_least)} to {reserved}"
         text = f"needs {reserved} reserved ({bytes_text(self.peak_requested_bytes)} requested)"
         if self.out_of_memory:
             text += (f"; runs out of memory on one {self.card}, which has "
@@ -117,9 +119,10 @@ class Prediction:
                          key=lambda read: not _decides_sizes(read))
         for read in unknown[:MOST_READS]:
             times = f", {read['count']} times" if read["count"] > 1 else ""
-            if _counts(read):
-                notes.append(f"sizes depend on how much is not zero at {read['location']}{times}: "
-                             f"answered {_answer_text(read)} (--assume nonzero=SHARE%)")
+            if read["counts"]:
+                notes.append(f"sizes depend on {COUNTED[read['counts']]} at {read['location']}"
+                             f"{times}: answered {_answer_text(read)}, all "
+                             f"(--assume {read['counts']}=SHARE%)")
                 continue
             sizes = "; sizes may depend on it" if _decides_sizes(read) else ""
             notes.append(f"read {read['bytes']} bytes of the device at {read['location']}{times}: "
@@ -134,14 +137,9 @@ class Prediction:
         return dataclasses.asdict(self)
 
 
-def _counts(read: Dict[str, Any]) -> bool:
-    """nonzero(), a boolean mask, torch.where(condition)."""
-    return "NonZero" in read["after"]
-
-
 def _decides_sizes(read: Dict[str, Any]) -> bool:
     """Losses are four bytes; what shapes are made of is PyTorch's int64, or a count."""
-    return _counts(read) or read["bytes"] == 8
+    return bool(read["counts"]) or read["bytes"] == 8
 
 
 def _answer_text(read: Dict[str, Any]) -> str:
@@ -163,15 +161,18 @@ def _core() -> pathlib.Path:
 
 
 def parse_assumptions(texts: Sequence[str]) -> Dict[str, float]:
-    """Of --assume: "nonzero=6%" or "train.py:32=10000"."""
+    """Of --assume: "nonzero=6%", "unique=30%" or "train.py:32=10000"."""
     found = {}
     for text in texts:
-        match = re.fullmatch(r"(nonzero|.+:\d+)=([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(%?)", text)
-        if not match:
-            raise OptionError("expected nonzero=SHARE% or FILE:LINE=NUMBER", "--assume " + text)
+        match = re.fullmatch(r"(.+:\d+|\w+)=([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(%?)", text)
+        if not match or (match.group(1) in _runs.SHARES) == (":" in match.group(1)) or \
+                (match.group(3) and ":" in match.group(1)):
+            raise OptionError("expected nonzero=SHARE%, unique=SHARE% or FILE:LINE=NUMBER",
+                              "--assume " + text)
         found[match.group(1)] = float(match.group(2)) / (100 if match.group(3) else 1)
-    if not 0 <= found.get("nonzero", 0) <= 1:
-        raise OptionError("a share is between 0% and 100%", "--assume nonzero")
+    for share in _runs.SHARES:
+        if not 0 <= found.get(share, 0) <= 1:
+            raise OptionError("a share is between 0% and 100%", "--assume " + share)
     return found
 
 
@@ -194,7 +195,7 @@ def predict(script: Union[str, Sequence[str]], *,
             memory: Optional[int] = None, gpus: int = 1, conf: Optional[str] = None,
             until: Optional[str] = None, assume: Sequence[str] = (), stacks: bool = False,
             modules: bool = False, rank: int = 0, world_size: int = 1,
-            overwrite: bool = False) -> Prediction:
+            overwrite: bool = False, once: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 
     Parameters
@@ -214,7 +215,7 @@ def predict(script: Union[str, Sequence[str]], *,
     until : str, optional
         "3 steps" of an optimizer, "90 s", "5 min": where the run ends.
     assume : sequence of str
-        "nonzero=6%", "gnn.py:32=10000": what reads of the device find.
+        "nonzero=6%", "unique=30%", "gnn.py:32=10000": what reads of the device find.
     stacks, modules : bool
         Record the Python stack of each allocation; the forward pass of each module.
     rank, world_size : int
@@ -222,6 +223,9 @@ def predict(script: Union[str, Sequence[str]], *,
         there, and hold what this one holds.
     overwrite : bool
         A recording that is there under that name.
+    once : bool
+        Run the script once, whatever else might happen: no ranges. Otherwise it runs once more
+        for each thing that isn't known: how fast kernels are, what masks select.
 
     Raises UnsupportedError where no PyTorch for CUDA is installed, OptionError for what can't be,
     and Error if the script used no GPU.
@@ -242,30 +246,47 @@ def predict(script: Union[str, Sequence[str]], *,
                           ranks=(rank, world_size) if world_size > 1 else None)
         first = _runs.run(plan, folder, path)
         out_of_memory = first.exit_code != 0 and first.refused_memory > 0
-        whole = _runs.run(plan.on(_cards.endless(described)), folder, folder / "whole.tml") \
-            if out_of_memory else first
-        slow = _runs.run(plan.on(plan.card, late=True), folder, folder / "slow.tml") \
-            if whole.streams > 1 and not out_of_memory else whole
-        return _answer(first, whole, slow, plan, out_of_memory)
+        whole = first
+        if out_of_memory:
+            plan = plan.on(_cards.endless(described))
+            whole = _runs.run(plan, folder, folder / "whole.tml", "on a card that is large enough")
+        others = [] if once else _others(plan, whole, folder)
+        return _answer(first, whole, others, described, out_of_memory)
 
 
-def _answer(first: _runs.Run, whole: _runs.Run, slow: _runs.Run, plan: _runs.Plan,
+def _others(plan: _runs.Plan, whole: _runs.Run, folder: pathlib.Path) -> List[_runs.Run]:
+    """What might happen as well."""
+    others = []
+    if whole.streams > 1:
+        others.append(_runs.run(plan.on(plan.card, late=True), folder, folder / "slow.tml",
+                                "with kernels that take long: it has several streams"))
+    if any(map(_runs.counts_unknown, whole.reads)):
+        none = plan.assuming(**dict.fromkeys(_runs.SHARES, 0.0))
+        others.append(_runs.run(none, folder, folder / "none.tml",
+                                "with masks that select nothing: they aren't known"))
+    return others
+
+
+def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: Dict[str, Any],
             out_of_memory: bool) -> Prediction:
+    """Of `others`, one that fails says nothing."""
     import tidemark
 
     if first.path is None or whole.path is None:
         raise Error("the script used no GPU through PyTorch: nothing was recorded",
-                    " ".join(plan.script))
-    context = plan.card["context"]
+                    "without torch.cuda there is nothing to predict")
+    context = card["context"]
     fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context)
     as_run, expandable = fit.candidates[0], fit.candidates[-1]
-    most = as_run.peak_reserved_bytes
-    if slow is not whole and slow.path is not None:
-        most = max(most, tidemark.replay(slow.path).peak_reserved_bytes)
+    peaks = [as_run.peak_reserved_bytes]
+    for other in others:
+        if other.path is not None and other.exit_code == whole.exit_code:
+            peaks.append(tidemark.replay(other.path).peak_reserved_bytes)
     return Prediction(
-        path=first.path, card=plan.card["name"], card_bytes=plan.card["memory"],
+        path=first.path, card=card["name"], card_bytes=card["memory"],
         context_bytes=context, peak_reserved_bytes=as_run.peak_reserved_bytes,
-        peak_reserved_bytes_most=most, peak_requested_bytes=as_run.peak_requested_bytes,
+        peak_reserved_bytes_least=min(peaks), peak_reserved_bytes_most=max(peaks),
+        peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
         out_of_memory=out_of_memory, reads=first.reads, refused=first.refused_calls,
         exit_code=first.exit_code)
@@ -289,6 +310,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
     parser.add_argument("--until", metavar='"3 steps"', help='where the run ends; or "90 s"')
     parser.add_argument("--assume", action="append", default=[], metavar="WHAT=NUMBER",
                         help="what reads of the device find: nonzero=6%%, gnn.py:32=10000")
+    parser.add_argument("--once", action="store_true",
+                        help="run the script once: no ranges of what isn't known")
     parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
     parser.add_argument("--modules", action="store_true", help="the forward pass of each module")
     parser.add_argument("--json", action="store_true", help="the answer as JSON")
@@ -322,7 +345,7 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
                    gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
                    until=options.until, assume=options.assume, stacks=options.stacks,
                    modules=options.modules, rank=rank, world_size=options.world_size,
-                   overwrite=options.force)
+                   overwrite=options.force, once=options.once)
 
 
 if __name__ == "__main__":

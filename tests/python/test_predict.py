@@ -45,7 +45,7 @@ def run_over(folder, code, **settings):
             "cusolverDnSgetrf_bufferSize", "cusolverDnCreate", "cusolverDnSetStream"])]
     given = folder / "settings.json"
     given.write_text(json.dumps({
-        "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 0.0,
+        "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 1.0, "unique": 1.0,
         "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "", **settings}))
     begin = ("import ctypes\n"
              f"cuda = ctypes.CDLL({RUNTIME!r})\nsolver = ctypes.CDLL({SOLVER!r})\n"
@@ -149,7 +149,8 @@ def test_assumptions_and_ends_are_read_or_refused():
         {"nonzero": 0.06, "a b.py:3": 1000.0}
     assert predict.parse_until("3 steps") == {"steps": 3, "seconds": 0}
     assert predict.parse_until("2 min") == {"steps": 0, "seconds": 120}
-    for text in ("nonzero", "nonzero=200%", "train.py=3", "train.py:3=x"):
+    for text in ("nonzero", "nonzero=200%", "train.py=3", "train.py:3=x", "train.py:3=5%",
+                 "others=5%", "unique=-1"):
         with pytest.raises(OptionError):
             predict.parse_assumptions([text])
     for text in ("3", "0 steps", "1.5 steps", "soon"):

@@ -21,6 +21,7 @@ import threading
 from typing import Any, Dict, List, Optional, Tuple
 
 from tidemark.predicting.ranks import meet_nobody
+from tidemark.predicting.runs import SHARES
 from tidemark.torch._launch import PACKAGE, after_import, run_script
 
 WITNESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p,
@@ -60,12 +61,14 @@ class Witness:
             if kind == b"refused":
                 self.refused.setdefault(what.decode("latin-1"), location)
                 return 0
-            return self._read(location, what.decode("latin-1"), data, size, bool(known))
+            return self._read(location, what.decode("latin-1"), data, size, bool(known),
+                              kind.decode())
         except Exception as failure:  # nothing may leave through the program's own call
             print(f"tidemark: {failure}", file=sys.stderr)
             return 0
 
-    def _read(self, location: str, kernel: str, data: int, size: int, known: bool) -> int:
+    def _read(self, location: str, kernel: str, data: int, size: int, known: bool,
+              kind: str) -> int:
         answered = location in self.assumed and size in NUMBERS
         if answered:
             # Integers are what shapes come from; of 4 and 8 bytes a kernel's name tells more.
@@ -76,7 +79,9 @@ class Witness:
         with self._guard:
             one = self.reads.setdefault((location, size, known), {
                 "location": location, "bytes": size, "known": known, "count": 0, "after": kernel,
-                "assumed": answered, "answer": ctypes.string_at(data, min(size, 8)).hex()})
+                "counts": kind if kind in SHARES else "",
+                "assumed": answered or kind in self.assumed,
+                "answer": ctypes.string_at(data, min(size, 8)).hex()})
             one["count"] += 1
         return int(answered)
 

@@ -16,6 +16,9 @@ from tidemark.predicting.stubs import Stubs
 from tidemark.torch._allocator import CONF
 
 
+SHARES = ("nonzero", "unique")  # of the elements: how many of them are found
+
+
 @dataclasses.dataclass
 class Plan:
     """What is run, and on what."""
@@ -36,6 +39,9 @@ class Plan:
     def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
         return dataclasses.replace(self, card=card, late=late)
 
+    def assuming(self, **shares: float) -> "Plan":
+        return dataclasses.replace(self, assumed={**shares, **self.assumed})
+
     def facts(self) -> Dict[str, str]:
         """What the recording says of itself, beside what PyTorch says."""
         found = {"predicted": f"on an imagined {self.card['name']}"}
@@ -50,7 +56,7 @@ class Plan:
         name = self.script[1] if self.script[0] == "-m" else os.path.basename(self.script[0])
         return {
             "card": self.card, "gpus": self.gpus, "cuda": stubs.cuda, "late": self.late,
-            "nonzero": self.assumed.get("nonzero", 0.0), "journal": str(journal),
+            **{what: self.assumed.get(what, 1.0) for what in SHARES}, "journal": str(journal),
             "cudnn": str(stubs.cudnn or ""),
             "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
@@ -81,6 +87,11 @@ class Plan:
         if self.conf is not None:
             environment.update(dict.fromkeys(CONF, self.conf))
         return environment
+
+
+def counts_unknown(read: Dict[str, Any]) -> bool:
+    """What nonzero(), a boolean mask, torch.where(condition) or unique() found, which nobody said."""
+    return bool(read["counts"] and not read["known"] and not read["assumed"])
 
 
 @dataclasses.dataclass
@@ -124,14 +135,18 @@ def _recording(output: pathlib.Path) -> Optional[str]:
     return None
 
 
-def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path) -> Run:
-    """Runs the script; `folder` is for what only this needs."""
+def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "") -> Run:
+    """Runs the script; `folder` is for what only this needs. `again`: it has run already, and why
+    it runs once more, without a word of its own."""
+    if again:
+        print(f"tidemark: the script runs once more, {again}", file=sys.stderr, flush=True)
+    silent = subprocess.DEVNULL if again else None
     journal = folder / f"{output.name}.journal"
     settings = folder / f"{output.name}.settings.json"
     settings.write_text(json.dumps(plan.settings(journal, output)))
     process = subprocess.Popen(
         [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],
-        env=plan.environment(settings))
+        env=plan.environment(settings), stdout=silent, stderr=silent)
     code = _wait(process)
     lines = _lines(journal)
     end: Dict[str, int] = next((line["end"] for line in lines if "end" in line), {})
