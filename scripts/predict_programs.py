@@ -9,6 +9,7 @@ JSON at the end.
 """
 import contextlib
 import json
+import os
 import random
 import sys
 
@@ -449,7 +450,7 @@ def kept_wav2vec2():
 
     model = by_configuration(transformers.Wav2Vec2Config(
         hidden_size=384, num_hidden_layers=4, num_attention_heads=6, intermediate_size=1536,
-        num_labels=20), "AutoModelForAudioClassification")
+        num_labels=20), "AutoModelForAudioClassification").cuda()
 
     def loss_of(_step):
         size = random.randint(2, 5)
@@ -525,6 +526,67 @@ def kept_lightning():
     trainer.fit(Classifier(), torch.utils.data.DataLoader(data, batch_size=32))
 
 
+def ranks_program(name, spread, **of_optimizer):
+    """A model of text over two GPUs, as torchrun starts it."""
+    @program("ranks", "two_" + name)
+    def run():
+        import torch.distributed as dist
+
+        rank = int(os.environ["LOCAL_RANK"])
+        torch.cuda.set_device(rank)
+        dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+        random.seed(rank + 1)
+        model = spread(by_configuration(small("Llama", num_hidden_layers=6)))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, **of_optimizer)
+        train_text(model, optimizer, "bf16", lengths=(256, 384, 512))
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def spread_ddp(model):
+    return nn.parallel.DistributedDataParallel(model, device_ids=[torch.cuda.current_device()])
+
+
+def spread_fsdp2(model):
+    from torch.distributed.fsdp import fully_shard
+
+    for layer in model.model.layers:
+        fully_shard(layer)
+    return fully_shard(model)
+
+
+def spread_fsdp1(model):
+    import functools
+
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
+
+    return FullyShardedDataParallel(
+        model, device_id=torch.cuda.current_device(), use_orig_params=True,
+        auto_wrap_policy=functools.partial(size_based_auto_wrap_policy, min_num_params=2_000_000))
+
+
+def spread_tp(model):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import parallel
+
+    random.seed(1)  # all ranks see the same batches
+    mesh = init_device_mesh("cuda", (2,))
+    by_columns, by_rows = parallel.ColwiseParallel, parallel.RowwiseParallel
+    for layer in model.model.layers:
+        parallel.parallelize_module(layer, mesh, {
+            "self_attn.q_proj": by_columns(), "self_attn.k_proj": by_columns(),
+            "self_attn.v_proj": by_columns(), "self_attn.o_proj": by_rows(),
+            "mlp.gate_proj": by_columns(), "mlp.up_proj": by_columns(), "mlp.down_proj": by_rows()})
+    return model
+
+
+ranks_program("ddp", spread_ddp)
+ranks_program("fsdp2", spread_fsdp2)
+ranks_program("fsdp1", spread_fsdp1)
+ranks_program("tp", spread_tp, foreach=False)
+
+
 def main():
     if len(sys.argv) < 2:
         for name, (kind, _) in PROGRAMS.items():
@@ -535,8 +597,9 @@ def main():
     PROGRAMS[sys.argv[1]][1]()
     torch.cuda.synchronize()
     stats = torch.cuda.memory_stats()
-    print(json.dumps({key: stats[f"{key}_bytes.all.peak"]
-                      for key in ("reserved", "allocated", "requested")}))
+    print(json.dumps({**{key: stats[f"{key}_bytes.all.peak"]
+                         for key in ("reserved", "allocated", "requested")},
+                      "rank": int(os.environ.get("RANK", 0))}))
 
 
 if __name__ == "__main__":

@@ -43,9 +43,9 @@ def run(command, conf, log, timeout):
         except subprocess.TimeoutExpired:
             code = 124
     text = pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
-    stats = re.findall(r'^\{"reserved".*\}$', text, re.MULTILINE)
+    stats = [json.loads(line) for line in re.findall(r'\{"reserved"[^}]*\}', text)]
     return {"code": code, "seconds": time.monotonic() - begun,
-            "stats": json.loads(stats[-1]) if stats else None}
+            "stats": sorted(stats, key=lambda one: one.get("rank", 0))}
 
 
 def program_names():
@@ -58,8 +58,14 @@ def program_names():
 def one(folder, kind, name, setting, card):
     path = folder / f"{name}.{setting}.{kind}"
     conf = SETTINGS[setting]
-    command = ["-m", "tidemark.predict", "--card", card] if kind == "predicted" else \
-        ["-m", "tidemark.record", "--force"]
+    two = name.startswith("two_")
+    if kind == "predicted":
+        command = ["-m", "tidemark.predict", "--force", "--card", card,
+                   *["--world-size", "2"] * two]
+    else:
+        port = ["--master-port", str(29500 + hash(name) % 1000)]
+        command = [*["-m", "torch.distributed.run", "--nproc-per-node", "2", *port] * two,
+                   "-m", "tidemark.record", "--force"]
     found = run([*command, "-o", f"{path}.tml", PROGRAMS, name], conf, f"{path}.log", 560)
     pathlib.Path(f"{path}.json").write_text(json.dumps(found))
     print(f"{name} {setting}: {found['code']}, {found['seconds']:.0f} s, {found['stats']}", flush=True)
@@ -94,19 +100,31 @@ def compare(folder):
     for path in sorted(folder.glob("*.real.json")):
         name, setting = path.name.split(".")[:2]
         real = json.loads(path.read_text())
-        predicted = json.loads((folder / f"{name}.{setting}.predicted.json").read_text())
+        other = folder / f"{name}.{setting}.predicted.json"
+        if not other.exists():
+            rows.append({"program": name, "setting": setting, "failed": "predicted"})
+            continue
+        predicted = json.loads(other.read_text())
         row = {"program": name, "setting": setting, "seconds": predicted["seconds"]}
-        if real["stats"] and predicted["stats"]:
-            for key in ("reserved", "requested"):
-                row[key] = (predicted["stats"][key], real["stats"][key])
-            sides = [requests(folder / f"{name}.{setting}.{kind}.tml")
-                     for kind in ("predicted", "real")]
-            row["same_order"] = sides[0] == sides[1]
-            row["alike"] = alike(*sides) if max(map(len, sides)) < 60000 else float(row["same_order"])
-        else:
-            row["failed"] = "predicted" if real["stats"] else "real"
-        rows.append(row)
+        ranks = max(len(real["stats"]), 1)
+        if len(predicted["stats"]) < ranks or not real["stats"]:
+            rows.append({**row, "failed": "predicted" if real["stats"] else "real"})
+            continue
+        for rank in range(ranks):
+            rows.append({**row, **compare_rank(folder, f"{name}.{setting}", predicted, real, rank)})
     return rows
+
+
+def compare_rank(folder, name, predicted, real, rank):
+    alone = len(real["stats"]) == 1
+    row = {} if alone else {"program": f"{name.split('.')[0]}/{rank}"}
+    for key in ("reserved", "requested"):
+        row[key] = [side["stats"][rank][key] for side in (predicted, real)]
+    file = ".tml" if alone else f"/rank{rank}.tml"
+    sides = [requests(folder / f"{name}.{kind}{file}") for kind in ("predicted", "real")]
+    row["same_order"] = sides[0] == sides[1]
+    row["alike"] = alike(*sides) if max(map(len, sides)) < 60000 else float(row["same_order"])
+    return row
 
 
 def show(rows):

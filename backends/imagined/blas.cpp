@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/machine.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -22,6 +23,9 @@ int fresh(void** out) {
 using namespace tidemark::imagined;
 
 IMAGINED(int, cublasCreate_v2)(void** out) {
+    Lock machine;
+    machine->first_use(current_device(), "blas");
+    machine->hold(current_device(), settings().card.blas_handle);
     return fresh(out);
 }
 

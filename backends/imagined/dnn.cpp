@@ -156,6 +156,7 @@ void take_operation(Descriptor* to, int name, std::int64_t count, Descriptor* co
 using namespace tidemark::imagined;
 
 IMAGINED(int, cudnnCreate)(void** out) {
+    Lock()->first_use(current_device(), "convolutions");
     *out = new std::uint64_t[64]{};
     return kSuccess;
 }

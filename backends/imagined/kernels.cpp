@@ -36,6 +36,18 @@ thread_local const Kernel* launched = nullptr;
 thread_local const Kernel* launched_before = nullptr;
 thread_local std::optional<Counted> counted_last;
 
+constexpr const char *kRandom = "random", *kKernels = "kernels";
+
+const char* first_use_of(std::string_view name) {
+    if (holds(name, "distribution_elementwise"))
+        return kRandom;
+    if (holds(name, "flash_fwd") || holds(name, "fmha_cutlass"))
+        return "attention";
+    const bool large = holds(name, "reduce_kernel") || holds(name, "oftmax") ||
+                       holds(name, "ndexSelect") || holds(name, "index_elementwise");
+    return large ? "reductions" : kKernels;
+}
+
 std::unique_ptr<const Computation> computed(const std::string& name) {
     std::unique_ptr<const Computation> found = elementwise_of(name);
     return found ? std::move(found) : reduction_of(name);
@@ -47,6 +59,11 @@ int launch(const void* function, void** arguments, void* stream) {
     launched_before = launched;
     launched = found == kernels().end() ? nullptr : &found->second;
     machine->run(machine->stream_of(stream, current_device()));
+    if (launched != nullptr) {
+        if (launched->first_use != std::string_view(kRandom))
+            machine->first_use(current_device(), kKernels);
+        machine->first_use(current_device(), launched->first_use);
+    }
     if (launched == nullptr || arguments == nullptr)
         return kSuccess;
     Kernel& kernel = found->second;
@@ -111,6 +128,7 @@ IMAGINED(void, __cudaRegisterFunction)
                            .ends_reduction = holds(name, "DeviceReduceSingleTile"),
                            .counts_distinct = holds(name, "DeviceSelectSweepKernel") &&
                                               holds(name, "equal_to"),
+                           .first_use = first_use_of(name),
                            .computation = {}};
 }
 

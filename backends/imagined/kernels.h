@@ -17,6 +17,7 @@ struct Kernel {
     bool counts_nonzero = false;    // the first half of nonzero()
     bool ends_reduction = false;    // the second of two passes
     bool counts_distinct = false;   // unique()
+    const char* first_use = "";     // see Card::first_uses
     std::optional<std::unique_ptr<const Computation>> computation;  // once it has been launched
 };
 

@@ -27,6 +27,7 @@ SimConfig config_of(const Card& card, const CostProfile& profile) {
     config.held = card.context;
     config.profile = &profile;
     config.placement = Placement::driver;
+    config.late_hole = {LateHole::kWhenSaid, card.late_hole};
     return config;
 }
 
@@ -35,6 +36,7 @@ SimConfig config_of(const Card& card, const CostProfile& profile) {
 Machine::Machine() {
     for (int index = 0; index < settings().gpus; ++index)
         devices_.push_back(std::make_unique<SimDevice>(config_of(settings().card, profile_)));
+    contexts_.assign(devices_.size(), {settings().card.context, {}});
     const Range span = devices_.front()->placement_span();
     top_ = to_integer(span.begin) + span.size;
     pthread_atfork([] { guard().lock(); }, [] { guard().unlock(); }, [] { guard().unlock(); });
@@ -80,6 +82,24 @@ void Machine::run(const Stream& stream) {
         device(stream.device).queue_kernel(stream.id, kKernel);
 }
 
+void Machine::hold(int index, Bytes memory) {
+    contexts_[static_cast<std::size_t>(index)].held += memory;
+    device(index).hold(memory, memory);
+}
+
+void Machine::first_use(int index, const std::string& what) {
+    Context& context = contexts_[static_cast<std::size_t>(index)];
+    const auto found = settings().card.first_uses.find(what);
+    if (found == settings().card.first_uses.end() || !context.used.insert(what).second)
+        return;
+    context.held += found->second.memory;
+    device(index).hold(found->second.memory, 0);
+    for (const Bytes addresses : found->second.addresses)
+        device(index).hold(0, addresses);
+    if (what == "kernels")
+        device(index).open_late_hole();
+}
+
 Lock::Lock() : held_(guard()) {}
 
 int& current_device() {
@@ -118,6 +138,10 @@ int to_status(const DeviceError& error) {
 // For whoever asks how the run went.
 IMAGINED(std::uint64_t, streams_used)() {
     return tidemark::imagined::Lock()->streams_used();
+}
+
+IMAGINED(std::uint64_t, held)(int device) {
+    return tidemark::imagined::Lock()->held(device);
 }
 
 IMAGINED(std::uint64_t, refused)() {

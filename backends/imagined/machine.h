@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -69,6 +70,15 @@ class Machine {
     // Work of a kernel on a stream.
     void run(const Stream& stream);
 
+    // What the context takes when this is used for the first time on a device: "kernels", ...
+    void first_use(int device, const std::string& what);
+
+    // Memory that a library takes of the driver, and that PyTorch doesn't know of.
+    void hold(int device, Bytes memory);
+
+    // All that the context holds.
+    Bytes held(int device) const { return contexts_[static_cast<std::size_t>(device)].held; }
+
     Contents contents;
 
     // Memory of the host that the device reaches: begin -> size.
@@ -84,7 +94,13 @@ class Machine {
   private:
     Machine();
 
+    struct Context {
+        Bytes held = 0;
+        std::set<std::string> used;
+    };
+
     CostProfile profile_;
+    std::vector<Context> contexts_;
     std::vector<std::unique_ptr<SimDevice>> devices_;
     Pointer top_ = 0;  // where the driver's order of plain memory begins, in the simulator
     std::uint32_t streams_ = 0;

@@ -22,6 +22,10 @@ Card read_card(const nlohmann::json& from) {
     card.context = from.at("context");
     for (const auto& [number, value] : from.at("attributes").items())
         card.attributes.at(std::stoul(number)) = value;
+    card.late_hole = from.at("late_hole");
+    card.blas_handle = from.at("blas_handle");
+    for (const auto& [name, taking] : from.at("first_uses").items())
+        card.first_uses[name] = {taking.at("memory"), taking.at("addresses")};
     return card;
 }
 

@@ -2,13 +2,21 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/units.h"
 
 namespace tidemark::imagined {
 
-// One card: data/cards/NAME.json of the Python package.
+// What a context takes for itself when something is used for the first time.
+struct Taking {
+    Bytes memory = 0;
+    std::vector<Bytes> addresses;  // one after the other
+};
+
+// One card: cards/NAME.json of the Python package.
 struct Card {
     static constexpr int kAttributes = 192;
 
@@ -16,6 +24,9 @@ struct Card {
     Bytes memory = 0;
     Bytes context = 0;                          // taken before PyTorch allocates anything
     std::array<int, kAttributes> attributes{};  // by cudaDeviceAttr
+    Bytes late_hole = 0;                        // addresses that the first kernels set free
+    Bytes blas_handle = 0;                      // that each handle of cuBLAS takes
+    std::map<std::string, Taking> first_uses;
 };
 
 struct Settings {

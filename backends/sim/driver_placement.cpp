@@ -35,7 +35,10 @@ DriverPlacement::DriverPlacement(Range span, Bytes largest_page, LateHole late)
     }
 }
 
-void DriverPlacement::give_late() {
+void DriverPlacement::open_late_hole() {
+    if (late_open_ || late_.size == 0)
+        return;
+    late_open_ = true;
     const auto chunk = chunks_.find(late_at_);
     TM_CHECK(chunk != chunks_.end());
     chunk->second.taken -= late_.size;
@@ -44,8 +47,8 @@ void DriverPlacement::give_late() {
 }
 
 std::optional<Address> DriverPlacement::take(Bytes size) {
-    if (late_.size > 0 && taken_ <= late_.after && taken_++ == late_.after)
-        give_late();
+    if (!late_open_ && taken_++ == late_.after)
+        open_late_hole();
     const Bytes footprint = align_up(size, kUnit);
     std::optional<Chunks::iterator> chunk;
     if (const std::optional<std::size_t> age = rooms_.youngest_with(footprint))

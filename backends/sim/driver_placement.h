@@ -40,8 +40,10 @@
 namespace tidemark {
 
 // What a context gives back of its second chunk, just before the memory that is taken `after` that
-// many others.
+// many others; or when it is said (open_late_hole).
 struct LateHole {
+    static constexpr std::uint64_t kWhenSaid = ~std::uint64_t{0};
+
     std::uint64_t after = 0;
     Bytes size = 0;  // a multiple of DriverPlacement::kUnit; 0 = nothing
 };
@@ -63,6 +65,9 @@ class DriverPlacement {
 
     // An address for `size` bytes (not 0), or nothing when no gap is as large.
     std::optional<Address> take(Bytes size);
+
+    // The late hole is there from now on; nothing if it is already, or if there is none.
+    void open_late_hole();
 
     // The size of what lives at exactly `address`, which is free from now on; 0 if nothing does.
     Bytes give(Address address);
@@ -105,13 +110,13 @@ class DriverPlacement {
     void add_gap(Range gap);
     void remove_gap(Holes::iterator gap);
 
-    void give_late();
 
     Range span_;
     Bytes largest_page_;
     LateHole late_;
     Address late_at_ = Address::null;
-    std::uint64_t taken_ = 0;  // how often, up to that of `late_`
+    bool late_open_ = false;
+    std::uint64_t taken_ = 0;  // how often, until the late hole is there
     std::map<Address, Bytes> live_;
     Chunks chunks_;
     Holes holes_;                                      // of all chunks

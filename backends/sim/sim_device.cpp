@@ -89,6 +89,12 @@ DeviceResult<Address> SimDevice::malloc_driver(Bytes size) {
     return *address;
 }
 
+void SimDevice::hold(Bytes memory, Bytes addresses) {
+    free_ -= std::min(memory, free_);
+    if (config_.placement == Placement::driver && addresses > 0)
+        static_cast<void>(driver_.take(addresses));
+}
+
 // Stream-ordered memory.
 
 DeviceResult<Address> SimDevice::malloc_async(Bytes size, StreamId stream) {

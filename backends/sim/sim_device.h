@@ -88,6 +88,13 @@ class SimDevice final : public Device {
     // With Placement::driver, addresses are handed out from the upper end of this span on.
     Range placement_span() const;
 
+    // What the context takes for itself: memory (all of it where less is free), and addresses, with
+    // Placement::driver. Neither comes back.
+    void hold(Bytes memory, Bytes addresses);
+
+    // See LateHole.
+    void open_late_hole() { driver_.open_late_hole(); }
+
     // Direct access to content, for tests: free of time. Only with `backed` (else not_supported);
     // invalid_value outside live memory.
     DeviceResult<void> read(Address address, std::span<std::byte> target) const;

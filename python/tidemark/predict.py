@@ -115,6 +115,9 @@ class Prediction:
         notes = [f"{name}, called at {location}, is not imagined: it failed, and what the program "
                  "did then is not what it does on a card"
                  for name, location in self.refused.items()]
+        if self.exit_code and not self.out_of_memory:
+            notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
+                         "until there")
         unknown = sorted((read for read in self.reads if not read["known"] and not read["assumed"]),
                          key=lambda read: not _decides_sizes(read))
         for read in unknown[:MOST_READS]:
