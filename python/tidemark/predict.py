@@ -55,7 +55,8 @@ class Prediction:
     path : str
         The recording.
     card, card_bytes, context_bytes : str, int, int
-        The card's name, its memory, and what of it is taken before PyTorch allocates anything.
+        The card's name, its memory, and what of it is taken by others than PyTorch: the context of
+        CUDA, the code of kernels, cuBLAS's own.
     peak_reserved_bytes, peak_requested_bytes : int
         In the settings that the program ran with.
     peak_reserved_bytes_least, peak_reserved_bytes_most : int
@@ -278,7 +279,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     if first.path is None or whole.path is None:
         raise Error("the script used no GPU through PyTorch: nothing was recorded",
                     "without torch.cuda there is nothing to predict")
-    context = card["context"]
+    context = whole.held
     fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context)
     as_run, expandable = fit.candidates[0], fit.candidates[-1]
     peaks = [as_run.peak_reserved_bytes]

@@ -127,7 +127,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
     core = ctypes.CDLL(run["core"])
     witness = Witness(run["assumed"])
     core.imagined_set_witness.argtypes = [WITNESS]
-    for name in ("imagined_streams_used", "imagined_refused"):
+    for name in ("imagined_streams_used", "imagined_refused", "imagined_held"):
         getattr(core, name).restype = ctypes.c_uint64
     core.imagined_set_witness(witness.function)
     process = os.getpid()
@@ -142,7 +142,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
         with open(settings["journal"], "a", encoding="utf-8") as file:
             file.write("".join(json.dumps(line) + "\n" for line in [*witness.lines(), {
                 "end": {"streams": core.imagined_streams_used(),
-                        "refused": core.imagined_refused()}}]))
+                        "refused": core.imagined_refused(),
+                        "held": max(map(core.imagined_held, range(settings["gpus"])))}}]))
 
     atexit.register(report)
 

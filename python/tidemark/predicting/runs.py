@@ -104,6 +104,7 @@ class Run:
     refused_calls: Dict[str, str]
     streams: int
     refused_memory: int
+    held: int  # bytes of the card that PyTorch doesn't know of
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:
@@ -152,4 +153,5 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     end: Dict[str, int] = next((line["end"] for line in lines if "end" in line), {})
     return Run(_recording(output), code, [line["read"] for line in lines if "read" in line],
                {line["refused_at"]["function"]: line["refused_at"]["location"] for line in lines
-                if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0))
+                if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0),
+               end.get("held", plan.card["context"]))
