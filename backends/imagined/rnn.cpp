@@ -84,7 +84,7 @@ Sizes sizes_of(const Network& net, const Batch& batch, bool training) {
         (both * net.gates() + around) * all + (both * kept + around) * layers * state;
     const std::size_t kept_back = net.cell == kLstm ? 3 : 1;
     const std::size_t copies = twice ? 4 : 1;
-    const std::size_t backward = copies * input + (twice && layers > 1 ? 4 : both) * all +
+    const std::size_t backward = copies * std::max(input, all) + (twice && layers > 1 ? 4 : both) * all +
                                  (both * kept_back + around) * layers * state;
     Sizes sizes;
     sizes.work = kStreamBytes * layers * both + up(net.all_matrices() * net.element()) + kHeader +

@@ -34,6 +34,7 @@ from tidemark import _outputs
 from tidemark._format import bytes_text
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.predicting import cards as _cards
+from tidemark.predicting import limits as _limits
 from tidemark.predicting import runs as _runs
 from tidemark.predicting import stubs as _stubs
 from tidemark.torch import _ranks
@@ -57,6 +58,8 @@ class Prediction:
     card, card_bytes, context_bytes : str, int, int
         The card's name, its memory, and what of it is taken by others than PyTorch: the context of
         CUDA, the code of kernels, cuBLAS's own.
+    context_estimated : bool
+        The card was not measured, so that `context_bytes` is an estimate.
     peak_reserved_bytes, peak_requested_bytes : int
         In the settings that the program ran with.
     peak_reserved_bytes_least, peak_reserved_bytes_most : int
@@ -83,6 +86,7 @@ class Prediction:
     card: str
     card_bytes: int
     context_bytes: int
+    context_estimated: bool
     peak_reserved_bytes: int
     peak_reserved_bytes_least: int
     peak_reserved_bytes_most: int
@@ -116,24 +120,22 @@ class Prediction:
         notes = [f"{name}, called at {location}, is not imagined: it failed, and what the program "
                  "did then is not what it does on a card"
                  for name, location in self.refused.items()]
+        if self.context_estimated:
+            notes.append(f"a {self.card} was not measured: that others than PyTorch take "
+                         f"{bytes_text(self.context_bytes)} of it is an estimate")
         if self.exit_code and not self.out_of_memory:
             notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
                          "until there")
-        unknown = sorted((read for read in self.reads if not read["known"] and not read["assumed"]),
-                         key=lambda read: not _decides_sizes(read))
-        for read in unknown[:MOST_READS]:
-            times = f", {read['count']} times" if read["count"] > 1 else ""
-            if read["counts"]:
-                notes.append(f"sizes depend on {COUNTED[read['counts']]} at {read['location']}"
-                             f"{times}: answered {_answer_text(read)}, all "
-                             f"(--assume {read['counts']}=SHARE%)")
-                continue
-            sizes = "; sizes may depend on it" if _decides_sizes(read) else ""
-            notes.append(f"read {read['bytes']} bytes of the device at {read['location']}{times}: "
-                         f"answered {_answer_text(read)}{sizes} "
-                         f"(--assume {read['location']}=NUMBER)")
-        if len(unknown) > MOST_READS:
-            notes.append(f"and at {len(unknown) - MOST_READS} other lines (--json lists them)")
+        unknown = [read for read in self.reads if not read["known"] and not read["assumed"]]
+        deciding = [read for read in unknown if _decides_sizes(read)]
+        notes += map(_about, deciding[:MOST_READS])
+        if len(deciding) > MOST_READS:
+            notes.append(f"and at {len(deciding) - MOST_READS} other lines (--json lists them)")
+        others = {read["location"] for read in unknown if not _decides_sizes(read)}
+        if others:
+            lines = f"{len(others)} lines" if len(others) > 1 else min(others)
+            notes.append(f"values that the program reads of the device at {lines}, such as losses, "
+                         "are 0 (--json lists them)")
         return notes
 
     def to_json(self) -> Dict[str, Any]:
@@ -144,6 +146,16 @@ class Prediction:
 def _decides_sizes(read: Dict[str, Any]) -> bool:
     """Losses are four bytes; what shapes are made of is PyTorch's int64, or a count."""
     return bool(read["counts"]) or read["bytes"] == 8
+
+
+def _about(read: Dict[str, Any]) -> str:
+    """A line about a read that may decide sizes."""
+    where = read["location"] + (f", {read['count']} times" if read["count"] > 1 else "")
+    if read["counts"]:
+        return (f"sizes depend on {COUNTED[read['counts']]} at {where}: answered "
+                f"{_answer_text(read)}, all (--assume {read['counts']}=SHARE%)")
+    return (f"read {read['bytes']} bytes of the device at {where}: answered {_answer_text(read)}; "
+            f"sizes may depend on it (--assume {read['location']}=NUMBER)")
 
 
 def _answer_text(read: Dict[str, Any]) -> str:
@@ -180,25 +192,11 @@ def parse_assumptions(texts: Sequence[str]) -> Dict[str, float]:
     return found
 
 
-def parse_until(text: Optional[str]) -> Dict[str, float]:
-    """Of --until: "3 steps", "90 s", "5 min"."""
-    if text is None:
-        return {"steps": 0, "seconds": 0}
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(steps?|s|seconds?|min|minutes?)\s*", text)
-    if not match or float(match.group(1)) == 0 or \
-            (match.group(2).startswith("step") and "." in match.group(1)):
-        raise OptionError('expected "3 steps", "90 s" or "5 min"', "--until " + text)
-    number, unit = float(match.group(1)), match.group(2)
-    if unit.startswith("step"):
-        return {"steps": int(number), "seconds": 0}
-    return {"steps": 0, "seconds": number * (60 if unit.startswith("m") else 1)}
-
-
 def predict(script: Union[str, Sequence[str]], *,
             output: Optional[Union[str, "os.PathLike[str]"]] = None, card: str = "h100",
             memory: Optional[int] = None, gpus: int = 1, conf: Optional[str] = None,
-            until: Optional[str] = None, assume: Sequence[str] = (), stacks: bool = False,
-            modules: bool = False, rank: int = 0, world_size: int = 1,
+            until: Union[str, Sequence[str]] = (), no_weights: bool = False,
+            assume: Sequence[str] = (), stacks: bool = False, modules: bool = False, rank: int = 0, world_size: int = 1,
             overwrite: bool = False, once: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 
@@ -216,8 +214,11 @@ def predict(script: Union[str, Sequence[str]], *,
         How many of them the program sees.
     conf : str, optional
         PYTORCH_CUDA_ALLOC_CONF of the run.
-    until : str, optional
-        "3 steps" of an optimizer, "90 s", "5 min": where the run ends.
+    until : str or sequence of str
+        "3 steps" of an optimizer, "90 s", "5 min", "16 GiB" of the host's memory: where the run
+        ends, at the first that comes.
+    no_weights : bool
+        The first values of weights on the host are not written, which saves time and memory.
     assume : sequence of str
         "nonzero=6%", "unique=30%", "gnn.py:32=10000": what reads of the device find.
     stacks, modules : bool
@@ -246,7 +247,8 @@ def predict(script: Union[str, Sequence[str]], *,
             _outputs.check(str(path), _outputs.RECORDING, overwrite)
         plan = _runs.Plan(script=arguments, card=described, gpus=gpus, conf=conf, core=core,
                           stubs=_stubs.make(core), assumed=parse_assumptions(assume),
-                          until=parse_until(until), stacks=stacks, modules=modules,
+                          limits=_limits.parse([until] if isinstance(until, str) else until),
+                          no_weights=no_weights, stacks=stacks, modules=modules,
                           ranks=(rank, world_size) if world_size > 1 else None)
         first = _runs.run(plan, folder, path)
         out_of_memory = first.exit_code != 0 and first.refused_memory > 0
@@ -288,7 +290,8 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
             peaks.append(tidemark.replay(other.path).peak_reserved_bytes)
     return Prediction(
         path=first.path, card=card["name"], card_bytes=card["memory"],
-        context_bytes=context, peak_reserved_bytes=as_run.peak_reserved_bytes,
+        context_bytes=context, context_estimated="like" in card,
+        peak_reserved_bytes=as_run.peak_reserved_bytes,
         peak_reserved_bytes_least=min(peaks), peak_reserved_bytes_most=max(peaks),
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
@@ -311,7 +314,10 @@ def main(arguments: Optional[List[str]] = None) -> None:
                         help="the script as one of N processes that torchrun would start")
     parser.add_argument("--rank", type=int, metavar="R", help="that one alone, not all in turn")
     parser.add_argument("--conf", help="PYTORCH_CUDA_ALLOC_CONF of the run")
-    parser.add_argument("--until", metavar='"3 steps"', help='where the run ends; or "90 s"')
+    parser.add_argument("--until", metavar='"3 steps"', action="append", default=[],
+                        help='where the run ends; or "90 s", "5 min", "16 GiB" of the host')
+    parser.add_argument("--no-weights", action="store_true",
+                        help="weights on the host get no first values: faster, less memory")
     parser.add_argument("--assume", action="append", default=[], metavar="WHAT=NUMBER",
                         help="what reads of the device find: nonzero=6%%, gnn.py:32=10000")
     parser.add_argument("--once", action="store_true",
@@ -347,7 +353,8 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
     return predict(options.script, output=output, card=options.card,
                    memory=int(options.memory * 2**30) if options.memory else None,
                    gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
-                   until=options.until, assume=options.assume, stacks=options.stacks,
+                   until=options.until, no_weights=options.no_weights, assume=options.assume,
+                   stacks=options.stacks,
                    modules=options.modules, rank=rank, world_size=options.world_size,
                    overwrite=options.force, once=options.once)
 

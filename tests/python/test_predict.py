@@ -13,7 +13,7 @@ import pytest
 
 from tidemark import predict
 from tidemark.errors import OptionError
-from tidemark.predicting import cards, elf, stubs
+from tidemark.predicting import cards, elf, limits, stubs
 
 RUNTIME = "libcudart.so.13"
 SOLVER = "libcusolver.so.12"
@@ -45,8 +45,8 @@ def run_over(folder, code, **settings):
             "cusolverDnSgetrf_bufferSize", "cusolverDnCreate", "cusolverDnSetStream"])]
     given = folder / "settings.json"
     given.write_text(json.dumps({
-        "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 1.0, "unique": 1.0,
-        "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "", **settings}))
+        "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 1.0,
+        "unique": 1.0,        "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "", **settings}))
     begin = ("import ctypes\n"
              f"cuda = ctypes.CDLL({RUNTIME!r})\nsolver = ctypes.CDLL({SOLVER!r})\n"
              "pointer, size = ctypes.c_void_p, ctypes.c_size_t\n"
@@ -147,15 +147,14 @@ def test_cards_are_whole():
 def test_assumptions_and_ends_are_read_or_refused():
     assert predict.parse_assumptions(["nonzero=6%", "a b.py:3=1e3"]) == \
         {"nonzero": 0.06, "a b.py:3": 1000.0}
-    assert predict.parse_until("3 steps") == {"steps": 3, "seconds": 0}
-    assert predict.parse_until("2 min") == {"steps": 0, "seconds": 120}
+    assert limits.parse(["3 steps", "2 min", "1.5 GiB"]) == limits.Limits(3, 120, 3 << 29)
     for text in ("nonzero", "nonzero=200%", "train.py=3", "train.py:3=x", "train.py:3=5%",
                  "others=5%", "unique=-1"):
         with pytest.raises(OptionError):
             predict.parse_assumptions([text])
     for text in ("3", "0 steps", "1.5 steps", "soon"):
         with pytest.raises(OptionError):
-            predict.parse_until(text)
+            limits.parse([text])
 
 
 def test_without_pytorch_it_says_so(tmp_path):

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import importlib
 import json
 import os
 import pathlib
-import signal
 import struct
 import sys
 import sysconfig
 import threading
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from tidemark.predicting.limits import Limits, Watch
 from tidemark.predicting.ranks import meet_nobody
 from tidemark.predicting.runs import SHARES
 from tidemark.torch._launch import PACKAGE, after_import, run_script
@@ -91,33 +92,22 @@ class Witness:
              for name, location in self.refused.items()]
 
 
-class _Enough(SystemExit):
-    """The program has done what --until asked for."""
+def skip_initial_values() -> None:
+    """Random and constant values of weights on the host, which take time and memory, are not
+    written. Those on the device are written by kernels, which do nothing anyway."""
+    torch = importlib.import_module("torch")
 
+    def on_device_only(original: Callable[..., Any]) -> Callable[..., Any]:
+        def fill(tensor: Any, *given: Any, **named: Any) -> Any:
+            return tensor if tensor.device.type == "cpu" else original(tensor, *given, **named)
+        return fill
 
-def _stop_after(steps: int) -> None:
-    import torch  # noqa: F401
-
-    import importlib
-
-    optimizers = importlib.import_module("torch.optim.optimizer")
-    done = 0
-
-    def count(*_given: Any) -> None:
-        nonlocal done
-        done += 1
-        if done >= steps:
-            raise _Enough(0)
-
-    optimizers.register_optimizer_step_post_hook(count)
-
-
-def _stop_in(seconds: float) -> None:
-    def stop(_signal: int, _frame: Any) -> None:
-        raise _Enough(0)
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    for name in ("normal_", "uniform_", "log_normal_", "exponential_"):
+        setattr(torch.Tensor, name, on_device_only(getattr(torch.Tensor, name)))
+    init = importlib.import_module("torch.nn.init")
+    for name in dir(init):
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(init, name, on_device_only(getattr(init, name)))
 
 
 def main(arguments: Optional[List[str]] = None) -> None:
@@ -147,6 +137,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
 
     atexit.register(report)
 
+    watch = Watch(Limits(**run["limits"]))
+
     def begin() -> None:
         from tidemark.torch._recording import record
 
@@ -156,12 +148,12 @@ def main(arguments: Optional[List[str]] = None) -> None:
                            name=run["name"], ranks=(0, 1), overwrite=True)
         recording.facts.update(run["facts"])
         recording.through = through
-        if run["steps"]:
-            _stop_after(run["steps"])
+        watch.count_steps()
+        if run["no_weights"]:
+            skip_initial_values()
 
     after_import("torch", begin)
-    if run["seconds"]:
-        _stop_in(run["seconds"])
+    watch.start()
     run_script(given[1:])
 
 

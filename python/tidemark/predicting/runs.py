@@ -12,6 +12,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from tidemark.predicting import cards
+from tidemark.predicting.limits import Limits
 from tidemark.predicting.stubs import Stubs
 from tidemark.torch._allocator import CONF
 
@@ -30,9 +31,10 @@ class Plan:
     core: pathlib.Path
     stubs: Stubs
     assumed: Dict[str, float]
-    until: Dict[str, float]
+    limits: Limits
     stacks: bool
     modules: bool
+    no_weights: bool = False
     ranks: Optional[Tuple[int, int]] = None  # this one's number, and how many there are
     late: bool = False  # what is queued is done when the program waits for it, not at once
 
@@ -62,7 +64,7 @@ class Plan:
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
                     "annotations": "modules" if self.modules else True, "name": name,
                     "assumed": self.assumed, "facts": self.facts(), "ranks": self.ranks,
-                    **self.until}}
+                    "limits": dataclasses.asdict(self.limits), "no_weights": self.no_weights}}
 
     def environment(self, settings: pathlib.Path) -> Dict[str, str]:
         environment = dict(os.environ)
@@ -90,7 +92,7 @@ class Plan:
 
 
 def counts_unknown(read: Dict[str, Any]) -> bool:
-    """What nonzero(), a boolean mask, torch.where(condition) or unique() found, which nobody said."""
+    """What nonzero(), a boolean mask or unique() found, and nobody said."""
     return bool(read["counts"] and not read["known"] and not read["assumed"])
 
 

@@ -11,6 +11,7 @@ from tidemark.errors import OptionError
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ENDLESS = 2**44  # bytes
+_UNIT = 2**21  # that the driver hands out
 USUAL_GIB = (8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 180, 192, 288)
 
 # Fields of the description that cuDNN reads, and the attribute (cudaDeviceAttr) of each.
@@ -33,11 +34,34 @@ def load(name: str, memory: Optional[int] = None) -> Dict[str, Any]:
     if not re.fullmatch(r"[\w-]+", name) or not path.exists():
         raise OptionError("is no card that is known", name, "known: " + ", ".join(names()))
     card: Dict[str, Any] = json.loads(path.read_text())
+    if "like" in card:
+        card = _completed(card, load(card["like"]))
     if memory is not None:
         if memory <= card["context"]:
             raise OptionError("is less than the context of CUDA takes", f"memory {memory}")
         card["memory"] = memory
     return card
+
+
+def _completed(card: Dict[str, Any], like: Dict[str, Any]) -> Dict[str, Any]:
+    """A card that wasn't measured: what its context takes goes by the threads that it runs."""
+    attributes = {**like["attributes"], **card["attributes"]}
+
+    def scaled(size: int) -> int:
+        share = _threads(attributes) / _threads(like["attributes"])
+        return int(size * share) // _UNIT * _UNIT
+
+    uses = {name: {"memory": scaled(use["memory"]),
+                   "addresses": [scaled(size) for size in use["addresses"]]}
+            for name, use in like["first_uses"].items()}
+    return {**like, "context": scaled(like["context"]), "late_hole": scaled(like["late_hole"]),
+            "blas_handle": scaled(like["blas_handle"]), "first_uses": uses, **card,
+            "attributes": attributes}
+
+
+def _threads(attributes: Dict[str, int]) -> int:
+    multiprocessors, of_each = "16", "39"
+    return attributes[multiprocessors] * attributes[of_each]
 
 
 def endless(card: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,0 +1,108 @@
+"""Where a run over the imagined CUDA ends, and what it says until then."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import pathlib
+import re
+import signal
+import sys
+import threading
+import time
+from typing import Any, Optional, Sequence
+
+from tidemark._format import bytes_text
+from tidemark.errors import OptionError
+
+_LOOK = 0.5  # seconds between looks
+_SAY = 30  # seconds between lines about a run that takes long
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(steps?|s|seconds?|min|minutes?|GiB)\s*")
+
+
+@dataclasses.dataclass
+class Limits:
+    """What ends a run; 0 is no limit."""
+
+    steps: int = 0
+    seconds: float = 0
+    host_bytes: int = 0
+
+
+def parse(texts: Sequence[str]) -> Limits:
+    """Of --until: "3 steps" of an optimizer, "90 s", "5 min", "16 GiB" of the host's memory."""
+    found = Limits()
+    for text in texts:
+        match = _PATTERN.fullmatch(text)
+        number = float(match.group(1)) if match else 0
+        unit = match.group(2) if match else ""
+        if number == 0 or (unit.startswith("step") and not number.is_integer()):
+            raise OptionError('expected "3 steps", "90 s", "5 min" or "16 GiB"', "--until " + text)
+        if unit.startswith("step"):
+            found.steps = int(number)
+        elif unit == "GiB":
+            found.host_bytes = int(number * 2**30)
+        else:
+            found.seconds = number * (60 if unit.startswith("m") else 1)
+    return found
+
+
+class Enough(SystemExit):
+    """The program has done what --until asked for."""
+
+
+def _host_bytes() -> int:
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Watch:
+    """Counts steps, and looks at the limits from a thread of its own, which says now and then how
+    far the run is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.steps = 0
+        self._begun = time.monotonic()
+        self._torch: Optional[Any] = None
+
+    def start(self) -> None:
+        # An exception from a signal's handler ends the program as its own exit would.
+        signal.signal(signal.SIGALRM, self._stop)
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def count_steps(self) -> None:
+        """Once PyTorch is there."""
+        self._torch = importlib.import_module("torch")
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        optimizers.register_optimizer_step_post_hook(self._step)
+
+    def _step(self, *_given: Any) -> None:
+        self.steps += 1
+        if self.steps == self.limits.steps:
+            raise Enough(0)
+
+    @staticmethod
+    def _stop(_signal: int, _frame: Any) -> None:
+        raise Enough(0)
+
+    def _look(self) -> None:
+        said = 0
+        while True:
+            time.sleep(_LOOK)
+            seconds = time.monotonic() - self._begun
+            over = [bool(self.limits.seconds) and seconds > self.limits.seconds,
+                    bool(self.limits.host_bytes) and _host_bytes() > self.limits.host_bytes]
+            if any(over):
+                os.kill(os.getpid(), signal.SIGALRM)
+                return
+            if seconds // _SAY > said:
+                said = int(seconds // _SAY)
+                print(f"tidemark: {self._progress(seconds)}", file=sys.stderr, flush=True)
+
+    def _progress(self, seconds: float) -> str:
+        parts = [f"{seconds:.0f} s", f"{self.steps} steps of an optimizer"]
+        if self._torch is not None and self._torch.cuda.is_initialized():
+            parts.append(f"{bytes_text(self._torch.cuda.memory_reserved())} reserved")
+        return ", ".join([*parts, f"{bytes_text(_host_bytes())} of the host's memory"])
