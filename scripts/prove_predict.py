@@ -4,10 +4,12 @@
 Usage: scripts/prove_predict.py predict FOLDER [--card h100] [NAME ...]   where no GPU need be
        scripts/prove_predict.py run FOLDER                                on the GPU
        scripts/prove_predict.py compare FOLDER [--json]
+       scripts/prove_predict.py picture FOLDER NAME -o PICTURE.svg
 
 `predict` writes FOLDER/NAME.SETTING.predicted.{tml,json} of the programs of predict_programs.py
 under each setting; `run` runs what was predicted there and writes FOLDER/NAME.SETTING.real.{tml,json};
-`compare` prints what came of it, every miss with what differs. The environments must have the same
+`compare` prints what came of it, every miss with what differs; `picture` draws both curves of one
+program. Programs named two_* run on two GPUs. The environments must have the same
 versions of PyTorch and of what the programs use.
 """
 import argparse
@@ -127,6 +129,57 @@ def compare_rank(folder, name, predicted, real, rank):
     return row
 
 
+def curve(path):
+    """Reserved bytes after each event that changes them, over the number of requests until then."""
+    import tidemark
+
+    trace = tidemark.load(str(path))
+    names = tidemark.trace.kind_names()
+    requested, reserved, points = 0, 0, [(0, 0)]
+    for kind, size in zip(trace.kind, trace.size):
+        if names[kind] == "allocate":
+            requested += 1
+        elif names[kind] in ("segment_alloc", "segment_free"):
+            reserved += int(size) if names[kind] == "segment_alloc" else -int(size)
+            points.append((requested, reserved))
+    return [*points, (requested, reserved)]
+
+
+def picture(folder, name, output):
+    """Steps of both: the real run as a band, the predicted one as a line over it."""
+    width, height, left, below = 760, 300, 64, 40
+    curves = [curve(folder / f"{name}.default.{kind}.tml") for kind in ("real", "predicted")]
+    most = max(value for points in curves for _, value in points) * 1.08
+    last = max(points[-1][0] for points in curves)
+
+    def path_of(points):
+        drawn = []
+        for (at, value), (_, before) in zip(points, [(0, 0), *points]):
+            x = left + at / last * (width - left - 16)
+            drawn += [f"{x:.1f},{height - below - y / most * (height - below - 16):.1f}"
+                      for y in (before, value)]
+        return " ".join(drawn)
+
+    gib = 2 ** 30
+    step = next(one for one in (.1, .25, .5, 1, 2, 5, 10, 20) if most / gib / one <= 6)
+    lines = []
+    for number in range(int(most / gib / step) + 1):
+        y = height - below - number * step * gib / most * (height - below - 16)
+        lines.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="#8884"/>'
+                     f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">'
+                     f'{number * step:g} GiB</text>')
+    style = "font:13px system-ui,sans-serif;fill:#888"
+    output.write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" style="{style}">'
+        + "".join(lines)
+        + f'<polyline points="{path_of(curves[0])}" fill="none" stroke="#e8a33d" stroke-width="7"/>'
+        f'<polyline points="{path_of(curves[1])}" fill="none" stroke="#2f6fb5" stroke-width="2"/>'
+        f'<text x="{left + 24}" y="30">reserved: <tspan fill="#e8a33d">on an H100</tspan>, '
+        f'<tspan fill="#2f6fb5">predicted before</tspan></text>'
+        f'<text x="{(left + width) / 2:.0f}" y="{height - 12}" text-anchor="middle">'
+        f"allocations ({last:,} of them)</text></svg>\n")
+
+
 def show(rows):
     good = [row for row in rows if "failed" not in row]
     for row in rows:
@@ -152,15 +205,19 @@ def show(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["predict", "run", "compare"])
+    parser.add_argument("step", choices=["predict", "run", "compare", "picture"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--card", default="h100")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default="predict.svg")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    if options.step == "picture":
+        picture(options.folder, options.names[0], options.output)
+        return
     if options.step == "compare":
         rows = compare(options.folder)
         print(json.dumps(rows, indent=1)) if options.json else show(rows)

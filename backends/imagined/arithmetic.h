@@ -1,6 +1,6 @@
 // What kernels of PyTorch compute of integers, booleans and single floats, where their inputs are
-// known: masks, counts, ranges, "is it done yet". Sizes and loops of a program hang on these, and on
-// little else that a kernel computes.
+// known: masks, counts, ranges, "is it done yet". Sizes and loops of a program hang on these, and
+// on little else that a kernel computes.
 //
 // Nothing is executed: a kernel is recognised by its name, which holds the types and the operation
 // of its template, and its arguments are read where the launch says that they are. The layouts are

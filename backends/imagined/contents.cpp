@@ -93,7 +93,8 @@ bool Contents::read(std::uint64_t at, std::span<std::byte> bytes) const {
         if (piece == pieces_.end())
             return false;
         const std::size_t offset = at + done - piece->first;
-        const std::size_t count = std::min(bytes.size() - done, piece->second.bytes.size() - offset);
+        const std::size_t count =
+            std::min(bytes.size() - done, piece->second.bytes.size() - offset);
         std::copy_n(piece->second.bytes.begin() + static_cast<std::ptrdiff_t>(offset), count,
                     bytes.begin() + static_cast<std::ptrdiff_t>(done));
         done += count;

@@ -1,9 +1,9 @@
 // What is known of the bytes on the imagined devices: those that the program itself put there.
 //
-// Most kernels do nothing, so what they would have written is not known. A copy from the host, a fill
-// and what arithmetic.h computes are remembered, up to a size; a block that is handed out anew is
-// forgotten, because only other kernels can have written it since. Not thread-safe. O(log pieces) a
-// call, and O(bytes) of what is copied.
+// Most kernels do nothing, so what they would have written is not known. A copy from the host, a
+// fill and what arithmetic.h computes are remembered, up to a size; a block that is handed out anew
+// is forgotten, because only other kernels can have written it since. Not thread-safe. O(log
+// pieces) a call, and O(bytes) of what is copied.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace tidemark::imagined {
 class Contents {
   public:
     static constexpr std::size_t kLargest = std::size_t{32} << 20;  // what is larger isn't kept
-    static constexpr std::size_t kMost = std::size_t{512} << 20;  // of all; then the oldest go
+    static constexpr std::size_t kMost = std::size_t{512} << 20;    // of all; then the oldest go
 
     void write(std::uint64_t at, std::span<const std::byte> bytes);
     void fill(std::uint64_t at, std::byte value, std::size_t size);
@@ -27,7 +27,8 @@ class Contents {
     // Are all bytes of the range known? Then they are put into `bytes`.
     bool read(std::uint64_t at, std::span<std::byte> bytes) const;
 
-    // Is any byte of the range known? Is all of it, in one piece, so that writing there is O(bytes)?
+    // Is any byte of the range known? Is all of it, in one piece, so that writing there is
+    // O(bytes)?
     bool any(std::uint64_t at, std::size_t size) const;
     bool in_one_piece(std::uint64_t at, std::size_t size) const;
 

@@ -11,9 +11,9 @@ namespace tidemark::imagined {
 // The types that are computed; halves, complex and quantized ones are `unknown`.
 enum class Element { unknown, boolean, i8, u8, i16, i32, i64, f32, f64 };
 
-Element type_named(std::string_view name);   // as in C++: "long"
-Element type_numbered(int scalar_type);      // by c10::ScalarType
-std::size_t size_of(Element type);           // in bytes; 1 of what is unknown
+Element type_named(std::string_view name);  // as in C++: "long"
+Element type_numbered(int scalar_type);     // by c10::ScalarType
+std::size_t size_of(Element type);          // in bytes; 1 of what is unknown
 
 // Long double holds each int64 and each double as it is. Nothing: not known.
 using Number = long double;

@@ -86,8 +86,8 @@ class Elementwise : public Computation {
         return whole ? functor : nullptr;
     }
 
-    // c10::ScalarType, a byte each, of the tensors from `first` on; of the output alone where that is
-    // all that the argument holds.
+    // c10::ScalarType, a byte each, of the tensors from `first` on; of the output alone where that
+    // is all that the argument holds.
     void read_types(const std::byte* at, std::size_t first, Tensors& tensors) const {
         const bool alone = form_ == Form::casting && first == 0;
         const std::size_t end = alone ? 1 : operation_.tensors();
@@ -167,7 +167,8 @@ class Elementwise : public Computation {
             std::size_t to = from;
             std::vector<std::byte> row;
             for (; to < order.size() && known[order[to]] == known[order[from]]; ++to)
-                row.insert(row.end(), &results[order[to] * size], &results[order[to] * size] + size);
+                row.insert(row.end(), &results[order[to] * size],
+                           &results[order[to] * size] + size);
             if (known[order[from]])
                 contents.write(begin + from * size, row);
             else
@@ -246,7 +247,8 @@ std::unique_ptr<const Computation> elementwise_of(const std::string& name) {
         return of_functor(casts ? Form::casting : Form::plain, given[0]);
     }
     if (const auto given = template_arguments(name, "::elementwise_kernel<"); given.size() == 3) {
-        if (const auto inner = template_arguments(given[2], "gpu_kernel_impl_nocast<"); inner.size() == 1)
+        if (const auto inner = template_arguments(given[2], "gpu_kernel_impl_nocast<");
+            inner.size() == 1)
             return of_functor(Form::strided, inner[0]);
         if (const auto inner = template_arguments(given[2], "gpu_kernel_impl<"); inner.size() == 1)
             return of_functor(Form::strided_casting, inner[0]);

@@ -11,9 +11,9 @@ namespace tidemark::imagined {
 // A function without an implementation was called: it did nothing ("quiet"), or failed ("refused").
 void note_unknown(std::string_view name, bool refused);
 
-// Where the program is, for people: asks Python, where it runs. `kind` is "read", "nonzero" or "unique"
-// (a read of how many were found), "refused".
-// Python's answer: nonzero if it wrote into `bytes` what the read finds.
+// Where the program is, for people: asks Python, where it runs. `kind` is "read", "nonzero" or
+// "unique" (a read of how many were found), "refused". Python's answer: nonzero if it wrote into
+// `bytes` what the read finds.
 using Witness = int (*)(const char* kind, const char* what, void* bytes, std::size_t size,
                         int known);
 

@@ -67,8 +67,8 @@ int launch(const void* function, void** arguments, void* stream) {
     if (launched == nullptr || arguments == nullptr)
         return kSuccess;
     Kernel& kernel = found->second;
-    // CUB's reduction takes its input, its output and the number of items; of many it has two passes.
-    // Its selection takes seven others before the number.
+    // CUB's reduction takes its input, its output and the number of items; of many it has two
+    // passes. Its selection takes seven others before the number.
     constexpr int kReduced = 2, kSelected = 7;
     if (kernel.counts_nonzero || kernel.counts_distinct) {
         const int at = kernel.counts_nonzero ? kReduced : kSelected;
@@ -120,16 +120,16 @@ IMAGINED(void, __cudaRegisterFunction)
 
 (void**, const char* function, char*, const char* name, int, void*, void*, void*, void*, int*) {
     Lock machine;
-    kernels()[function] = {.name = name,
-                           .reduces_with_and = holds(name, "and_kernel"),
-                           .sums = holds(name, "reduce_kernel") && holds(name, "sum_functor"),
-                           .compares_equal = holds(name, "CompareEqFunctor"),
-                           .counts_nonzero = holds(name, "DeviceReduce") && holds(name, "NonZero"),
-                           .ends_reduction = holds(name, "DeviceReduceSingleTile"),
-                           .counts_distinct = holds(name, "DeviceSelectSweepKernel") &&
-                                              holds(name, "equal_to"),
-                           .first_use = first_use_of(name),
-                           .computation = {}};
+    kernels()[function] = {
+        .name = name,
+        .reduces_with_and = holds(name, "and_kernel"),
+        .sums = holds(name, "reduce_kernel") && holds(name, "sum_functor"),
+        .compares_equal = holds(name, "CompareEqFunctor"),
+        .counts_nonzero = holds(name, "DeviceReduce") && holds(name, "NonZero"),
+        .ends_reduction = holds(name, "DeviceReduceSingleTile"),
+        .counts_distinct = holds(name, "DeviceSelectSweepKernel") && holds(name, "equal_to"),
+        .first_use = first_use_of(name),
+        .computation = {}};
 }
 
 IMAGINED(unsigned, __cudaPushCallConfiguration)

@@ -1,9 +1,9 @@
 // Demangled names, taken apart.
 #include "backends/imagined/names.h"
 
-#include <cxxabi.h>
-
 #include <cstdlib>
+
+#include <cxxabi.h>
 
 namespace tidemark::imagined {
 

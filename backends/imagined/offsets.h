@@ -22,10 +22,10 @@ class Offsets {
         for (std::size_t dim = 0; dim < std::min<std::size_t>(dims_, kMostDims); ++dim) {
             std::memcpy(&sizes_[dim], dividers + dim * kDivider, sizeof sizes_[dim]);
             for (std::size_t one = 0; one < tensors; ++one)
-                std::memcpy(&strides_[dim][one],
-                            dividers + kMostDims * kDivider +
-                                (dim * tensors + one) * sizeof(std::uint32_t),
-                            sizeof(std::uint32_t));
+                std::memcpy(
+                    &strides_[dim][one],
+                    dividers + kMostDims * kDivider + (dim * tensors + one) * sizeof(std::uint32_t),
+                    sizeof(std::uint32_t));
         }
     }
 

@@ -75,20 +75,26 @@ void read_bare(std::string_view functor, std::string_view name, Operation& found
             found.scalar = type;
             found.scalar_operand = 0;
             break;
-        case Op::add_self: found.scalar = type; break;
+        case Op::add_self:
+            found.scalar = type;
+            break;
         case Op::compare_scalar:
             found.scalar = type;
             found.result = Element::boolean;
             break;
-        case Op::logical_not: found.result = Element::boolean; break;
+        case Op::logical_not:
+            found.result = Element::boolean;
+            break;
         case Op::equal:
         case Op::compare:
             found.inputs[1] = type;
             found.result = Element::boolean;
             break;
         case Op::copy:
-        case Op::bit_not: break;
-        default: found.inputs[1] = type;
+        case Op::bit_not:
+            break;
+        default:
+            found.inputs[1] = type;
     }
 }
 
@@ -103,8 +109,9 @@ bool Operation::coded() const {
 }
 
 std::size_t Operation::tensors() const {
-    return 1 + static_cast<std::size_t>(std::count_if(
-                   inputs.begin(), inputs.end(), [](Element one) { return one != Element::unknown; }));
+    return 1 +
+           static_cast<std::size_t>(std::count_if(
+               inputs.begin(), inputs.end(), [](Element one) { return one != Element::unknown; }));
 }
 
 std::size_t Operation::scalar_offset() const {
@@ -153,8 +160,7 @@ std::optional<Operation> operation_of(std::string_view functor) {
 std::size_t result_size(std::string_view functor) {
     constexpr std::size_t kHalf = 2, kUsual = 4;
     Operation wrapped;
-    const Element type =
-        read_wrapped(functor, wrapped) ? wrapped.result : lambda_type(functor);
+    const Element type = read_wrapped(functor, wrapped) ? wrapped.result : lambda_type(functor);
     if (type != Element::unknown)
         return size_of(type);
     return holds(functor, "c10::BFloat16") || holds(functor, "c10::Half") ? kHalf : kUsual;

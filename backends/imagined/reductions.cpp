@@ -34,8 +34,9 @@ class Reduction : public Computation {
         const auto outputs = static_cast<std::uint64_t>(read_as<int>(at + config + kOutputs));
         const Offsets in(at + input, 1);
         const Offsets out(at + output, 2);
-        const bool looks_so = static_cast<std::size_t>(read_as<int>(at + config)) == size_of(from_) &&
-                              in.plausible(inputs) && out.plausible(outputs);
+        const bool looks_so =
+            static_cast<std::size_t>(read_as<int>(at + config)) == size_of(from_) &&
+            in.plausible(inputs) && out.plausible(outputs);
         if (!looks_so || inputs * outputs > kMostComputed)
             return;
         const auto source = read_as<std::uint64_t>(at + pointers);
@@ -80,8 +81,8 @@ class Reduction : public Computation {
 // What the first of two passes of a count has found, for the second.
 thread_local std::optional<std::int32_t> counted;
 
-// DeviceReduce...Kernel<..., transform_iterator<NonZeroOp<T>, ...> ...>: (input, output, items). One
-// pass of one tile, or the first of two, whose output is only the second's input.
+// DeviceReduce...Kernel<..., transform_iterator<NonZeroOp<T>, ...> ...>: (input, output, items).
+// One pass of one tile, or the first of two, whose output is only the second's input.
 class Count : public Computation {
   public:
     Count(Element type, bool whole) : type_(type), whole_(whole) {}
@@ -139,9 +140,9 @@ std::unique_ptr<const Computation> count_kernel(std::string_view name) {
 // Running sums over rows: rows x columns, next to each other along `columns` (or along rows).
 struct Scanned {
     std::uint64_t to = 0, from = 0;
-    std::uint64_t rows = 0;     // outermost
-    std::uint64_t length = 0;   // that is summed over
-    std::uint64_t inner = 1;    // elements from one to the next
+    std::uint64_t rows = 0;    // outermost
+    std::uint64_t length = 0;  // that is summed over
+    std::uint64_t inner = 1;   // elements from one to the next
 };
 
 class Scan : public Computation {
@@ -177,9 +178,12 @@ class Scan : public Computation {
             return read_as<std::uint32_t>(arguments[one]);
         };
         switch (form_) {
-            case Form::flat: return {pointer(1), pointer(0), 1, number(6), 1};
-            case Form::innermost: return {pointer(0), pointer(1), number(2), number(3), 1};
-            case Form::outer: return {pointer(0), pointer(1), number(2), number(4), number(3)};
+            case Form::flat:
+                return {pointer(1), pointer(0), 1, number(6), 1};
+            case Form::innermost:
+                return {pointer(0), pointer(1), number(2), number(3), 1};
+            case Form::outer:
+                return {pointer(0), pointer(1), number(2), number(4), number(3)};
         }
         return {};
     }
@@ -211,17 +215,19 @@ std::unique_ptr<const Computation> reduce_kernel(std::string_view name) {
     const std::vector<std::string_view> given = template_arguments(name, "ReduceOp<");
     if (given.size() < 4)
         return nullptr;
+
     struct Reduces {
         std::string_view text;
         Op op;
     };
+
     constexpr std::array kReductions{
         Reduces{"MaxNanFunctor<", Op::greatest}, Reduces{"MinNanFunctor<", Op::least},
         Reduces{"and_kernel_cuda", Op::logical_and}, Reduces{"or_kernel_cuda", Op::logical_or},
         Reduces{"sum_functor<", Op::add}};
-    const auto* const found = std::find_if(
-        kReductions.begin(), kReductions.end(),
-        [&](const Reduces& one) { return holds(given[1], one.text); });
+    const auto* const found =
+        std::find_if(kReductions.begin(), kReductions.end(),
+                     [&](const Reduces& one) { return holds(given[1], one.text); });
     const Element from = type_named(given[0]);
     const Element to = type_named(given[3]);
     if (found == kReductions.end() || from == Element::unknown || to == Element::unknown)

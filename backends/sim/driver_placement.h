@@ -110,7 +110,6 @@ class DriverPlacement {
     void add_gap(Range gap);
     void remove_gap(Holes::iterator gap);
 
-
     Range span_;
     Bytes largest_page_;
     LateHole late_;

@@ -196,7 +196,8 @@ def predict(script: Union[str, Sequence[str]], *,
             output: Optional[Union[str, "os.PathLike[str]"]] = None, card: str = "h100",
             memory: Optional[int] = None, gpus: int = 1, conf: Optional[str] = None,
             until: Union[str, Sequence[str]] = (), no_weights: bool = False,
-            assume: Sequence[str] = (), stacks: bool = False, modules: bool = False, rank: int = 0, world_size: int = 1,
+            assume: Sequence[str] = (), stacks: bool = False, modules: bool = False,
+            rank: int = 0, world_size: int = 1,
             overwrite: bool = False, once: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 

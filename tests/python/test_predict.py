@@ -3,6 +3,7 @@
 That a whole PyTorch runs over them is shown by scripts/prove_predict.py.
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -41,12 +42,13 @@ def run_over(folder, code, **settings):
         "cudaGetDeviceCount", "cudaMalloc", "cudaFree", "cudaMemGetInfo", "cudaMemcpy",
         "cudaMemset", "cudaPointerGetAttributes", "cudaGetDeviceProperties", "cudaStreamCreate",
         "cudaEventCreate", "cudaEventRecord", "cudaEventQuery", "cudaEventSynchronize",
-        "cudaLaunchKernel"]), write_stub(folder, SOLVER, [
+        "cudaLaunchKernel", "__cudaRegisterFunction"]), write_stub(folder, SOLVER, [
             "cusolverDnSgetrf_bufferSize", "cusolverDnCreate", "cusolverDnSetStream"])]
     given = folder / "settings.json"
     given.write_text(json.dumps({
         "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 1.0,
-        "unique": 1.0,        "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "", **settings}))
+        "unique": 1.0, "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "",
+        **settings}))
     begin = ("import ctypes\n"
              f"cuda = ctypes.CDLL({RUNTIME!r})\nsolver = ctypes.CDLL({SOLVER!r})\n"
              "pointer, size = ctypes.c_void_p, ctypes.c_size_t\n"
@@ -166,3 +168,61 @@ def test_without_pytorch_it_says_so(tmp_path):
                               pathlib.Path(predict.__file__).resolve().parents[1])})
     assert done.returncode != 0
     assert "tidemark.predict:" in done.stderr and "Traceback" not in done.stderr
+
+
+FILL = "_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_11FillFunctorIlEESt5arrayIPcLm1EEEEviT0_T1_"
+ADD = ("_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_21CUDAFunctorOnSelf_addIlEESt5arrayIPcLm2"
+       "EEEEviT0_T1_")
+UNKNOWN = ("_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_14UnknownFunctorIlEESt5arrayIPcLm2"
+           "EEEEviT0_T1_")
+
+
+def test_kernels_of_pytorch_compute_integers_that_are_known(tmp_path):
+    said, _ = run_over(tmp_path, (
+        "class Dim(ctypes.Structure):\n"
+        "    _fields_ = [(name, ctypes.c_uint) for name in 'xyz']\n"
+        "longs = lambda *some: (ctypes.c_int64 * len(some))(*some)\n"
+        "def launch(number, name, functor, *tensors):\n"
+        "    cuda.__cudaRegisterFunction(None, pointer(number), None, name, 0, *[None] * 5)\n"
+        "    given = ctypes.c_int(5), functor, longs(*(one.value for one in tensors))\n"
+        "    addresses = (pointer * 3)(*map(ctypes.addressof, given))\n"
+        "    cuda.cudaLaunchKernel(pointer(number), Dim(1, 1, 1), Dim(1, 1, 1), addresses, size(0),\n"
+        "                          None)\n"
+        "a, b = take(1 << 20)[1], take(1 << 20)[1]\n"
+        "out = longs(*[9] * 5)\n"
+        "def found(of):\n"
+        "    cuda.cudaMemcpy(out, of, size(40), 2)\n"
+        "    print(*out)\n"
+        f"launch(11, {FILL.encode()!r}, longs(3), a)\n"
+        f"launch(12, {ADD.encode()!r}, longs(4, 2), b, a)\n"
+        "found(a)\n"
+        "found(b)\n"
+        f"launch(13, {UNKNOWN.encode()!r}, longs(0), b, a)\n"
+        "found(b)\n"))
+    assert said == ["3"] * 5 + ["11"] * 5 + ["0"] * 5  # 3 + 4 * 2; then nobody knows
+
+
+def test_recurrent_networks_ask_for_what_cudnn_asks_for():
+    library = ctypes.CDLL(str(core()))
+    data = json.loads((pathlib.Path(__file__).parent / "rnn_sizes.json").read_text())
+    network, batch = (ctypes.create_string_buffer(512) for _ in range(2))
+    exact = 0
+    for row in data["rows"]:
+        one = dict(zip(data["columns"], row))
+        library.imagined_cudnnSetRNNDescriptor_v8(
+            network, 0, one["cell"], one["bias"], one["bidirectional"], 0, one["type"], 0, 0,
+            one["input"], one["hidden"], one["hidden"], one["layers"], None, ctypes.c_uint(0))
+        lengths = (ctypes.c_int * one["rows"])(*[one["steps"]] * one["rows"])
+        library.imagined_cudnnSetRNNDataDescriptor(batch, one["type"], 0, one["steps"], one["rows"],
+                                                   one["input"], lengths, None)
+        weights, work, reserve = (ctypes.c_size_t() for _ in range(3))
+        library.imagined_cudnnGetRNNWeightSpaceSize(None, network, ctypes.byref(weights))
+        assert weights.value == one["weights"]
+        for training in (0, 1):
+            library.imagined_cudnnGetRNNTempSpaceSizes(
+                None, network, training, batch, ctypes.byref(work), ctypes.byref(reserve))
+            expected = one["work_training" if training else "work_inference"]
+            assert abs(work.value / expected - 1) < 0.25
+            exact += work.value == expected
+        assert abs(reserve.value - one["reserve"]) <= 256
+    assert exact >= 0.75 * 2 * len(data["rows"])
