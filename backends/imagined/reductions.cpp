@@ -85,10 +85,13 @@ thread_local std::optional<std::int32_t> counted;
 // One pass of one tile, or the first of two, whose output is only the second's input.
 class Count : public Computation {
   public:
-    Count(Element type, bool whole) : type_(type), whole_(whole) {}
+    // `pointer`: where the iterator holds it.
+    Count(Element type, bool whole, std::size_t pointer)
+        : type_(type), whole_(whole), pointer_(pointer) {}
 
     void run(void** arguments, Contents& contents) const override {
-        const auto begin = read_as<std::uint64_t>(arguments[0]);
+        const auto begin =
+            read_as<std::uint64_t>(static_cast<const std::byte*>(arguments[0]) + pointer_);
         const auto number = static_cast<std::uint64_t>(read_as<std::uint32_t>(arguments[2]));
         const std::size_t size = size_of(type_);
         counted.reset();
@@ -118,6 +121,7 @@ class Count : public Computation {
   private:
     Element type_;
     bool whole_;
+    std::size_t pointer_;
 };
 
 // The second pass.
@@ -134,7 +138,11 @@ std::unique_ptr<const Computation> count_kernel(std::string_view name) {
     if (given.empty())
         return whole ? std::make_unique<CountEnd>() : nullptr;
     const Element type = type_named(given[0]);
-    return type == Element::unknown ? nullptr : std::make_unique<Count>(type, whole);
+    if (type == Element::unknown)
+        return nullptr;
+    // CUB's own iterator, of CUDA 12, holds the operation first; Thrust's holds the pointer first.
+    const bool of_cub = holds(name, "TransformInputIterator<");
+    return std::make_unique<Count>(type, whole, of_cub ? sizeof(std::uint64_t) : 0);
 }
 
 // Running sums over rows: rows x columns, next to each other along `columns` (or along rows).

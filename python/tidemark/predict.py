@@ -280,8 +280,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     import tidemark
 
     if first.path is None or whole.path is None:
-        raise Error("the script used no GPU through PyTorch: nothing was recorded",
-                    "without torch.cuda there is nothing to predict")
+        raise Error("used no GPU through PyTorch, so that nothing was recorded", "the script")
     context = whole.held
     fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context)
     as_run, expandable = fit.candidates[0], fit.candidates[-1]

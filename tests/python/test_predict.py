@@ -170,11 +170,14 @@ def test_without_pytorch_it_says_so(tmp_path):
     assert "tidemark.predict:" in done.stderr and "Traceback" not in done.stderr
 
 
-FILL = "_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_11FillFunctorIlEESt5arrayIPcLm1EEEEviT0_T1_"
-ADD = ("_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_21CUDAFunctorOnSelf_addIlEESt5arrayIPcLm2"
-       "EEEEviT0_T1_")
-UNKNOWN = ("_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_14UnknownFunctorIlEESt5arrayIPcLm2"
-           "EEEEviT0_T1_")
+def elementwise(functor, tensors):
+    """The mangled name of PyTorch's kernel for a functor of int64."""
+    return (f"_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_{len(functor)}{functor}IlEE"
+            f"St5arrayIPcLm{tensors}EEEEviT0_T1_").encode()
+
+
+FILL, ADD, UNKNOWN = (elementwise(*one) for one in (
+    ("FillFunctor", 1), ("CUDAFunctorOnSelf_add", 2), ("UnknownFunctor", 2)))
 
 
 def test_kernels_of_pytorch_compute_integers_that_are_known(tmp_path):
@@ -186,18 +189,18 @@ def test_kernels_of_pytorch_compute_integers_that_are_known(tmp_path):
         "    cuda.__cudaRegisterFunction(None, pointer(number), None, name, 0, *[None] * 5)\n"
         "    given = ctypes.c_int(5), functor, longs(*(one.value for one in tensors))\n"
         "    addresses = (pointer * 3)(*map(ctypes.addressof, given))\n"
-        "    cuda.cudaLaunchKernel(pointer(number), Dim(1, 1, 1), Dim(1, 1, 1), addresses, size(0),\n"
-        "                          None)\n"
+        "    cuda.cudaLaunchKernel(pointer(number), Dim(1, 1, 1), Dim(1, 1, 1), addresses,\n"
+        "                          size(0), None)\n"
         "a, b = take(1 << 20)[1], take(1 << 20)[1]\n"
         "out = longs(*[9] * 5)\n"
         "def found(of):\n"
         "    cuda.cudaMemcpy(out, of, size(40), 2)\n"
         "    print(*out)\n"
-        f"launch(11, {FILL.encode()!r}, longs(3), a)\n"
-        f"launch(12, {ADD.encode()!r}, longs(4, 2), b, a)\n"
+        f"launch(11, {FILL!r}, longs(3), a)\n"
+        f"launch(12, {ADD!r}, longs(4, 2), b, a)\n"
         "found(a)\n"
         "found(b)\n"
-        f"launch(13, {UNKNOWN.encode()!r}, longs(0), b, a)\n"
+        f"launch(13, {UNKNOWN!r}, longs(0), b, a)\n"
         "found(b)\n"))
     assert said == ["3"] * 5 + ["11"] * 5 + ["0"] * 5  # 3 + 4 * 2; then nobody knows
 
