@@ -58,6 +58,8 @@ class Prediction:
     card, card_bytes, context_bytes : str, int, int
         The card's name, its memory, and what of it is taken by others than PyTorch: the context of
         CUDA, the code of kernels, cuBLAS's own.
+    gpu : int or None
+        Of several GPUs that the program uses, the one that needs most; the figures are its own.
     context_estimated : bool
         The card was not measured, so that `context_bytes` is an estimate.
     peak_reserved_bytes, peak_requested_bytes : int
@@ -85,6 +87,7 @@ class Prediction:
     path: str
     card: str
     card_bytes: int
+    gpu: Optional[int]
     context_bytes: int
     context_estimated: bool
     peak_reserved_bytes: int
@@ -109,6 +112,8 @@ class Prediction:
                      f"{bytes_text(self.card_bytes)}")
         else:
             text += f" on one {self.card}"
+        if self.gpu is not None:
+            text += f" (GPU {self.gpu} needs most)"
         usual = _cards.usual_size(self.smallest_card_bytes)
         text += f"; fits {usual} GiB" if usual else "; fits no card"
         if self.expandable_bytes < self.peak_reserved_bytes:
@@ -282,14 +287,19 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     if first.path is None or whole.path is None:
         raise Error("used no GPU through PyTorch, so that nothing was recorded", "the script")
     context = whole.held
-    fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context)
-    as_run, expandable = fit.candidates[0], fit.candidates[-1]
+    gpus = _gpus(whole.path)
+    fits = [tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context, **gpu)
+            for gpu in gpus]
+    most = max(range(len(fits)), key=lambda index: fits[index].candidates[0].peak_reserved_bytes)
+    as_run, expandable = fits[most].candidates[0], fits[most].candidates[-1]
     peaks = [as_run.peak_reserved_bytes]
     for other in others:
         if other.path is not None and other.exit_code == whole.exit_code:
-            peaks.append(tidemark.replay(other.path).peak_reserved_bytes)
+            peaks.append(max(tidemark.replay(other.path, **gpu).peak_reserved_bytes
+                             for gpu in _gpus(other.path)))
     return Prediction(
         path=first.path, card=card["name"], card_bytes=card["memory"],
+        gpu=gpus[most].get("gpu"),
         context_bytes=context, context_estimated="like" in card,
         peak_reserved_bytes=as_run.peak_reserved_bytes,
         peak_reserved_bytes_least=min(peaks), peak_reserved_bytes_most=max(peaks),
@@ -297,6 +307,15 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
         out_of_memory=out_of_memory, reads=first.reads, refused=first.refused_calls,
         exit_code=first.exit_code)
+
+
+def _gpus(path: str) -> List[Dict[str, Any]]:
+    """Options for a question about each GPU that a recording has memory of."""
+    import tidemark
+
+    used = [number for number, device in enumerate(tidemark.info(path).devices)
+            if device.allocations > 0]
+    return [{"gpu": number} for number in used] if len(used) > 1 else [{}]
 
 
 def main(arguments: Optional[List[str]] = None) -> None:
