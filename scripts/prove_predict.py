@@ -124,9 +124,17 @@ def compare_rank(folder, name, predicted, real, rank):
         row[key] = [side["stats"][rank][key] for side in (predicted, real)]
     file = ".tml" if alone else f"/rank{rank}.tml"
     sides = [requests(folder / f"{name}.{kind}{file}") for kind in ("predicted", "real")]
+    row["smallest"] = [smallest(folder / f"{name}.{kind}{file}") for kind in ("predicted", "real")]
     row["same_order"] = sides[0] == sides[1]
     row["alike"] = alike(*sides) if max(map(len, sides)) < 60000 else float(row["same_order"])
     return row
+
+
+def smallest(path):
+    """The smallest card on which that run fits, searched by replay."""
+    import tidemark
+
+    return tidemark.fit(str(path), policies=["torch"], overhead=0).candidates[0].smallest_bytes
 
 
 def curve(path):
@@ -198,6 +206,9 @@ def show(rows):
     off = [abs(row["reserved"][0] / row["reserved"][1] - 1) for row in good]
     print(f"reserved to 2 MiB: {share(lambda r: abs(r['reserved'][0] - r['reserved'][1]) <= 2 * MIB)}; "
           f"within 1 %: {sum(one <= .01 for one in off)}; within 3 %: {sum(one <= .03 for one in off)}")
+    borders = [here <= there * 1.01 and there <= here * 1.01
+               for here, there in (row["smallest"] for row in good)]
+    print(f"smallest card within 1 %: {sum(borders)} of {len(borders)}")
     print(f"requested to the byte: {share(lambda r: r['requested'][0] == r['requested'][1])}; "
           f"same order: {share(lambda r: r['same_order'])}")
 
