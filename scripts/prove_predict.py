@@ -19,8 +19,10 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -36,6 +38,8 @@ def run(command, conf, log, timeout):
         environment.pop(name, None)
         if conf:
             environment[name] = conf
+    # Each compiles what it compiles, and has the memory of that: not one with what another left.
+    environment["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="inductor-")
     begun = time.monotonic()
     with open(log, "w", encoding="utf-8") as file:
         try:
@@ -44,6 +48,7 @@ def run(command, conf, log, timeout):
                                   check=False).returncode
         except subprocess.TimeoutExpired:
             code = 124
+    shutil.rmtree(environment["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
     text = pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
     stats = [json.loads(line) for line in re.findall(r'\{"reserved"[^}]*\}', text)]
     return {"code": code, "seconds": time.monotonic() - begun,
