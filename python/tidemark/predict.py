@@ -203,7 +203,7 @@ def predict(script: Union[str, Sequence[str]], *,
             until: Union[str, Sequence[str]] = (), no_weights: bool = False,
             assume: Sequence[str] = (), stacks: bool = False, modules: bool = False,
             rank: int = 0, world_size: int = 1,
-            overwrite: bool = False, once: bool = False) -> Prediction:
+            overwrite: bool = False, once: bool = False, to_stderr: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 
     Parameters
@@ -237,11 +237,15 @@ def predict(script: Union[str, Sequence[str]], *,
     once : bool
         Run the script once, whatever else might happen: no ranges. Otherwise it runs once more
         for each thing that isn't known: how fast kernels are, what masks select.
+    to_stderr : bool
+        What the script prints goes to stderr.
 
     Raises UnsupportedError where no PyTorch for CUDA is installed, OptionError for what can't be,
     and Error if the script used no GPU.
     """
     arguments = [script] if isinstance(script, str) else list(script)
+    if not arguments or (arguments[0] != "-m" and not os.path.exists(arguments[0])):
+        raise OptionError("no such script", " ".join(arguments[:1]))
     described = _cards.load(card, memory)
     if not 0 <= rank < world_size:
         raise OptionError("expected a rank below the world size", f"rank {rank} of {world_size}")
@@ -254,7 +258,8 @@ def predict(script: Union[str, Sequence[str]], *,
         plan = _runs.Plan(script=arguments, card=described, gpus=gpus, conf=conf, core=core,
                           stubs=_stubs.make(core), assumed=parse_assumptions(assume),
                           limits=_limits.parse([until] if isinstance(until, str) else until),
-                          no_weights=no_weights, stacks=stacks, modules=modules,
+                          no_weights=no_weights, to_stderr=to_stderr, stacks=stacks,
+                          modules=modules,
                           ranks=(rank, world_size) if world_size > 1 else None)
         first = _runs.run(plan, folder, path)
         out_of_memory = first.exit_code != 0 and first.refused_memory > 0
@@ -285,7 +290,9 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     import tidemark
 
     if first.path is None or whole.path is None:
-        raise Error("used no GPU through PyTorch, so that nothing was recorded", "the script")
+        raise Error("used no GPU through PyTorch, so that nothing was recorded" if not
+                    first.exit_code else f"ended with exit code {first.exit_code} before it used a "
+                    "GPU through PyTorch", "the script")
     context = whole.held
     gpus = _gpus(whole.path)
     fits = [tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context, **gpu)
@@ -343,7 +350,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
                         help="run the script once: no ranges of what isn't known")
     parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
     parser.add_argument("--modules", action="store_true", help="the forward pass of each module")
-    parser.add_argument("--json", action="store_true", help="the answer as JSON")
+    parser.add_argument("--json", action="store_true", help="the answer as JSON, alone on stdout")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
@@ -375,7 +382,7 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
                    until=options.until, no_weights=options.no_weights, assume=options.assume,
                    stacks=options.stacks,
                    modules=options.modules, rank=rank, world_size=options.world_size,
-                   overwrite=options.force, once=options.once)
+                   overwrite=options.force, once=options.once, to_stderr=options.json)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ class Plan:
     modules: bool
     no_weights: bool = False
     ranks: Optional[Tuple[int, int]] = None  # this one's number, and how many there are
+    to_stderr: bool = False  # what the script prints, since stdout is for the answer
     late: bool = False  # what is queued is done when the program waits for it, not at once
 
     def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
@@ -144,12 +145,13 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     if again:
         print(f"tidemark: the script runs once more, {again}", file=sys.stderr, flush=True)
     silent = subprocess.DEVNULL if again else None
+    of_script = subprocess.DEVNULL if again else sys.stderr if plan.to_stderr else None
     journal = folder / f"{output.name}.journal"
     settings = folder / f"{output.name}.settings.json"
     settings.write_text(json.dumps(plan.settings(journal, output)))
     process = subprocess.Popen(
         [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],
-        env=plan.environment(settings), stdout=silent, stderr=silent)
+        env=plan.environment(settings), stdout=of_script, stderr=silent)
     code = _wait(process)
     lines = _lines(journal)
     end: Dict[str, int] = next((line["end"] for line in lines if "end" in line), {})
