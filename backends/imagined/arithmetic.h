@@ -21,6 +21,9 @@ class Computation {
   public:
     virtual ~Computation() = default;
 
+    // How many arguments `run` reads.
+    virtual std::size_t arguments() const = 0;
+
     // Writes into `contents` what the kernel leaves there. What it overwrites with something that
     // isn't known is forgotten. O(elements), up to kMostComputed of them.
     virtual void run(void** arguments, Contents& contents) const = 0;

@@ -43,6 +43,10 @@ class Elementwise : public Computation {
   public:
     Elementwise(Form form, Operation operation) : form_(form), operation_(operation) {}
 
+    std::size_t arguments() const override {
+        return form_ == Form::casting ? 7 : is_strided(form_) ? 2 : 3;
+    }
+
     void run(void** arguments, Contents& contents) const override {
         const int elements = read_as<int>(arguments[0]);
         Tensors tensors;
@@ -186,6 +190,8 @@ class Overwriting : public Computation {
   public:
     Overwriting(Form form, std::size_t size) : form_(form), size_(size) {}
 
+    std::size_t arguments() const override { return is_strided(form_) ? 2 : 3; }
+
     void run(void** arguments, Contents& contents) const override {
         const int elements = read_as<int>(arguments[0]);
         // Of a strided one, the number of tensors is in nothing that is known here.
@@ -203,6 +209,8 @@ class Overwriting : public Computation {
 class Arange : public Computation {
   public:
     explicit Arange(Element type) : type_(type) {}
+
+    std::size_t arguments() const override { return 3; }
 
     void run(void** arguments, Contents& contents) const override {
         const int elements = read_as<int>(arguments[0]);

@@ -48,38 +48,51 @@ const char* first_use_of(std::string_view name) {
     return large ? "reductions" : kKernels;
 }
 
-std::unique_ptr<const Computation> computed(const std::string& name) {
-    std::unique_ptr<const Computation> found = elementwise_of(name);
-    return found ? std::move(found) : reduction_of(name);
+// The first launch of a kernel on a device.
+void use_first(Kernel& kernel, Machine& machine, int device) {
+    if (kernel.used_on == 0) {
+        const std::string name = demangled(kernel.name);
+        kernel.parameters = count_parameters(name);
+        kernel.computation = elementwise_of(name);
+        if (!kernel.computation)
+            kernel.computation = reduction_of(name);
+        if (kernel.computation && kernel.computation->arguments() > kernel.parameters)
+            kernel.computation.reset();
+    }
+    kernel.used_on |= std::uint64_t{1} << device;
+    if (kernel.first_use != std::string_view(kRandom))
+        machine.first_use(device, kKernels);
+    machine.first_use(device, kernel.first_use);
+}
+
+// CUB's reduction takes its input, its output and the number of items; of many it has two passes.
+// Its selection takes seven others before the number.
+void note_count(const Kernel& kernel, void** arguments) {
+    constexpr std::size_t kReduced = 2, kSelected = 7;
+    const std::size_t at = kernel.counts_nonzero ? kReduced : kSelected;
+    if ((kernel.counts_nonzero || kernel.counts_distinct) && at < kernel.parameters)
+        counted_last = {*static_cast<const int*>(arguments[at]), kernel.counts_distinct};
+    else if (!kernel.ends_reduction)
+        counted_last.reset();
 }
 
 int launch(const void* function, void** arguments, void* stream) {
     Lock machine;
+    const int device = current_device();
     const auto found = kernels().find(function);
     launched_before = launched;
     launched = found == kernels().end() ? nullptr : &found->second;
-    machine->run(machine->stream_of(stream, current_device()));
-    if (launched != nullptr) {
-        if (launched->first_use != std::string_view(kRandom))
-            machine->first_use(current_device(), kKernels);
-        machine->first_use(current_device(), launched->first_use);
-    }
-    if (launched == nullptr || arguments == nullptr)
+    machine->run(machine->stream_of(stream, device));
+    if (launched == nullptr)
         return kSuccess;
     Kernel& kernel = found->second;
-    // CUB's reduction takes its input, its output and the number of items; of many it has two
-    // passes. Its selection takes seven others before the number.
-    constexpr int kReduced = 2, kSelected = 7;
-    if (kernel.counts_nonzero || kernel.counts_distinct) {
-        const int at = kernel.counts_nonzero ? kReduced : kSelected;
-        counted_last = {*static_cast<const int*>(arguments[at]), kernel.counts_distinct};
-    } else if (!kernel.ends_reduction) {
-        counted_last.reset();
-    }
-    if (!kernel.computation)
-        kernel.computation = computed(demangled(kernel.name));
-    if (*kernel.computation)
-        (*kernel.computation)->run(arguments, machine->contents);
+    if ((kernel.used_on >> device & 1) == 0)
+        use_first(kernel, Machine::get(), device);
+    if (arguments == nullptr)
+        return kSuccess;
+    note_count(kernel, arguments);
+    if (kernel.computation)
+        kernel.computation->run(arguments, machine->contents);
     return kSuccess;
 }
 

@@ -18,7 +18,9 @@ struct Kernel {
     bool ends_reduction = false;    // the second of two passes
     bool counts_distinct = false;   // unique()
     const char* first_use = "";     // see Card::first_uses
-    std::optional<std::unique_ptr<const Computation>> computation;  // once it has been launched
+    std::uint64_t used_on = 0;      // a bit for each device
+    std::size_t parameters = 0;     // this and what follows once it has been launched
+    std::unique_ptr<const Computation> computation;
 };
 
 // The kernel that this thread launched last, and the one before it; null if there is none.

@@ -39,4 +39,21 @@ std::vector<std::string_view> template_arguments(std::string_view text, std::str
     return parts;
 }
 
+std::size_t count_parameters(std::string_view name) {
+    int depth = 0;
+    std::size_t commas = 0;
+    for (std::size_t at = name.size(); at-- > 0;) {
+        const char c = name[at];
+        if (c == ')' || c == '>' || c == '}')
+            ++depth;
+        if (c == '(' || c == '<' || c == '{')
+            --depth;
+        if (c == ',' && depth == 1)
+            ++commas;
+        if (depth == 0)
+            return c == '(' && at + 2 < name.size() ? commas + 1 : 0;
+    }
+    return 0;
+}
+
 }  // namespace tidemark::imagined

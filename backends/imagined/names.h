@@ -18,4 +18,7 @@ std::string demangled(const char* name);
 // `text` doesn't hold `name`.
 std::vector<std::string_view> template_arguments(std::string_view text, std::string_view name);
 
+// How many parameters a function's name says that it takes.
+std::size_t count_parameters(std::string_view name);
+
 }  // namespace tidemark::imagined

@@ -22,6 +22,8 @@ class Reduction : public Computation {
     Reduction(Op op, Element from, Element within, Element to)
         : op_(op), from_(from), within_(within), to_(to) {}
 
+    std::size_t arguments() const override { return 1; }
+
     void run(void** arguments, Contents& contents) const override {
         const auto* const at = static_cast<const std::byte*>(arguments[0]);
         const std::size_t ident = size_of(within_);  // after the functor, which is empty
@@ -89,6 +91,8 @@ class Count : public Computation {
     Count(Element type, bool whole, std::size_t pointer)
         : type_(type), whole_(whole), pointer_(pointer) {}
 
+    std::size_t arguments() const override { return 3; }
+
     void run(void** arguments, Contents& contents) const override {
         const auto begin =
             read_as<std::uint64_t>(static_cast<const std::byte*>(arguments[0]) + pointer_);
@@ -127,6 +131,8 @@ class Count : public Computation {
 // The second pass.
 class CountEnd : public Computation {
   public:
+    std::size_t arguments() const override { return 2; }
+
     void run(void** arguments, Contents& contents) const override {
         Count::give(read_as<std::uint64_t>(arguments[1]), contents);
     }
@@ -162,6 +168,10 @@ class Scan : public Computation {
     };
 
     Scan(Form form, Element type) : form_(form), type_(type) {}
+
+    std::size_t arguments() const override {
+        return form_ == Form::flat ? 7 : form_ == Form::outer ? 5 : 4;
+    }
 
     void run(void** arguments, Contents& contents) const override {
         const Scanned scan = find(arguments);

@@ -290,9 +290,8 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     import tidemark
 
     if first.path is None or whole.path is None:
-        raise Error("used no GPU through PyTorch, so that nothing was recorded" if not
-                    first.exit_code else f"ended with exit code {first.exit_code} before it used a "
-                    "GPU through PyTorch", "the script")
+        ended = f"ended with exit code {first.exit_code} and" if first.exit_code else "has"
+        raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded", "the script")
     context = whole.held
     gpus = _gpus(whole.path)
     fits = [tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context, **gpu)
