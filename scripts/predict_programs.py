@@ -387,10 +387,9 @@ def mixtral():
 
 # Written after everything above had been looked at: none of these was run before it was predicted.
 
-def kept_text(name, precision="bf16", kind="AutoModelForCausalLM", optimizer=adamw, **changes):
-    config = changes.pop("config", name)
-    text_program("kept_" + name.lower(), lambda: small(config, **changes), optimizer, precision,
-                 kind)
+def kept_text(name, precision="bf16", kind="AutoModelForCausalLM", optimizer=adamw,
+              prefix="kept_", **changes):
+    text_program(prefix + name.lower(), lambda: small(name, **changes), optimizer, precision, kind)
 
 
 GROUPED = dict(num_key_value_heads=2)
@@ -524,6 +523,27 @@ def kept_lightning():
                                 enable_checkpointing=False, enable_progress_bar=False,
                                 precision="16-mixed")
     trainer.fit(Classifier(), torch.utils.data.DataLoader(data, batch_size=32))
+
+
+# Written after those had been looked at as well.
+
+for name, changes in {
+        "Olmo": GROUPED, "Ministral": {**GROUPED, "head_dim": 64}, "Exaone4": GROUPED,
+        "Ernie4_5": {**GROUPED, "head_dim": 64}, "SeedOss": {**GROUPED, "head_dim": 64},
+        "GraniteMoe": {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
+        "Persimmon": {}, "XGLM": {"d_model": 512, "ffn_dim": 2048, "num_layers": 4,
+                                  "attention_heads": 8}}.items():
+    kept_text(name, prefix="last_", **changes)
+for name, model_name, optimizer, precision, sizes in (
+        ("rexnet", "rexnet_100", sgd, "bf16", (160, 224)),
+        ("cspdarknet", "cspdarknet53", sgd, None, (192,)),
+        ("gernet", "gernet_s", adamw, "bf16", (160, 224)),
+        ("convmixer", "convmixer_768_32", adamw, "bf16", (160,)),
+        ("nfnet", "nfnet_l0", sgd, None, (160, 192)),
+        ("tinyvit", "tiny_vit_5m_224", adamw, "bf16", (224,)),
+        ("hiera", "hiera_tiny_224", adamw, "bf16", (224,)),
+        ("vovnet", "ese_vovnet19b_dw", sgd, "bf16", (192, 224))):
+    timm_program("last_" + name, model_name, optimizer, precision, sizes=sizes)
 
 
 def ranks_program(name, spread, **of_optimizer):
