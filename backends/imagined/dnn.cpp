@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/dnn_workspace.h"
 #include "backends/imagined/journal.h"
 #include "backends/imagined/machine.h"
 
@@ -35,6 +36,7 @@ enum Attribute : int {
     kConfigSharedMemory = 304,
     kPlanConfig = 401,
     kPlanWorkspace = 402,
+    kPlanJson = 405,
     kPlanDevice = 407,
     kGraphOperations = 801,
     kGraphEngineCount = 802,
@@ -137,6 +139,18 @@ int own_attribute(Descriptor* from, int name, std::int64_t wanted, void* out) {
         default:
             return 0;
     }
+}
+
+void correct_workspace(const Library& real, void* plan, std::int64_t& bytes) {
+    constexpr int kMultiprocessors = 16;  // cudaDeviceAttr
+    constexpr std::size_t kLongest = std::size_t{1} << 18;
+    if (!may_differ_on_card(bytes))
+        return;
+    std::string text(kLongest, '\0');
+    std::int64_t size = 0;
+    if (real.get(plan, kPlanJson, kTypeCharacters, kLongest - 1, &size, text.data()) == 0)
+        bytes =
+            workspace_on_card(text.c_str(), bytes, settings().card.attributes[kMultiprocessors]);
 }
 
 void take_operation(Descriptor* to, int name, std::int64_t count, Descriptor* const* from) {
@@ -245,8 +259,12 @@ IMAGINED(int, cudnnBackendFinalize)(void* descriptor) {
 IMAGINED(int, cudnnBackendGetAttribute)
 
 (void* descriptor, int name, int type, std::int64_t wanted, std::int64_t* got, void* out) {
-    if (Library* const real = library())
-        return real->get(descriptor, name, type, wanted, got, out);
+    if (Library* const real = library()) {
+        const int status = real->get(descriptor, name, type, wanted, got, out);
+        if (status == 0 && name == kPlanWorkspace && wanted > 0 && out != nullptr)
+            correct_workspace(*real, descriptor, *static_cast<std::int64_t*>(out));
+        return status;
+    }
     const int count =
         own_attribute(static_cast<Descriptor*>(descriptor), name, out == nullptr ? 0 : wanted, out);
     if (got != nullptr)
