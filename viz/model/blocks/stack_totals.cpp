@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -54,7 +55,12 @@ class Summer {
             return;
         const std::uint32_t stack = history_.site(block.site).stack;
         StackSum& sum = sums_[stack < sums_.size() ? stack : 0];
-        sum.bytes += sign * static_cast<std::int64_t>(block.size);
+        // Sizes of a feed that lies may be more than all memory there is: then the sum stays there.
+        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+        const auto bytes =
+            static_cast<std::int64_t>(std::min(block.size, static_cast<Bytes>(kMost)));
+        if (__builtin_add_overflow(sum.bytes, sign * bytes, &sum.bytes) || sum.bytes < -kMost)
+            sum.bytes = sign * kMost;
         sum.blocks += sign;
     }
 
