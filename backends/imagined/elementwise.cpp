@@ -11,6 +11,7 @@
 #include "backends/imagined/names.h"
 #include "backends/imagined/offsets.h"
 #include "backends/imagined/operations.h"
+#include "core/base/units.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -72,7 +73,7 @@ class Elementwise : public Computation {
             tensors.strided.emplace(functor, number);
             if (!tensors.strided->plausible(static_cast<std::uint64_t>(elements)))
                 return nullptr;
-            pointers = functor + aligned(Offsets::bytes(number));
+            pointers = functor + align_up(Offsets::bytes(number), sizeof(std::uint64_t));
             functor = pointers + number * sizeof(std::uint64_t);
         } else {
             pointers = static_cast<const std::byte*>(arguments[2]);
@@ -99,10 +100,6 @@ class Elementwise : public Computation {
             tensors.types[one] = type_numbered(read_as<std::int8_t>(at + one - first));
     }
 
-    static std::size_t aligned(std::size_t bytes) {
-        return (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
-    }
-
     bool nothing_known(const Tensors& tensors, std::uint64_t count,
                        const Contents& contents) const {
         if (operation_.op == Op::fill)
@@ -125,7 +122,8 @@ class Elementwise : public Computation {
         // All are read before any is written: the output may be an input.
         std::vector<std::byte> results(count * size);
         std::vector<bool> known(count);
-        for (std::uint64_t index = 0; index < count; ++index) {
+        const std::uint64_t computed = operation_.op == Op::fill ? 1 : count;
+        for (std::uint64_t index = 0; index < computed; ++index) {
             std::array operands{scalar, scalar};
             std::size_t next = one_held ? 1 - operation_.scalar_operand : 0;
             for (std::size_t one = 1; one < operation_.tensors(); ++one)
@@ -137,6 +135,11 @@ class Elementwise : public Computation {
             known[index] = result.has_value();
             if (result)
                 store(tensors.types[0], *result, &results[index * size]);
+        }
+        for (std::uint64_t index = computed; index < count; ++index) {
+            known[index] = known[0];
+            std::copy_n(results.begin(), size,
+                        results.begin() + static_cast<std::ptrdiff_t>(index * size));
         }
         write(tensors, results, known, size, contents);
     }
@@ -164,20 +167,29 @@ class Elementwise : public Computation {
                 contents.write(tensors.at(index, 0), {&results[index * size], size});
             return;
         }
-        std::vector<std::uint64_t> order(known.size());
-        for (std::uint64_t index = 0; index < known.size(); ++index)
-            order[(tensors.at(index, 0) - begin) / size] = index;
-        for (std::size_t from = 0; from < order.size();) {
-            std::size_t to = from;
-            std::vector<std::byte> row;
-            for (; to < order.size() && known[order[to]] == known[order[from]]; ++to)
-                row.insert(row.end(), &results[order[to] * size],
-                           &results[order[to] * size] + size);
-            if (known[order[from]])
+        if (!tensors.strided)
+            return write_in_order(begin, results, known, size, contents);
+        std::vector<std::byte> ordered(results.size());
+        std::vector<bool> known_there(known.size());
+        for (std::uint64_t index = 0; index < known.size(); ++index) {
+            const std::uint64_t offset = tensors.at(index, 0) - begin;
+            known_there[offset / size] = known[index];
+            std::copy_n(&results[index * size], size, &ordered[offset]);
+        }
+        write_in_order(begin, ordered, known_there, size, contents);
+    }
+
+    static void write_in_order(std::uint64_t begin, std::span<const std::byte> results,
+                               const std::vector<bool>& known, std::size_t size,
+                               Contents& contents) {
+        for (std::size_t from = 0, to = 0; from < known.size(); from = to) {
+            while (to < known.size() && known[to] == known[from])
+                ++to;
+            const auto row = results.subspan(from * size, (to - from) * size);
+            if (known[from])
                 contents.write(begin + from * size, row);
             else
                 contents.forget(begin + from * size, row.size());
-            from = to;
         }
     }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/imagined/names.h"
+#include "core/base/units.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -98,10 +99,6 @@ void read_bare(std::string_view functor, std::string_view name, Operation& found
     }
 }
 
-std::size_t round_up(std::size_t size, std::size_t to) {
-    return (size + to - 1) / to * to;
-}
-
 }  // namespace
 
 bool Operation::coded() const {
@@ -118,14 +115,14 @@ std::size_t Operation::scalar_offset() const {
     if (op == Op::fill || op == Op::add_self)
         return 0;
     const std::size_t before = coded() ? sizeof(int) : op == Op::add ? size_of(scalar) : 1;
-    return round_up(before, size_of(scalar));
+    return align_up(before, size_of(scalar));
 }
 
 std::size_t Operation::size() const {
     if (scalar == Element::unknown)
         return coded() ? sizeof(int) : op == Op::add ? size_of(result) : 1;
     const std::size_t end = scalar_offset() + (op == Op::add_self ? 2 : 1) * size_of(scalar);
-    return round_up(end, std::max(size_of(scalar), coded() ? sizeof(int) : std::size_t{1}));
+    return align_up(end, std::max(size_of(scalar), coded() ? sizeof(int) : std::size_t{1}));
 }
 
 Functor Operation::read_functor(const std::byte* at) const {

@@ -11,6 +11,7 @@
 #include "backends/imagined/names.h"
 #include "backends/imagined/offsets.h"
 #include "backends/imagined/operations.h"
+#include "core/base/units.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -27,11 +28,11 @@ class Reduction : public Computation {
     void run(void** arguments, Contents& contents) const override {
         const auto* const at = static_cast<const std::byte*>(arguments[0]);
         const std::size_t ident = size_of(within_);  // after the functor, which is empty
-        const std::size_t config = (2 * ident + 3) / 4 * 4;
+        const std::size_t config = align_up(2 * ident, sizeof(int));
         constexpr std::size_t kConfig = 64, kInputs = 4, kOutputs = 8;
         const std::size_t input = config + kConfig;
         const std::size_t output = input + Offsets::bytes(1);
-        const std::size_t pointers = (output + Offsets::bytes(2) + 7) / 8 * 8;
+        const std::size_t pointers = align_up(output + Offsets::bytes(2), sizeof(std::uint64_t));
         const auto inputs = static_cast<std::uint64_t>(read_as<int>(at + config + kInputs));
         const auto outputs = static_cast<std::uint64_t>(read_as<int>(at + config + kOutputs));
         const Offsets in(at + input, 1);

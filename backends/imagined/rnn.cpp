@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "backends/imagined/api.h"
+#include "core/base/units.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -19,10 +20,6 @@ constexpr int kNoBias = 0, kOneInput = 1, kTwoBiases = 2, kOneRecurrent = 3;  //
 
 constexpr std::size_t kStreamBytes = std::size_t{8} << 20;  // of each layer and direction
 constexpr std::size_t kHeader = 256, kUnit = 32;
-
-std::size_t up(std::size_t bytes) {
-    return (bytes + kUnit - 1) / kUnit * kUnit;
-}
 
 // What descriptors hold; they live in what `unknown` hands out for cudnnCreate...Descriptor.
 struct Network {
@@ -89,16 +86,17 @@ Sizes sizes_of(const Network& net, const Batch& batch, bool training) {
     const std::size_t backward = copies * most + (twice && layers > 1 ? 4 : both) * all +
                                  (both * kept_back + around) * layers * state;
     Sizes sizes;
-    sizes.work = kStreamBytes * layers * both + up(net.all_matrices() * net.element()) + kHeader +
+    sizes.work = kStreamBytes * layers * both +
+                 align_up(net.all_matrices() * net.element(), kUnit) + kHeader +
                  (training ? std::max(forward, backward) : forward);
     if (net.padded) {
         const std::size_t states = net.cell == kLstm ? 4 : 2;
         sizes.work += input + both * all + states * layers * both * state +
-                      up(2 * batch.rows * sizeof(std::int32_t));
+                      align_up(2 * batch.rows * sizeof(std::int32_t), kUnit);
     }
     if (training) {
         const std::size_t of_cell = net.cell == kLstm ? 5 : net.cell == kGru ? 6 : 1;
-        sizes.reserve = up(both * (of_cell * layers + layers - 1) * all) + kHeader;
+        sizes.reserve = align_up(both * (of_cell * layers + layers - 1) * all, kUnit) + kHeader;
     }
     return sizes;
 }
