@@ -1,6 +1,8 @@
 // The driver: virtual memory, contexts, modules, and how its functions are found.
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -53,8 +55,10 @@ void* find_function(const char* name) {
         dladdr(reinterpret_cast<const void*>(&fresh_handle), &here);
         return dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     }();
-    if (void* const found = dlsym(self, own.c_str()))
-        return found;
+    // Functions whose arguments have changed are found by the first name, and called by a later one.
+    for (const char* version : {"", "_v2", "_v3"})
+        if (void* const found = dlsym(self, (own + version).c_str()))
+            return found;
     static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
     return driver == nullptr ? nullptr : dlsym(driver, name);
 }
@@ -91,7 +95,14 @@ IMAGINED(int, cuGetProcAddress_v2)
     return entry_point(name, function, result);
 }
 
+// A runtime that is linked into an extension: see called_by_nvidia().
 IMAGINED(int, cuGetExportTable)(const void** table, const void*) {
+    const void* const caller = __builtin_return_address(0);
+    Dl_info library;
+    if (!called_by_nvidia(caller) && dladdr(caller, &library) != 0 && library.dli_fname != nullptr)
+        note_unknown("cuGetExportTable for the CUDA runtime inside " +
+                         std::filesystem::path(library.dli_fname).filename().string(),
+                     true);
     *table = nullptr;
     return kNotFound;
 }
@@ -124,6 +135,37 @@ IMAGINED(int, cuCtxGetCurrent)(void** context) {
 IMAGINED(int, cuCtxSetCurrent)(void* context) {
     if (context != nullptr)
         current_device() = device_of_context(context);
+    return kSuccess;
+}
+
+// Contexts that are pushed on this thread's stack, as their devices.
+namespace {
+
+std::vector<int>& pushed() {
+    static thread_local std::vector<int> devices;
+    return devices;
+}
+
+}  // namespace
+
+IMAGINED(int, cuCtxPushCurrent_v2)(void* context) {
+    pushed().push_back(current_device());
+    current_device() = device_of_context(context);
+    return kSuccess;
+}
+
+IMAGINED(int, cuCtxPopCurrent_v2)(void** context) {
+    if (context != nullptr)
+        *context = context_of(current_device());
+    if (!pushed().empty()) {
+        current_device() = pushed().back();
+        pushed().pop_back();
+    }
+    return kSuccess;
+}
+
+IMAGINED(int, cuCtxGetApiVersion)(void*, unsigned* version) {
+    *version = 3020;
     return kSuccess;
 }
 
@@ -247,12 +289,6 @@ IMAGINED(int, cuMemSetAccess)(Pointer at, std::size_t size, const void*, std::si
     return status_of(done);
 }
 
-IMAGINED(int, cuMemsetD32Async)(Pointer at, unsigned, std::size_t count, void*) {
-    Lock machine;
-    machine->contents.forget(at, 4 * count);
-    return kSuccess;
-}
-
 // Modules: whatever is loaded is a handle.
 IMAGINED(int, cuModuleLoad)(void** out, const char*) {
     return fresh_handle(out);
@@ -284,6 +320,10 @@ IMAGINED(int, cuLibraryLoadData)
     return fresh_handle(out);
 }
 
+IMAGINED(int, cuLibraryUnload)(void*) {
+    return kSuccess;
+}
+
 IMAGINED(int, cuLibraryGetKernel)(void** out, void*, const char*) {
     return fresh_handle(out);
 }
@@ -301,6 +341,14 @@ IMAGINED(int, cuKernelGetFunction)(void** out, void* kernel) {
 // memory beside registers.
 IMAGINED(int, cuFuncGetAttribute)(int* value, int attribute, void*) {
     *value = attribute == 0 ? settings().card.attributes[1] : attribute == 4 ? 32 : 0;
+    return kSuccess;
+}
+
+IMAGINED(int, cuKernelGetAttribute)(int* value, int attribute, void* kernel, int) {
+    return imagined_cuFuncGetAttribute(value, attribute, kernel);
+}
+
+IMAGINED(int, cuKernelSetAttribute)(int, int, void*, int) {
     return kSuccess;
 }
 

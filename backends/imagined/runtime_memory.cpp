@@ -1,4 +1,5 @@
-// The runtime's memory: of the devices, of the host, and what moves between them.
+// Memory of the devices and of the host, and what moves between them: the runtime's functions and the
+// driver's.
 #include <cstdlib>
 #include <cstring>
 
@@ -111,6 +112,15 @@ int fill(void* at, int value, std::size_t size, const void* handle) {
         return kSuccess;
     }
     machine->contents.fill(pointer(at), static_cast<std::byte>(value), size);
+    machine->run(machine->stream_of(handle, current_device()));
+    return kSuccess;
+}
+
+int fill_words(Pointer at, unsigned value, std::size_t count, const void* handle) {
+    if (value == 0)
+        return fill(reinterpret_cast<void*>(at), 0, 4 * count, handle);
+    Lock machine;
+    machine->contents.forget(at, 4 * count);
     machine->run(machine->stream_of(handle, current_device()));
     return kSuccess;
 }
@@ -260,4 +270,52 @@ IMAGINED(int, cudaGetSymbolAddress)(void** out, const void*) {
         take(&page, tidemark::kDriverPage);
     *out = page;
     return kSuccess;
+}
+
+SAME_OF_DRIVER(cuMemAlloc_v2, cudaMalloc);
+SAME_OF_DRIVER(cuMemFree_v2, cudaFree);
+SAME_OF_DRIVER(cuMemAllocAsync, cudaMallocAsync);
+SAME_OF_DRIVER(cuMemAllocFromPoolAsync, cudaMallocFromPoolAsync);
+SAME_OF_DRIVER(cuMemFreeAsync, cudaFreeAsync);
+SAME_OF_DRIVER(cuMemGetInfo_v2, cudaMemGetInfo);
+SAME_OF_DRIVER(cuMemHostAlloc, cudaHostAlloc);
+SAME_OF_DRIVER(cuMemAllocHost_v2, cudaMallocHost);
+SAME_OF_DRIVER(cuMemFreeHost, cudaFreeHost);
+SAME_OF_DRIVER(cuMemHostGetDevicePointer_v2, cudaHostGetDevicePointer);
+SAME_OF_DRIVER(cuMemHostRegister_v2, cudaHostRegister);
+SAME_OF_DRIVER(cuMemHostUnregister, cudaHostUnregister);
+
+// The driver's copies name their direction; pointers tell it here.
+IMAGINED(int, cuMemcpyHtoD_v2)(void* to, const void* from, std::size_t size) {
+    return move(to, from, size, nullptr, true);
+}
+
+SAME_OF_DRIVER(cuMemcpyDtoH_v2, cuMemcpyHtoD_v2);
+SAME_OF_DRIVER(cuMemcpyDtoD_v2, cuMemcpyHtoD_v2);
+SAME_OF_DRIVER(cuMemcpy, cuMemcpyHtoD_v2);
+
+IMAGINED(int, cuMemcpyHtoDAsync_v2)
+
+(void* to, const void* from, std::size_t size, void* stream) {
+    return move(to, from, size, stream, false);
+}
+
+SAME_OF_DRIVER(cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2);
+SAME_OF_DRIVER(cuMemcpyDtoDAsync_v2, cuMemcpyHtoDAsync_v2);
+SAME_OF_DRIVER(cuMemcpyAsync, cuMemcpyHtoDAsync_v2);
+
+IMAGINED(int, cuMemsetD8Async)(void* at, unsigned char value, std::size_t size, void* stream) {
+    return fill(at, value, size, stream);
+}
+
+IMAGINED(int, cuMemsetD8_v2)(void* at, unsigned char value, std::size_t size) {
+    return fill(at, value, size, nullptr);
+}
+
+IMAGINED(int, cuMemsetD32Async)(Pointer at, unsigned value, std::size_t count, void* stream) {
+    return fill_words(at, value, count, stream);
+}
+
+IMAGINED(int, cuMemsetD32_v2)(Pointer at, unsigned value, std::size_t count) {
+    return fill_words(at, value, count, nullptr);
 }

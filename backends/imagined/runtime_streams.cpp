@@ -1,4 +1,4 @@
-// The runtime's streams, events and graphs: their order is the simulator's.
+// Streams, events and graphs, of the runtime and of the driver: their order is the simulator's.
 #include <cstdint>
 #include <unordered_map>
 
@@ -214,9 +214,10 @@ IMAGINED(int, cudaEventSynchronize)(Event* event) {
     return report(await(event));
 }
 
-// All kernels take as long as each other, so that whoever times alternatives keeps the first.
+// All kernels take as long as each other, so that whoever times alternatives keeps the first; and
+// long, since those who time often repeat a kernel until some time is over.
 IMAGINED(int, cudaEventElapsedTime)(float* milliseconds, Event*, Event*) {
-    *milliseconds = 0.01F;
+    *milliseconds = 100;
     return kSuccess;
 }
 
@@ -288,3 +289,19 @@ IMAGINED(int, cudaGraphExecDestroy)(Graph* instance) {
     delete instance;
     return kSuccess;
 }
+
+SAME_OF_DRIVER(cuStreamCreate, cudaStreamCreateWithFlags);
+SAME_OF_DRIVER(cuStreamCreateWithPriority, cudaStreamCreateWithPriority);
+SAME_OF_DRIVER(cuStreamDestroy_v2, cudaStreamDestroy);
+SAME_OF_DRIVER(cuStreamGetPriority, cudaStreamGetPriority);
+SAME_OF_DRIVER(cuStreamGetFlags, cudaStreamGetFlags);
+SAME_OF_DRIVER(cuStreamQuery, cudaStreamQuery);
+SAME_OF_DRIVER(cuStreamSynchronize, cudaStreamSynchronize);
+SAME_OF_DRIVER(cuStreamWaitEvent, cudaStreamWaitEvent);
+SAME_OF_DRIVER(cuStreamIsCapturing, cudaStreamIsCapturing);
+SAME_OF_DRIVER(cuEventCreate, cudaEventCreateWithFlags);
+SAME_OF_DRIVER(cuEventDestroy_v2, cudaEventDestroy);
+SAME_OF_DRIVER(cuEventRecord, cudaEventRecord);
+SAME_OF_DRIVER(cuEventQuery, cudaEventQuery);
+SAME_OF_DRIVER(cuEventSynchronize, cudaEventSynchronize);
+SAME_OF_DRIVER(cuEventElapsedTime_v2, cudaEventElapsedTime);

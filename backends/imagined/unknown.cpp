@@ -25,11 +25,20 @@ bool begins_any(std::string_view name, std::initializer_list<std::string_view> p
 // One function of a stub library, as stubs.py writes it.
 struct Entry {
     const char* name;
-    std::uint64_t seen;  // 0 until it has been called
+    std::uint64_t calls;  // with this one
 };
 
-// No library reports success with it, and each takes it as a failure.
-constexpr int kFailure = 15;
+// cublasStatus_t and others have a number of their own for what isn't supported; each library takes
+// it as a failure.
+constexpr int kLibraryFailure = 15;
+
+bool is_of_library(std::string_view name) {
+    return begins_any(name, {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "cupti"});
+}
+
+int failure_of(std::string_view name) {
+    return name.starts_with("cu") && !is_of_library(name) ? kNotSupported : kLibraryFailure;
+}
 
 }  // namespace
 
@@ -39,7 +48,7 @@ Unknown kind_of(std::string_view name) {
                          "Import", "Ipc", "Search", "Find", "Simulate", "Heuristic"}))
         return Unknown::refused;
     if (begins_any(name, {"cuFile", "nvshmem", "cu", "__cuda"}) &&
-        !begins_any(name, {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "cupti"}))
+        !is_of_library(name))
         return holds_any(name, {"Destroy", "Free", "Unload", "Disable"}) ? Unknown::quiet
                                                                          : Unknown::refused;
     if (holds_any(name, {"Create"}))
@@ -54,11 +63,15 @@ Unknown kind_of(std::string_view name) {
 IMAGINED(int, unknown)(tidemark::imagined::Entry* entry, void** first) {
     using namespace tidemark::imagined;
     const Unknown kind = kind_of(entry->name);
-    if (entry->seen == 0 || kind == Unknown::refused) {
-        entry->seen = 1;
+    if (entry->calls == 1 || kind == Unknown::refused)
         note_unknown(entry->name, kind == Unknown::refused);
-    }
     if (kind == Unknown::creates)
         *first = new std::array<std::uint64_t, 64>{};
-    return kind == Unknown::refused ? kFailure : kSuccess;
+    return kind == Unknown::refused ? failure_of(entry->name) : kSuccess;
+}
+
+// For people: does a function without an implementation fail? The others do nothing.
+IMAGINED(int, refuses)(const char* name) {
+    return static_cast<int>(tidemark::imagined::kind_of(name) ==
+                            tidemark::imagined::Unknown::refused);
 }

@@ -203,7 +203,9 @@ def predict(script: Union[str, Sequence[str]], *,
             until: Union[str, Sequence[str]] = (), no_weights: bool = False,
             assume: Sequence[str] = (), stacks: bool = False, modules: bool = False,
             rank: int = 0, world_size: int = 1,
-            overwrite: bool = False, once: bool = False, to_stderr: bool = False) -> Prediction:
+            overwrite: bool = False, once: bool = False,
+            log: Optional[Union[str, "os.PathLike[str]"]] = None,
+            to_stderr: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 
     Parameters
@@ -237,6 +239,8 @@ def predict(script: Union[str, Sequence[str]], *,
     once : bool
         Run the script once, whatever else might happen: no ranges. Otherwise it runs once more
         for each thing that isn't known: how fast kernels are, what masks select.
+    log : path, optional
+        A file for how often the script called each function of NVIDIA's libraries.
     to_stderr : bool
         What the script prints goes to stderr.
 
@@ -259,7 +263,7 @@ def predict(script: Union[str, Sequence[str]], *,
                           stubs=_stubs.make(core), assumed=parse_assumptions(assume),
                           limits=_limits.parse([until] if isinstance(until, str) else until),
                           no_weights=no_weights, to_stderr=to_stderr, stacks=stacks,
-                          modules=modules,
+                          modules=modules, log=os.path.abspath(log) if log else "",
                           ranks=(rank, world_size) if world_size > 1 else None)
         first = _runs.run(plan, folder, path)
         out_of_memory = first.exit_code != 0 and first.refused_memory > 0
@@ -349,6 +353,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
                         help="run the script once: no ranges of what isn't known")
     parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
     parser.add_argument("--modules", action="store_true", help="the forward pass of each module")
+    parser.add_argument("--log", metavar="FILE",
+                        help="which functions of CUDA the script called, and how often")
     parser.add_argument("--json", action="store_true", help="the answer as JSON, alone on stdout")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
     options = parser.parse_args(arguments)
@@ -379,9 +385,9 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
                    memory=int(options.memory * 2**30) if options.memory else None,
                    gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
                    until=options.until, no_weights=options.no_weights, assume=options.assume,
-                   stacks=options.stacks,
-                   modules=options.modules, rank=rank, world_size=options.world_size,
-                   overwrite=options.force, once=options.once, to_stderr=options.json)
+                   stacks=options.stacks, modules=options.modules, rank=rank, world_size=options.world_size,
+                   overwrite=options.force, once=options.once, log=options.log,
+                   to_stderr=options.json)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import importlib
+import itertools
 import json
 import os
 import pathlib
@@ -20,9 +21,11 @@ import sysconfig
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from tidemark.predicting.elf import CALLS
 from tidemark.predicting.limits import Limits, Watch
 from tidemark.predicting.ranks import meet_nobody
 from tidemark.predicting.runs import SHARES
+from tidemark.predicting.stubs import PREFIX
 from tidemark.torch._launch import PACKAGE, after_import, run_script
 
 WITNESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p,
@@ -34,7 +37,7 @@ NUMBERS = {1: "?b", 4: "if", 8: "qd"}  # what a read of so many bytes may be, fo
 
 def script_location() -> str:
     """"train.py:32": the innermost line that belongs to no library; else the innermost of all."""
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe(1).f_back
     innermost = ""
     while frame is not None:
         path = frame.f_code.co_filename
@@ -92,6 +95,29 @@ class Witness:
              for name, location in self.refused.items()]
 
 
+class Calls(ctypes.Structure):
+    """How often a function was called: a record of elf.forwarding_library()."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_uint64)]
+
+
+def write_calls(path: str, libraries: List[str], core: ctypes.CDLL) -> None:
+    """A line for each function of `libraries` that the program called: how often, which, and what
+    it did if `core` doesn't have it."""
+    with open(path, "w", encoding="utf-8") as file:
+        for library in libraries:
+            first = Calls.in_dll(ctypes.CDLL(library), CALLS)
+            records = ctypes.cast(ctypes.pointer(first), ctypes.POINTER(Calls))
+            for record in itertools.takewhile(lambda one: one.name, map(records.__getitem__,
+                                                                        itertools.count())):
+                name = record.name.decode("latin-1")
+                if record.count:
+                    known = hasattr(core, PREFIX + name)
+                    fate = " (fails)" if core.imagined_refuses(record.name) else " (does nothing)"
+                    file.write(f"{record.count:>10} {os.path.basename(library)} {name}"
+                               + ("" if known else fate) + "\n")
+
+
 def skip_initial_values() -> None:
     """Random and constant values of weights on the host, which take time and memory, are not
     written. Those on the device are written by kernels, which do nothing anyway."""
@@ -134,6 +160,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
                 "end": {"streams": core.imagined_streams_used(),
                         "refused": core.imagined_refused(),
                         "held": max(map(core.imagined_held, range(settings["gpus"])))}}]))
+        if run["log"]:
+            write_calls(run["log"], run["libraries"], core)
 
     atexit.register(report)
 

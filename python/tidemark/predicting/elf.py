@@ -29,8 +29,9 @@ DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_RELA, DT_RELASZ, DT_RELAENT = 1, 4,
 DT_STRSZ, DT_SYMENT, DT_SONAME = 10, 11, 14
 DT_VERSYM, DT_VERDEF, DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
 R_X86_64_64, R_X86_64_RELATIVE = 1, 8
-GLOBAL_FUNCTION, GLOBAL_UNKNOWN = 0x12, 0x10
+GLOBAL_FUNCTION, GLOBAL_UNKNOWN, GLOBAL_OBJECT = 0x12, 0x10, 0x11
 TEXT = 6  # the section of our own code: see SECTIONS
+CALLS = "tidemark_calls"
 
 
 @dataclasses.dataclass
@@ -209,9 +210,10 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
                        otherwise: str) -> bytes:
     """A library `soname` whose functions jump into the library `needed`.
 
-    `functions`: name -> (its version, the function that it jumps to). A function whose target is
-    `otherwise` passes in front of its own first argument the address of a record: its name, and a
-    word of zero that belongs to whoever is called.
+    `functions`: name -> (its version, the function that it jumps to). Each counts its calls in a
+    record, its name and a number of 8 bytes; the records are at the symbol CALLS, after which comes
+    one of zeros. A function whose target is `otherwise` passes the address of its record in front
+    of its own first argument.
     """
     names = sorted(functions)
     targets = sorted({target for _, target in functions.values()})
@@ -220,11 +222,11 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
     definitions = _version_definitions(soname, versions, strings)
     of_version = {version: index for index, version in enumerate(versions, 2)}
     dynamic_strings = (strings.add(soname), strings.add(needed))
-    symbol_names = ["", *targets, *names]
+    symbol_names = ["", *targets, *names, CALLS]
     offsets = [strings.add(name) for name in symbol_names]
 
     # The first segment: tables and code; the second: what the loader writes to.
-    jump = 16
+    jump = 32
     layout = {}
     at = 64 + 56 * 4
     for part, size in (("symbols", 24 * len(symbol_names)), ("strings", len(strings.bytes)),
@@ -237,7 +239,7 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
     layout["dynamic"] = data = _aligned(at, PAGE)
     layout["slots"] = slots = data + 16 * 16
     layout["records"] = records = slots + 8 * len(targets)
-    end = records + 16 * len(names)
+    end = records + 16 * (len(names) + 1)
 
     image = bytearray(end)
 
@@ -254,25 +256,28 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
     for index, name in enumerate(names):
         version, target = functions[name]
         here = layout["code"] + jump * index
+        record = records + 16 * index
         symbols.append(_SYMBOL.pack(offsets[1 + len(targets) + index], GLOBAL_FUNCTION, 0, TEXT,
                                     here, jump))
-        instructions = b""
+        relocations.append(_RELOCATION.pack(
+            record, R_X86_64_RELATIVE, layout["strings"] + offsets[1 + len(targets) + index]))
+        # lock incq record+8(%rip)
+        instructions = b"\xf0\x48\xff\x05" + struct.pack("<i", record + 8 - here - 8)
         if target == otherwise:
-            record = records + 16 * index
             # mov %rdi, %rsi; lea record(%rip), %rdi
-            instructions = b"\x48\x89\xfe" + b"\x48\x8d\x3d" + struct.pack("<i", record - here - 10)
-            relocations.append(_RELOCATION.pack(
-                record, R_X86_64_RELATIVE, layout["strings"] + offsets[1 + len(targets) + index]))
+            instructions += b"\x48\x89\xfe" + b"\x48\x8d\x3d" + struct.pack(
+                "<i", record - here - len(instructions) - 10)
         # jmp *slot(%rip)
         instructions += b"\xff\x25" + struct.pack(
             "<i", slot_of[target] - here - len(instructions) - 6)
         code += instructions.ljust(jump, b"\xcc")
+    symbols.append(_SYMBOL.pack(offsets[-1], GLOBAL_OBJECT, 0, TEXT, records, 16 * len(names)))
 
     put("symbols", b"".join(symbols))
     put("strings", bytes(strings.bytes))
     put("hash", _hash_table(symbol_names))
     put("versions", struct.pack(f"<{len(symbol_names)}H", 0, *[1] * len(targets),
-                                *[of_version.get(functions[name][0] or "", 1) for name in names]))
+                                *[of_version.get(functions[name][0] or "", 1) for name in names], 1))
     put("definitions", definitions)
     put("relocations", b"".join(relocations))
     put("code", bytes(code))

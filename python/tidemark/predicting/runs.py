@@ -37,6 +37,7 @@ class Plan:
     no_weights: bool = False
     ranks: Optional[Tuple[int, int]] = None  # this one's number, and how many there are
     to_stderr: bool = False  # what the script prints, since stdout is for the answer
+    log: str = ""  # a file for how often each function of CUDA was called
     late: bool = False  # what is queued is done when the program waits for it, not at once
 
     def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
@@ -65,19 +66,25 @@ class Plan:
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
                     "annotations": "modules" if self.modules else True, "name": name,
                     "assumed": self.assumed, "facts": self.facts(), "ranks": self.ranks,
-                    "limits": dataclasses.asdict(self.limits), "no_weights": self.no_weights}}
+                    "limits": dataclasses.asdict(self.limits), "no_weights": self.no_weights,
+                    "log": self.log, "libraries": self._stub_files()}}
+
+    def _stub_files(self) -> List[str]:
+        return [str(self.stubs.folder / one) for one in self.stubs.libraries]
 
     def environment(self, settings: pathlib.Path) -> Dict[str, str]:
         environment = dict(os.environ)
         # Before all else, and by their names: a PyTorch whose packages of NVIDIA's are installed
         # finds those by a path inside its own files, unless the names are taken.
-        libraries = [str(self.core),
-                     *(str(self.stubs.folder / one) for one in self.stubs.libraries)]
+        libraries = [str(self.core), *self._stub_files()]
         before = environment.get("LD_PRELOAD")
         environment["LD_PRELOAD"] = ":".join(libraries + ([before] if before else []))
         environment["TIDEMARK_IMAGINED"] = str(settings)
         environment["TRITON_LIBCUDA_PATH"] = str(self.stubs.folder)
         environment.pop("CUDA_VISIBLE_DEVICES", None)
+        # torch.compile's worker processes may hang for five minutes when a program ends soon after
+        # it has found all its kernels in the cache, as a program that runs twice does.
+        environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         package = str(pathlib.Path(__file__).resolve().parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(
             [package, *filter(None, [environment.get("PYTHONPATH")])])
@@ -148,6 +155,8 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     of_script = subprocess.DEVNULL if again else sys.stderr if plan.to_stderr else None
     journal = folder / f"{output.name}.journal"
     settings = folder / f"{output.name}.settings.json"
+    if again:
+        plan = dataclasses.replace(plan, log="")
     settings.write_text(json.dumps(plan.settings(journal, output)))
     process = subprocess.Popen(
         [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],

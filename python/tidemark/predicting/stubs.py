@@ -86,11 +86,9 @@ def find_libraries(torch: pathlib.Path) -> List[elf.Library]:
     return found
 
 
-def _home(name: str, needed: Dict[str, str]) -> Optional[str]:
-    for library, prefix in FAMILIES:
-        if name.startswith(prefix):
-            return needed.get(library, DRIVER if library == "libcuda" else None)
-    return None
+def _home(name: str) -> Optional[str]:
+    """The beginning of the name of the library that a function belongs to."""
+    return next((library for library, prefix in FAMILIES if name.startswith(prefix)), None)
 
 
 def _family(soname: str) -> str:
@@ -106,12 +104,15 @@ def driver_names(path: pathlib.Path) -> Set[str]:
 def wanted_functions(libraries: Iterable[elf.Library]) -> Dict[str, Dict[str, Optional[str]]]:
     """Library -> function -> its version, for all that `libraries` need of NVIDIA's."""
     libraries = list(libraries)
-    needed = {_family(one): one for library in libraries for one in library.needed
-              if OF_NVIDIA.match(one)}
-    needed.setdefault("libcuda", DRIVER)
+    needed = {"libcuda": DRIVER}
+    sonames = {DRIVER}
+    for library in libraries:
+        for one in filter(OF_NVIDIA.match, library.needed):
+            sonames.add(one)
+            needed.setdefault(_family(one), one)  # some packages bring builds for older CUDAs
     defined = {symbol.name for library in libraries for symbol in library.symbols
                if symbol.defined}
-    wanted: Dict[str, Dict[str, Optional[str]]] = {soname: {} for soname in needed.values()}
+    wanted: Dict[str, Dict[str, Optional[str]]] = {soname: {} for soname in sonames}
     for library in libraries:
         for symbol in library.symbols:
             if symbol.defined:
@@ -121,7 +122,7 @@ def wanted_functions(libraries: Iterable[elf.Library]) -> Dict[str, Dict[str, Op
                     wanted.setdefault(symbol.library, {})[symbol.name] = symbol.version
             elif A_FUNCTION.match(symbol.name) and not NO_FUNCTION.match(symbol.name) and \
                     symbol.name not in defined:
-                home = _home(symbol.name, needed)
+                home = needed.get(_home(symbol.name) or "")
                 if home is not None:
                     wanted[home].setdefault(symbol.name, None)
     return wanted
@@ -136,11 +137,13 @@ def _nvidia_file(torch: pathlib.Path, pattern: str) -> Optional[pathlib.Path]:
     return next(iter(sorted((torch.parent / "nvidia").glob(pattern))), None)
 
 
-def _cuda_version(wanted: Dict[str, Dict[str, Optional[str]]]) -> int:
-    for soname in wanted:
-        runtime = re.match(r"libcudart\.so\.(\d+)", soname)
-        if runtime:
-            return int(runtime.group(1)) * 1000
+def _cuda_version(torch: pathlib.Path, libraries: Iterable[elf.Library]) -> int:
+    """The runtime's version that PyTorch's own libraries need."""
+    for library in libraries:
+        for soname in library.needed if library.path.parent == torch / "lib" else ():
+            runtime = re.match(r"libcudart\.so\.(\d+)", soname)
+            if runtime:
+                return int(runtime.group(1)) * 1000
     raise UnsupportedError("the PyTorch that is installed was not built for CUDA", "torch",
                            "pip install --no-deps torch, without --index-url .../cpu")
 
@@ -161,12 +164,13 @@ def _cache() -> pathlib.Path:
 def _write(folder: pathlib.Path, core: pathlib.Path,
            wanted: Dict[str, Dict[str, Optional[str]]]) -> Tuple[int, int]:
     implemented = implemented_functions(core)
-    needed = {_family(soname): soname for soname in wanted}
-    for name in implemented:  # those that are looked up at run time
-        home = _home(name, needed)
-        if home is not None and home in wanted:
-            versions = set(wanted[home].values())
-            wanted[home].setdefault(name, next(iter(sorted(filter(None, versions))), None))
+    by_family: Dict[str, List[str]] = {}
+    for name in sorted(implemented):  # those that are looked up at run time
+        by_family.setdefault(_home(name) or "", []).append(name)
+    for soname, functions in wanted.items():
+        version = min(filter(None, functions.values()), default=None)
+        for name in by_family.get(_family(soname), ()):
+            functions.setdefault(name, version)
     count = used = 0
     for soname, functions in wanted.items():
         targets = {name: (version, PREFIX + name if name in implemented else UNKNOWN)
@@ -184,7 +188,7 @@ def make(core: pathlib.Path) -> Stubs:
     torch = torch_folder()
     libraries = find_libraries(torch)
     wanted = wanted_functions(libraries)
-    cuda = _cuda_version(wanted)
+    cuda = _cuda_version(torch, libraries)
     cudnn = _nvidia_file(torch, "cudnn/lib/libcudnn_graph.so.*")
     compiler = _nvidia_file(torch, "*/lib/libnvrtc.so.*")
     for soname in [one for one in wanted if one.startswith("libnvrtc")]:
