@@ -57,6 +57,25 @@ void Contents::forget(std::uint64_t at, std::size_t size) {
     }
 }
 
+void Contents::hand_out(std::uint64_t at, std::size_t size) {
+    forget(at, size);
+    auto old = owned_.lower_bound(at);
+    if (old != owned_.begin() && std::prev(old)->first + std::prev(old)->second > at)
+        --old;
+    while (old != owned_.end() && old->first < at + size)
+        old = owned_.erase(old);
+    owned_.emplace(at, size);
+}
+
+void Contents::forget_all_of_owner(std::uint64_t at) {
+    auto owner = owned_.upper_bound(at);
+    if (owner == owned_.begin())
+        return;
+    --owner;
+    if (at - owner->first < owner->second)
+        forget(owner->first, owner->second);
+}
+
 void Contents::write(std::uint64_t at, std::span<const std::byte> bytes) {
     if (in_one_piece(at, bytes.size())) {
         const auto piece = pieces_.find(piece_of(at)->first);

@@ -24,6 +24,11 @@ class Contents {
     void copy(std::uint64_t to, std::uint64_t from, std::size_t size);
     void forget(std::uint64_t at, std::size_t size);
 
+    // A range that has a new owner: what is there is unknown. Of what is in the range of the owner
+    // of `at`, nothing is known any longer.
+    void hand_out(std::uint64_t at, std::size_t size);
+    void forget_all_of_owner(std::uint64_t at);
+
     // Are all bytes of the range known? Then they are put into `bytes`.
     bool read(std::uint64_t at, std::span<std::byte> bytes) const;
 
@@ -57,6 +62,7 @@ class Contents {
     Pieces::iterator drop(Pieces::iterator piece);
     Pieces::const_iterator piece_of(std::uint64_t at) const;
 
+    std::map<std::uint64_t, std::size_t> owned_;   // begin -> size, none over another
     Pieces pieces_;                                // by their first address
     std::map<std::uint64_t, std::uint64_t> ages_;  // age -> first address
     std::uint64_t next_age_ = 0;

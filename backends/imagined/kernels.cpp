@@ -52,12 +52,15 @@ const char* first_use_of(std::string_view name) {
 void use_first(Kernel& kernel, Machine& machine, int device) {
     if (kernel.used_on == 0) {
         const std::string name = demangled(kernel.name);
-        kernel.parameters = count_parameters(name);
+        const std::vector<std::string_view> parameters = parameters_of(name);
+        kernel.parameters = parameters.size();
         kernel.computation = elementwise_of(name);
         if (!kernel.computation)
             kernel.computation = reduction_of(name);
         if (kernel.computation && kernel.computation->arguments() > kernel.parameters)
             kernel.computation.reset();
+        if (!kernel.computation)
+            kernel.outputs = outputs_of(parameters);
     }
     kernel.used_on |= std::uint64_t{1} << device;
     if (kernel.first_use != std::string_view(kRandom))
@@ -93,6 +96,8 @@ int launch(const void* function, void** arguments, void* stream) {
     note_count(kernel, arguments);
     if (kernel.computation)
         kernel.computation->run(arguments, machine->contents);
+    else
+        forget_outputs(kernel.outputs, arguments, kernel.parameters, Machine::get());
     return kSuccess;
 }
 
@@ -142,6 +147,7 @@ IMAGINED(void, __cudaRegisterFunction)
         .ends_reduction = holds(name, "DeviceReduceSingleTile"),
         .counts_distinct = holds(name, "DeviceSelectSweepKernel") && holds(name, "equal_to"),
         .first_use = first_use_of(name),
+        .outputs = {},
         .computation = {}};
 }
 

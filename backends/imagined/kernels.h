@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "backends/imagined/arithmetic.h"
+#include "backends/imagined/writes.h"
 
 namespace tidemark::imagined {
 
@@ -20,6 +22,7 @@ struct Kernel {
     const char* first_use = "";     // see Card::first_uses
     std::uint64_t used_on = 0;      // a bit for each device
     std::size_t parameters = 0;     // this and what follows once it has been launched
+    std::vector<Output> outputs;    // of a kernel that isn't computed
     std::unique_ptr<const Computation> computation;
 };
 

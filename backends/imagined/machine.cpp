@@ -1,6 +1,8 @@
 // The devices, their addresses as the program sees them, and streams.
 #include "backends/imagined/machine.h"
 
+#include <algorithm>
+
 #include <pthread.h>
 
 #include "backends/imagined/api.h"
@@ -36,7 +38,9 @@ SimConfig config_of(const Card& card, const CostProfile& profile) {
 Machine::Machine() {
     for (int index = 0; index < settings().gpus; ++index)
         devices_.push_back(std::make_unique<SimDevice>(config_of(settings().card, profile_)));
-    contexts_.assign(devices_.size(), {settings().card.context, {}});
+    contexts_.resize(devices_.size());
+    for (Context& context : contexts_)
+        context.held = settings().card.context;
     const Range span = devices_.front()->placement_span();
     top_ = to_integer(span.begin) + span.size;
     pthread_atfork([] { guard().lock(); }, [] { guard().unlock(); }, [] { guard().unlock(); });
@@ -85,6 +89,22 @@ void Machine::run(const Stream& stream) {
 void Machine::hold(int index, Bytes memory) {
     contexts_[static_cast<std::size_t>(index)].held += memory;
     device(index).hold(memory, memory);
+}
+
+void Machine::take_beside(int index, Pointer at, Bytes size) {
+    Context& context = contexts_[static_cast<std::size_t>(index)];
+    context.beside[at] = size;
+    context.now_beside += size;
+    context.most_beside = std::max(context.most_beside, context.now_beside);
+}
+
+void Machine::give_beside(int index, Pointer at) {
+    Context& context = contexts_[static_cast<std::size_t>(index)];
+    const auto found = context.beside.find(at);
+    if (found == context.beside.end())
+        return;
+    context.now_beside -= found->second;
+    context.beside.erase(found);
 }
 
 void Machine::first_use(int index, const std::string& what) {

@@ -76,8 +76,15 @@ class Machine {
     // Memory that a library takes of the driver, and that PyTorch doesn't know of.
     void hold(int device, Bytes memory);
 
-    // All that the context holds.
-    Bytes held(int device) const { return contexts_[static_cast<std::size_t>(device)].held; }
+    // What others than PyTorch's allocator take of the driver by allocations of their own.
+    void take_beside(int device, Pointer at, Bytes size);
+    void give_beside(int device, Pointer at);
+
+    // All that isn't PyTorch's: the context, and the most that was taken beside.
+    Bytes held(int device) const {
+        const Context& context = contexts_[static_cast<std::size_t>(device)];
+        return context.held + context.most_beside;
+    }
 
     Contents contents;
 
@@ -97,6 +104,8 @@ class Machine {
     struct Context {
         Bytes held = 0;
         std::set<std::string> used;
+        std::unordered_map<Pointer, Bytes> beside;
+        Bytes now_beside = 0, most_beside = 0;
     };
 
     CostProfile profile_;

@@ -1,6 +1,7 @@
 // Demangled names, taken apart.
 #include "backends/imagined/names.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <cxxabi.h>
@@ -39,21 +40,33 @@ std::vector<std::string_view> template_arguments(std::string_view text, std::str
     return parts;
 }
 
-std::size_t count_parameters(std::string_view name) {
+std::vector<std::string_view> parameters_of(std::string_view name) {
+    std::vector<std::string_view> found;
+    std::size_t end = name.size();
     int depth = 0;
-    std::size_t commas = 0;
     for (std::size_t at = name.size(); at-- > 0;) {
         const char c = name[at];
-        if (c == ')' || c == '>' || c == '}')
-            ++depth;
-        if (c == '(' || c == '<' || c == '{')
+        if (c == ')' || c == '>' || c == '}') {
+            if (depth++ == 0)
+                end = at;
+            continue;
+        }
+        const bool opens = c == '(' || c == '<' || c == '{';
+        if (depth == 1 && (c == ',' || opens)) {
+            const std::string_view type = name.substr(at + 1, end - at - 1);
+            found.push_back(type.starts_with(' ') ? type.substr(1) : type);
+            end = at;
+        }
+        if (opens)
             --depth;
-        if (c == ',' && depth == 1)
-            ++commas;
-        if (depth == 0)
-            return c == '(' && at + 2 < name.size() ? commas + 1 : 0;
+        if (depth == 0) {
+            if (c != '(' || found.back().empty())
+                found.clear();
+            break;
+        }
     }
-    return 0;
+    std::reverse(found.begin(), found.end());
+    return found;
 }
 
 }  // namespace tidemark::imagined

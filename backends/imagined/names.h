@@ -18,7 +18,7 @@ std::string demangled(const char* name);
 // `text` doesn't hold `name`.
 std::vector<std::string_view> template_arguments(std::string_view text, std::string_view name);
 
-// How many parameters a function's name says that it takes.
-std::size_t count_parameters(std::string_view name);
+// The types of the parameters that a function's name says that it takes.
+std::vector<std::string_view> parameters_of(std::string_view name);
 
 }  // namespace tidemark::imagined

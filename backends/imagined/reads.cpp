@@ -89,7 +89,7 @@ IMAGINED(void, follow)(int (*next)(void*, const RecordedEvent*)) {
 IMAGINED(int, event)(void* recorder, const RecordedEvent* event) {
     if (event->kind == kAllocate) {
         Lock machine;
-        machine->contents.forget(event->address, event->extra);
+        machine->contents.hand_out(event->address, event->extra);
     }
     return pass_on(recorder, event);
 }

@@ -29,13 +29,23 @@ int take(void** out, std::size_t size) {
     return kSuccess;
 }
 
+int give_host(void* at) {
+    {
+        Lock machine;
+        if (machine->pinned.erase(pointer(at)) == 0 && at != nullptr)
+            return kInvalidValue;
+    }
+    std::free(at);
+    return kSuccess;
+}
+
 int give(void* at) {
     if (at == nullptr)
         return kSuccess;
     Lock machine;
     const std::optional<int> index = machine->device_of(pointer(at));
-    if (!index)
-        return kInvalidValue;
+    if (!index)  // managed memory
+        return give_host(at);
     const DeviceResult<void> given = machine->device(*index).free(machine->to_address(pointer(at)));
     return status_of(given);
 }
@@ -68,16 +78,6 @@ int take_host(void** out, std::size_t size) {
         return kOutOfMemory;
     Lock machine;
     machine->pinned[pointer(*out)] = size;
-    return kSuccess;
-}
-
-int give_host(void* at) {
-    {
-        Lock machine;
-        if (machine->pinned.erase(pointer(at)) == 0 && at != nullptr)
-            return kInvalidValue;
-    }
-    std::free(at);
     return kSuccess;
 }
 
@@ -186,6 +186,19 @@ IMAGINED(int, cudaMallocHost)(void** out, std::size_t size) {
     return report(take_host(out, size));
 }
 
+// Managed memory moves to where it is used, and leaves room on the device again.
+IMAGINED(int, cudaMallocManaged)(void** out, std::size_t size, unsigned) {
+    return report(take_host(out, size));
+}
+
+IMAGINED(int, cudaMemPrefetchAsync)() {
+    return kSuccess;
+}
+
+IMAGINED(int, cudaMemAdvise)() {
+    return kSuccess;
+}
+
 IMAGINED(int, cudaFreeHost)(void* at) {
     return report(give_host(at));
 }
@@ -272,8 +285,23 @@ IMAGINED(int, cudaGetSymbolAddress)(void** out, const void*) {
     return kSuccess;
 }
 
-SAME_OF_DRIVER(cuMemAlloc_v2, cudaMalloc);
-SAME_OF_DRIVER(cuMemFree_v2, cudaFree);
+// PyTorch's allocator doesn't call these two: who does takes memory beside it.
+IMAGINED(int, cuMemAlloc_v2)(void** out, std::size_t size) {
+    Lock machine;
+    const int taken = take(out, size);
+    if (taken == kSuccess && *out != nullptr)
+        machine->take_beside(current_device(), pointer(*out),
+                             tidemark::align_up(tidemark::Bytes{size}, tidemark::kDriverPage));
+    return taken;
+}
+
+IMAGINED(int, cuMemFree_v2)(void* at) {
+    Lock machine;
+    if (const std::optional<int> device = machine->device_of(pointer(at)))
+        machine->give_beside(*device, pointer(at));
+    return give(at);
+}
+
 SAME_OF_DRIVER(cuMemAllocAsync, cudaMallocAsync);
 SAME_OF_DRIVER(cuMemAllocFromPoolAsync, cudaMallocFromPoolAsync);
 SAME_OF_DRIVER(cuMemFreeAsync, cudaFreeAsync);
