@@ -8,6 +8,7 @@ optimizer, a few steps. It knows nothing of Tidemark. Prints PyTorch's own stati
 JSON at the end.
 """
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -608,6 +609,8 @@ ranks_program("tp", spread_tp, foreach=False)
 
 
 def main():
+    sys.modules["predict_programs"] = sys.modules["__main__"]
+    importlib.import_module("predict_packages")
     if len(sys.argv) < 2:
         for name, (kind, _) in PROGRAMS.items():
             print(name, kind)

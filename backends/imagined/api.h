@@ -14,10 +14,10 @@
 
 // Defines imagined_DRIVERS as what imagined_RUNTIMES, of the same file, does: the driver's name for
 // a function with the same arguments.
-#define SAME_OF_DRIVER(drivers, runtimes) \
-    extern "C" __attribute__((visibility("default"), alias("imagined_" #runtimes), \
-                              copy(imagined_##runtimes)))                      \
-    decltype(imagined_##runtimes) imagined_##drivers
+#define SAME_OF_DRIVER(drivers, runtimes)                    \
+    extern "C" __attribute__((                               \
+        visibility("default"), alias("imagined_" #runtimes), \
+        copy(imagined_##runtimes))) decltype(imagined_##runtimes) imagined_##drivers
 
 namespace tidemark::imagined {
 

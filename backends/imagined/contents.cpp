@@ -67,12 +67,16 @@ void Contents::hand_out(std::uint64_t at, std::size_t size) {
     owned_.emplace(at, size);
 }
 
-void Contents::forget_all_of_owner(std::uint64_t at) {
+Contents::Owned::const_iterator Contents::owner_of(std::uint64_t at) const {
     auto owner = owned_.upper_bound(at);
     if (owner == owned_.begin())
-        return;
+        return owned_.end();
     --owner;
-    if (at - owner->first < owner->second)
+    return at - owner->first < owner->second ? owner : owned_.end();
+}
+
+void Contents::forget_all_of_owner(std::uint64_t at) {
+    if (const auto owner = owner_of(at); owner != owned_.end())
         forget(owner->first, owner->second);
 }
 

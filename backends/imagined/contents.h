@@ -27,6 +27,9 @@ class Contents {
     // A range that has a new owner: what is there is unknown. Of what is in the range of the owner
     // of `at`, nothing is known any longer.
     void hand_out(std::uint64_t at, std::size_t size);
+
+    bool is_owned(std::uint64_t at) const { return owner_of(at) != owned_.end(); }
+
     void forget_all_of_owner(std::uint64_t at);
 
     // Are all bytes of the range known? Then they are put into `bytes`.
@@ -57,12 +60,15 @@ class Contents {
     };
 
     using Pieces = std::map<std::uint64_t, Piece>;
+    using Owned = std::map<std::uint64_t, std::size_t>;
+
+    Owned::const_iterator owner_of(std::uint64_t at) const;
 
     void keep(std::uint64_t at, std::vector<std::byte> bytes);
     Pieces::iterator drop(Pieces::iterator piece);
     Pieces::const_iterator piece_of(std::uint64_t at) const;
 
-    std::map<std::uint64_t, std::size_t> owned_;   // begin -> size, none over another
+    Owned owned_;                                  // begin -> size, none over another
     Pieces pieces_;                                // by their first address
     std::map<std::uint64_t, std::uint64_t> ages_;  // age -> first address
     std::uint64_t next_age_ = 0;

@@ -55,7 +55,8 @@ void* find_function(const char* name) {
         dladdr(reinterpret_cast<const void*>(&fresh_handle), &here);
         return dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     }();
-    // Functions whose arguments have changed are found by the first name, and called by a later one.
+    // Functions whose arguments have changed are found by the first name, and called by a later
+    // one.
     for (const char* version : {"", "_v2", "_v3"})
         if (void* const found = dlsym(self, (own + version).c_str()))
             return found;

@@ -97,7 +97,7 @@ int launch(const void* function, void** arguments, void* stream) {
     if (kernel.computation)
         kernel.computation->run(arguments, machine->contents);
     else
-        forget_outputs(kernel.outputs, arguments, kernel.parameters, Machine::get());
+        forget_outputs(kernel.outputs, arguments, kernel.parameters, machine->contents);
     return kSuccess;
 }
 

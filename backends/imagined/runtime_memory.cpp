@@ -1,5 +1,5 @@
-// Memory of the devices and of the host, and what moves between them: the runtime's functions and the
-// driver's.
+// Memory of the devices and of the host, and what moves between them: the runtime's functions and
+// the driver's.
 #include <cstdlib>
 #include <cstring>
 

@@ -33,7 +33,8 @@ struct Entry {
 constexpr int kLibraryFailure = 15;
 
 bool is_of_library(std::string_view name) {
-    return begins_any(name, {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "cupti"});
+    return begins_any(name,
+                      {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "cupti"});
 }
 
 int failure_of(std::string_view name) {
@@ -47,8 +48,7 @@ Unknown kind_of(std::string_view name) {
     if (holds_any(name, {"Size", "Query", "Version", "Count", "Alloc", "Malloc", "malloc", "Export",
                          "Import", "Ipc", "Search", "Find", "Simulate", "Heuristic"}))
         return Unknown::refused;
-    if (begins_any(name, {"cuFile", "nvshmem", "cu", "__cuda"}) &&
-        !is_of_library(name))
+    if (begins_any(name, {"cuFile", "nvshmem", "cu", "__cuda"}) && !is_of_library(name))
         return holds_any(name, {"Destroy", "Free", "Unload", "Disable"}) ? Unknown::quiet
                                                                          : Unknown::refused;
     if (holds_any(name, {"Create"}))

@@ -23,7 +23,7 @@ bool may_write(std::string_view type) {
         return !type.ends_with("const*");
     if (type.ends_with('}'))  // a lambda
         return true;
-    for (const std::string_view tensor : {"TensorInfo<", "TensorAccessor", "detail::Array<char*"})
+    for (const std::string_view tensor : {"TensorInfo<", "TensorAccessor", "rray<char*"})
         if (const std::size_t found = type.find(tensor); found != std::string_view::npos)
             // "TensorInfo<float const, int>": the elements are only read.
             return !holds(type.substr(found, type.find_first_of(",>", found) - found), " const");
@@ -77,19 +77,20 @@ std::vector<Output> outputs_of(const std::vector<std::string_view>& parameters) 
 }
 
 void forget_outputs(const std::vector<Output>& outputs, void** arguments, std::size_t count,
-                    Machine& machine) {
+                    Contents& contents) {
     for (const Output& output : outputs) {
         if (output.parameter >= count)
             continue;
         const auto* at = static_cast<const std::byte*>(arguments[output.parameter]);
         const std::byte* const end =
-            output.is_pointer ? at + sizeof(Pointer) : end_of(at, arguments, count);
-        for (std::size_t seen = 0; at + sizeof(Pointer) <= end && seen <= output.pointers_before;
-             at += sizeof(Pointer)) {
-            Pointer pointer = 0;
+            output.is_pointer ? at + sizeof(std::uint64_t) : end_of(at, arguments, count);
+        for (std::size_t seen = 0;
+             at + sizeof(std::uint64_t) <= end && seen <= output.pointers_before;
+             at += sizeof(std::uint64_t)) {
+            std::uint64_t pointer = 0;
             std::memcpy(&pointer, at, sizeof pointer);
-            if (machine.device_of(pointer) && seen++ == output.pointers_before)
-                machine.contents.forget_all_of_owner(pointer);
+            if (contents.is_owned(pointer) && seen++ == output.pointers_before)
+                contents.forget_all_of_owner(pointer);
         }
     }
 }

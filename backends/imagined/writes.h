@@ -1,12 +1,12 @@
-// What a kernel may write that isn't computed, told from the types of its parameters: what was known
-// of that memory is known no longer.
+// What a kernel may write that isn't computed, told from the types of its parameters: what was
+// known of that memory is known no longer.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
-#include "backends/imagined/machine.h"
+#include "backends/imagined/contents.h"
 
 namespace tidemark::imagined {
 
@@ -25,6 +25,6 @@ std::vector<Output> outputs_of(const std::vector<std::string_view>& parameters);
 // Of a launch with so many `arguments`: what each output belongs to. A structure is looked into
 // only where it lies on this thread's stack, which ends somewhere. O(outputs * log(allocations)).
 void forget_outputs(const std::vector<Output>& outputs, void** arguments, std::size_t count,
-                    Machine& machine);
+                    Contents& contents);
 
 }  // namespace tidemark::imagined

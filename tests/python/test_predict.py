@@ -18,6 +18,7 @@ from tidemark.predicting import cards, elf, limits, stubs
 
 RUNTIME = "libcudart.so.13"
 SOLVER = "libcusolver.so.12"
+PACKAGE = str(pathlib.Path(predict.__file__).resolve().parents[1])
 
 
 def core():
@@ -68,9 +69,40 @@ def test_a_stub_has_the_name_the_functions_and_the_version(tmp_path):
     path = write_stub(tmp_path, RUNTIME, ["cudaMalloc", "cudaNobodyKnows"])
     library = elf.read_library(path)
     assert library.needed == [stubs.CORE]
-    assert {one.name for one in library.symbols if one.defined} == {"cudaMalloc", "cudaNobodyKnows"}
+    assert {one.name for one in library.symbols if one.defined} == \
+        {"cudaMalloc", "cudaNobodyKnows", elf.CALLS}
     assert {one.name for one in library.symbols if not one.defined} == \
         {stubs.PREFIX + "cudaMalloc", stubs.UNKNOWN}
+
+
+def test_a_stub_counts_calls_for_the_log(tmp_path):
+    run_over(tmp_path, (
+        f"import sys; sys.path.insert(0, {PACKAGE!r})\n"
+        "from tidemark.predicting import child\n"
+        "take(1 << 20), take(1 << 20), solver.cusolverDnSetStream(None, None)\n"
+        "solver.cusolverDnSgetrf_bufferSize(None, 4, 4, None, 4, None)\n"
+        f"child.write_calls({str(tmp_path / 'log')!r}, [{str(tmp_path / RUNTIME)!r}, "
+        f"{str(tmp_path / SOLVER)!r}], ctypes.CDLL({str(core())!r}))\n"))
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line.split(maxsplit=2) for line in lines] == [
+        ["2", RUNTIME, "cudaMalloc"], ["1", SOLVER, "cusolverDnSetStream (does nothing)"],
+        ["1", SOLVER, "cusolverDnSgetrf_bufferSize (fails)"]]
+
+
+def test_every_version_of_a_library_that_packages_need_is_whole():
+    def library(soname, function):
+        return elf.Library(pathlib.Path("x.so"), [soname], [
+            elf.Symbol(function, False, soname, soname)])
+
+    wanted = stubs.wanted_functions([library("libcublasLt.so.13", "cublasLtMatmul"),
+                                     library("libcublasLt.so.12", "cublasLtMatmul"),
+                                     elf.Library(pathlib.Path("y.so"), [], [
+                                         elf.Symbol("cublasLtUnversioned", False)])])
+    assert set(wanted["libcublasLt.so.13"]) == {"cublasLtMatmul", "cublasLtUnversioned"}
+    assert set(wanted["libcublasLt.so.12"]) == {"cublasLtMatmul"}
+    stubs.add_found_at_run_time(wanted, {"cublasLtCreate", "cudaMalloc"})
+    for soname in ("libcublasLt.so.12", "libcublasLt.so.13"):
+        assert wanted[soname]["cublasLtCreate"] == soname
 
 
 def test_what_is_no_library_is_refused(tmp_path):
@@ -164,8 +196,7 @@ def test_without_pytorch_it_says_so(tmp_path):
     script.write_text("")
     done = subprocess.run([sys.executable, "-m", "tidemark.predict", str(script)],
                           capture_output=True, text=True, check=False, cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": str(
-                              pathlib.Path(predict.__file__).resolve().parents[1])})
+                          env={**os.environ, "PYTHONPATH": PACKAGE})
     assert done.returncode != 0
     assert "tidemark.predict:" in done.stderr and "Traceback" not in done.stderr
 

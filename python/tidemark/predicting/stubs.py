@@ -161,16 +161,22 @@ def _cache() -> pathlib.Path:
     return pathlib.Path(base) / "tidemark" / "imagined"
 
 
-def _write(folder: pathlib.Path, core: pathlib.Path,
-           wanted: Dict[str, Dict[str, Optional[str]]]) -> Tuple[int, int]:
-    implemented = implemented_functions(core)
+def add_found_at_run_time(wanted: Dict[str, Dict[str, Optional[str]]],
+                          implemented: Set[str]) -> None:
+    """Programs look up functions too: each library gets all that are `implemented` of its kind."""
     by_family: Dict[str, List[str]] = {}
-    for name in sorted(implemented):  # those that are looked up at run time
+    for name in sorted(implemented):
         by_family.setdefault(_home(name) or "", []).append(name)
     for soname, functions in wanted.items():
         version = min(filter(None, functions.values()), default=None)
         for name in by_family.get(_family(soname), ()):
             functions.setdefault(name, version)
+
+
+def _write(folder: pathlib.Path, core: pathlib.Path,
+           wanted: Dict[str, Dict[str, Optional[str]]]) -> Tuple[int, int]:
+    implemented = implemented_functions(core)
+    add_found_at_run_time(wanted, implemented)
     count = used = 0
     for soname, functions in wanted.items():
         targets = {name: (version, PREFIX + name if name in implemented else UNKNOWN)
