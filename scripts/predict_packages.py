@@ -171,7 +171,7 @@ def other_accelerate():
     import accelerate
 
     accelerator = accelerate.Accelerator(mixed_precision="bf16", gradient_accumulation_steps=2)
-    model = by_configuration(small("Qwen3", head_dim=64))
+    model = by_configuration(small("Qwen3", num_key_value_heads=2, head_dim=64))
     data = torch.utils.data.DataLoader(torch.randint(0, VOCABULARY, (48, 256)), batch_size=4,
                                        num_workers=2, pin_memory=True)
     model, optimizer, data = accelerator.prepare(model, adamw(model.parameters()), data)

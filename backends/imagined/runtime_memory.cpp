@@ -116,7 +116,7 @@ int fill(void* at, int value, std::size_t size, const void* handle) {
     return kSuccess;
 }
 
-int fill_words(Pointer at, unsigned value, std::size_t count, const void* handle) {
+int fill_integers(Pointer at, unsigned value, std::size_t count, const void* handle) {
     if (value == 0)
         return fill(reinterpret_cast<void*>(at), 0, 4 * count, handle);
     Lock machine;
@@ -341,9 +341,9 @@ IMAGINED(int, cuMemsetD8_v2)(void* at, unsigned char value, std::size_t size) {
 }
 
 IMAGINED(int, cuMemsetD32Async)(Pointer at, unsigned value, std::size_t count, void* stream) {
-    return fill_words(at, value, count, stream);
+    return fill_integers(at, value, count, stream);
 }
 
 IMAGINED(int, cuMemsetD32_v2)(Pointer at, unsigned value, std::size_t count) {
-    return fill_words(at, value, count, nullptr);
+    return fill_integers(at, value, count, nullptr);
 }

@@ -45,6 +45,7 @@ EXPANDABLE = "torch:expandable_segments=true"
 MOST_GPUS = 8  # of a machine with several ranks
 MOST_READS = 6  # lines about reads, for people
 COUNTED = {"nonzero": "how much is not zero", "unique": "how many differ"}
+LONGEST_TRY = 60.0  # seconds, at least, for a run in which conditions hold: they may be of loops
 
 
 @dataclasses.dataclass
@@ -76,8 +77,9 @@ class Prediction:
         The program ran out of memory on the card. The figures are of one that is large enough.
     reads : list of dict
         What the program read of the device: `location`, `bytes`, `count`, `answer`
-        (hexadecimal), and whether the program itself had put it there (`known`) or --assume says it
-        (`assumed`).
+        (hexadecimal), whether the program itself had put it there (`known`) or --assume says it
+        (`assumed`), and its `kind`: "nonzero" and "unique" are counts, "overflow" is GradScaler's
+        check, "flag" a condition that was answered no, all others are "read".
     refused : dict
         Functions of CUDA that the program called and that aren't imagined, and where.
     exit_code : int
@@ -150,15 +152,22 @@ class Prediction:
 
 def _decides_sizes(read: Dict[str, Any]) -> bool:
     """Losses are four bytes; what shapes are made of is PyTorch's int64, or a count."""
-    return bool(read["counts"]) or read["bytes"] == 8
+    return read["kind"] in _runs.SHARES or read["bytes"] == 8
 
 
 def _about(read: Dict[str, Any]) -> str:
     """A line about a read that may decide sizes."""
-    where = read["location"] + (f", {read['count']} times" if read["count"] > 1 else "")
-    if read["counts"]:
-        return (f"sizes depend on {COUNTED[read['counts']]} at {where}: answered "
-                f"{_answer_text(read)}, all (--assume {read['counts']}=SHARE%)")
+    kind, where = read["kind"], read["location"]
+    where += f", {read['count']} times" if read["count"] > 1 else ""
+    if kind in COUNTED:
+        return (f"sizes depend on {COUNTED[kind]} at {where}: answered {_answer_text(read)}, all "
+                f"(--assume {kind}=SHARE%)")
+    if kind == "overflow":
+        return (f"GradScaler checks for overflows at {where}: none is found and no step skipped "
+                "(--assume overflow=100%)")
+    if kind == "flag":
+        return (f"a condition is read at {where}: answered no (--assume flag=100% or "
+                f"{read['location']}=1)")
     return (f"read {read['bytes']} bytes of the device at {where}: answered {_answer_text(read)}; "
             f"sizes may depend on it (--assume {read['location']}=NUMBER)")
 
@@ -188,8 +197,8 @@ def parse_assumptions(texts: Sequence[str]) -> Dict[str, float]:
         match = re.fullmatch(r"(.+:\d+|\w+)=([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(%?)", text)
         if not match or (match.group(1) in _runs.SHARES) == (":" in match.group(1)) or \
                 (match.group(3) and ":" in match.group(1)):
-            raise OptionError("expected nonzero=SHARE%, unique=SHARE% or FILE:LINE=NUMBER",
-                              "--assume " + text)
+            raise OptionError("expected " + "".join(f"{kind}=SHARE%, " for kind in _runs.SHARES)
+                              + "or FILE:LINE=NUMBER", "--assume " + text)
         found[match.group(1)] = float(match.group(2)) / (100 if match.group(3) else 1)
     for share in _runs.SHARES:
         if not 0 <= found.get(share, 0) <= 1:
@@ -281,10 +290,17 @@ def _others(plan: _runs.Plan, whole: _runs.Run, folder: pathlib.Path) -> List[_r
     if whole.streams > 1:
         others.append(_runs.run(plan.on(plan.card, late=True), folder, folder / "slow.tml",
                                 "with kernels that take long: it has several streams"))
-    if any(map(_runs.counts_unknown, whole.reads)):
-        none = plan.assuming(**dict.fromkeys(_runs.SHARES, 0.0))
-        others.append(_runs.run(none, folder, folder / "none.tml",
-                                "with masks that select nothing: they aren't known"))
+    for kinds, why in ((_runs.COUNTS, "masks that select nothing"),
+                       (("overflow",), "steps that GradScaler skips")):
+        if any(_runs.is_open(read, *kinds) for read in whole.reads):
+            others.append(_runs.run(plan.otherwise(*kinds), folder,
+                                    folder / f"{kinds[0]}.tml", f"with {why}: that isn't known"))
+    if any(_runs.is_open(read, "flag") for read in whole.reads):
+        holding = plan.otherwise("flag").ending_after(max(LONGEST_TRY, 3 * whole.seconds))
+        other = _runs.run(holding, folder, folder / "flag.tml",
+                          "with conditions that hold: they aren't known")
+        if not other.cut or whole.cut:
+            others.append(other)
     return others
 
 
@@ -296,22 +312,22 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     if first.path is None or whole.path is None:
         ended = f"ended with exit code {first.exit_code} and" if first.exit_code else "has"
         raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded", "the script")
-    context = whole.held
-    gpus = _gpus(whole.path)
-    fits = [tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context, **gpu)
-            for gpu in gpus]
-    most = max(range(len(fits)), key=lambda index: fits[index].candidates[0].peak_reserved_bytes)
-    as_run, expandable = fits[most].candidates[0], fits[most].candidates[-1]
-    peaks = [as_run.peak_reserved_bytes]
+    path, context = whole.path, whole.held
+    gpus = _gpus(path)
+    most = max(gpus, key=lambda gpu: _peak(path, gpu))
+    of_gpu: Dict[str, Any] = {"gpu": most} if len(gpus) > 1 else {}
+    fit = tidemark.fit(path, policies=[EXPANDABLE], overhead=context, **of_gpu)
+    as_run, expandable = fit.candidates[0], fit.candidates[-1]
+    peak = _peak(path, most)
+    peaks = [peak]
     for other in others:
         if other.path is not None and other.exit_code == whole.exit_code:
-            peaks.append(max(tidemark.replay(other.path, **gpu).peak_reserved_bytes
-                             for gpu in _gpus(other.path)))
+            peaks.append(max(_peak(other.path, gpu) for gpu in _gpus(other.path)))
     return Prediction(
         path=first.path, card=card["name"], card_bytes=card["memory"],
-        gpu=gpus[most].get("gpu"),
+        gpu=of_gpu.get("gpu"),
         context_bytes=context, context_estimated="like" in card,
-        peak_reserved_bytes=as_run.peak_reserved_bytes,
+        peak_reserved_bytes=peak,
         peak_reserved_bytes_least=min(peaks), peak_reserved_bytes_most=max(peaks),
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
@@ -319,13 +335,19 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         exit_code=first.exit_code)
 
 
-def _gpus(path: str) -> List[Dict[str, Any]]:
-    """Options for a question about each GPU that a recording has memory of."""
+def _peak(path: str, gpu: int) -> int:
+    """What PyTorch's allocator reserved over the imagined CUDA."""
     import tidemark
 
-    used = [number for number, device in enumerate(tidemark.info(path).devices)
+    return int(tidemark.info(path).devices[gpu].peak_recorded_reserved.value)
+
+
+def _gpus(path: str) -> List[int]:
+    """The GPUs that a recording has memory of."""
+    import tidemark
+
+    return [number for number, device in enumerate(tidemark.info(path).devices)
             if device.allocations > 0]
-    return [{"gpu": number} for number in used] if len(used) > 1 else [{}]
 
 
 def main(arguments: Optional[List[str]] = None) -> None:

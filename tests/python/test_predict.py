@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ import pytest
 
 from tidemark import predict
 from tidemark.errors import OptionError
-from tidemark.predicting import cards, elf, limits, stubs
+from tidemark.predicting import cards, child, elf, limits, runs, stubs
 
 RUNTIME = "libcudart.so.13"
 SOLVER = "libcusolver.so.12"
@@ -189,6 +190,26 @@ def test_assumptions_and_ends_are_read_or_refused():
     for text in ("3", "0 steps", "1.5 steps", "soon"):
         with pytest.raises(OptionError):
             limits.parse([text])
+
+
+def test_what_is_not_known_has_a_kind_and_an_answer_of_its_own():
+    scaler = {}
+    for name in ("_maybe_opt_step", "get_scale"):
+        exec(compile(f"import sys\ndef {name}(): return sys._getframe()", os.path.join(
+            "site-packages", child.SCALER), "exec"), scaler)
+    assert child.kind_of_read(scaler["_maybe_opt_step"](), bytes(4)) == "overflow"
+    assert child.kind_of_read(scaler["get_scale"](), bytes(4)) == "read"
+    assert child.kind_of_read(sys._getframe(), bytes(1)) == "flag"
+    assert child.kind_of_read(sys._getframe(), b"\1") == "read"  # all() holds
+    assert child.kind_of_read(None, bytes(8)) == "read"
+    witness = child.Witness({"overflow": 1.0, "train.py:3": 7.0})
+    assert witness._answer("train.py:9", 4, "overflow") == struct.pack("f", 1)
+    assert witness._answer("train.py:3", 8, "read") == (7).to_bytes(8, "little")
+    assert witness._answer("train.py:9", 1, "flag") is None
+    plan = runs.Plan([], {}, 1, None, pathlib.Path(), None, {"flag": 0.0}, limits.Limits(), False,
+                     False)
+    assert plan.otherwise("flag", "overflow").assumed == {"flag": 0.0, "overflow": 1.0}
+    assert plan.ending_after(60).limits.seconds == 60
 
 
 def test_without_pytorch_it_says_so(tmp_path):

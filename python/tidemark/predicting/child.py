@@ -24,7 +24,6 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from tidemark.predicting.elf import CALLS
 from tidemark.predicting.limits import Limits, Watch
 from tidemark.predicting.ranks import meet_nobody
-from tidemark.predicting.runs import SHARES
 from tidemark.predicting.stubs import PREFIX
 from tidemark.torch._launch import PACKAGE, after_import, run_script
 
@@ -32,12 +31,12 @@ WITNESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctype
                            ctypes.c_size_t, ctypes.c_int)
 LIBRARIES = (str(PACKAGE), sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"],
              sysconfig.get_paths()["platlib"], "<frozen")
+SCALER = os.path.join("torch", "amp", "grad_scaler.py")
 NUMBERS = {1: "?b", 4: "if", 8: "qd"}  # what a read of so many bytes may be, for struct
 
 
-def script_location() -> str:
+def script_location(frame: Any) -> str:
     """"train.py:32": the innermost line that belongs to no library; else the innermost of all."""
-    frame: Any = sys._getframe(1).f_back
     innermost = ""
     while frame is not None:
         path = frame.f_code.co_filename
@@ -49,45 +48,63 @@ def script_location() -> str:
     return innermost or "a thread without Python, as that of backward()"
 
 
+def kind_of_read(frame: Any, answer: bytes) -> str:
+    """Of a read that isn't known: "overflow", GradScaler's question whether to skip a step; "flag",
+    whether something holds that was answered no; else "read"."""
+    code = frame.f_code if frame is not None else None
+    if code is not None and code.co_filename.endswith(SCALER) and code.co_name != "get_scale":
+        return "overflow"
+    return "flag" if answer == b"\0" else "read"
+
+
 class Witness:
     """What the program read of the device, by location; answers as --assume says."""
 
     def __init__(self, assumed: Dict[str, float]) -> None:
         self.assumed = assumed
-        self.reads: Dict[Tuple[str, int, bool], Dict[str, Any]] = {}
+        self.reads: Dict[Tuple[str, int, bool, str], Dict[str, Any]] = {}
         self.refused: Dict[str, str] = {}
         self._guard = threading.Lock()
         self.function = WITNESS(self._called)
 
     def _called(self, kind: bytes, what: bytes, data: int, size: int, known: int) -> int:
         try:
-            location = script_location()
+            program: Any = sys._getframe().f_back
+            location = script_location(program)
             if kind == b"refused":
                 self.refused.setdefault(what.decode("latin-1"), location)
                 return 0
-            return self._read(location, what.decode("latin-1"), data, size, bool(known),
-                              kind.decode())
+            of_read = kind.decode()
+            if of_read == "read" and not known:
+                of_read = kind_of_read(program, ctypes.string_at(data, size) if size < 9 else b"")
+            return self._read(location, what.decode("latin-1"), data, size, bool(known), of_read)
         except Exception as failure:  # nothing may leave through the program's own call
             print(f"tidemark: {failure}", file=sys.stderr)
             return 0
 
-    def _read(self, location: str, kernel: str, data: int, size: int, known: bool,
-              kind: str) -> int:
-        answered = location in self.assumed and size in NUMBERS
-        if answered:
+    def _answer(self, location: str, size: int, kind: str) -> Optional[bytes]:
+        """What the read finds, if --assume says it."""
+        if location in self.assumed and size in NUMBERS:
             # Integers are what shapes come from; of 4 and 8 bytes a kernel's name tells more.
             value = self.assumed[location]
             number = NUMBERS[size][0 if float(value).is_integer() else 1]
-            ctypes.memmove(data, struct.pack(number, type(struct.unpack(number, bytes(size))[0])(
-                value)), size)
+            return struct.pack(number, type(struct.unpack(number, bytes(size))[0])(value))
+        if kind in ("flag", "overflow") and size in NUMBERS and self.assumed.get(kind, 0) >= 0.5:
+            return struct.pack(NUMBERS[size][-1], 1)
+        return None
+
+    def _read(self, location: str, kernel: str, data: int, size: int, known: bool,
+              kind: str) -> int:
+        answer = self._answer(location, size, kind)
+        if answer is not None:
+            ctypes.memmove(data, answer, size)
         with self._guard:
-            one = self.reads.setdefault((location, size, known), {
+            one = self.reads.setdefault((location, size, known, kind), {
                 "location": location, "bytes": size, "known": known, "count": 0, "after": kernel,
-                "counts": kind if kind in SHARES else "",
-                "assumed": answered or kind in self.assumed,
+                "kind": kind, "assumed": answer is not None or kind in self.assumed,
                 "answer": ctypes.string_at(data, min(size, 8)).hex()})
             one["count"] += 1
-        return int(answered)
+        return int(answer is not None)
 
     def lines(self) -> List[Dict[str, Any]]:
         return [{"read": one} for one in self.reads.values()] + \
@@ -152,20 +169,20 @@ def main(arguments: Optional[List[str]] = None) -> None:
         core.imagined_follow(ctypes.c_void_p(address))
         return ctypes.cast(core.imagined_event, ctypes.c_void_p).value or address
 
+    watch = Watch(Limits(**run["limits"]))
+
     def report() -> None:
         if os.getpid() != process:
             return
         with open(settings["journal"], "a", encoding="utf-8") as file:
             file.write("".join(json.dumps(line) + "\n" for line in [*witness.lines(), {
-                "end": {"streams": core.imagined_streams_used(),
+                "end": {"cut": watch.over, "streams": core.imagined_streams_used(),
                         "refused": core.imagined_refused(),
                         "held": max(map(core.imagined_held, range(settings["gpus"])))}}]))
         if run["log"]:
             write_calls(run["log"], run["libraries"], core)
 
     atexit.register(report)
-
-    watch = Watch(Limits(**run["limits"]))
 
     def begin() -> None:
         from tidemark.torch._recording import record

@@ -64,6 +64,7 @@ class Watch:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.steps = 0
+        self.over = False  # a limit has ended the program
         self._begun = time.monotonic()
         self._torch: Optional[Any] = None
 
@@ -81,6 +82,7 @@ class Watch:
     def _step(self, *_given: Any) -> None:
         self.steps += 1
         if self.steps == self.limits.steps:
+            self.over = True
             raise Enough(0)
 
     @staticmethod
@@ -95,6 +97,7 @@ class Watch:
             over = [bool(self.limits.seconds) and seconds > self.limits.seconds,
                     bool(self.limits.host_bytes) and _host_bytes() > self.limits.host_bytes]
             if any(over):
+                self.over = True
                 os.kill(os.getpid(), signal.SIGALRM)
                 return
             if seconds // _SAY > said:

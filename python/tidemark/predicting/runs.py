@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from tidemark.predicting import cards
@@ -17,7 +18,11 @@ from tidemark.predicting.stubs import Stubs
 from tidemark.torch._allocator import CONF
 
 
-SHARES = ("nonzero", "unique")  # of the elements: how many of them are found
+# What reads of the device find where that isn't known, as a share: of elements, how many nonzero()
+# and unique() find; of GradScaler's checks, how many find an overflow; of conditions, how many
+# hold.
+SHARES = {"nonzero": 1.0, "unique": 1.0, "overflow": 0.0, "flag": 0.0}
+COUNTS = ("nonzero", "unique")
 
 
 @dataclasses.dataclass
@@ -43,8 +48,14 @@ class Plan:
     def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
         return dataclasses.replace(self, card=card, late=late)
 
-    def assuming(self, **shares: float) -> "Plan":
-        return dataclasses.replace(self, assumed={**shares, **self.assumed})
+    def otherwise(self, *kinds: str) -> "Plan":
+        """Of these, unless somebody said what they are, the opposite is taken."""
+        opposite = {kind: 1 - SHARES[kind] for kind in kinds}
+        return dataclasses.replace(self, assumed={**opposite, **self.assumed})
+
+    def ending_after(self, seconds: float) -> "Plan":
+        least = min(filter(None, (self.limits.seconds, seconds)))
+        return dataclasses.replace(self, limits=dataclasses.replace(self.limits, seconds=least))
 
     def facts(self) -> Dict[str, str]:
         """What the recording says of itself, beside what PyTorch says."""
@@ -60,7 +71,8 @@ class Plan:
         name = self.script[1] if self.script[0] == "-m" else os.path.basename(self.script[0])
         return {
             "card": self.card, "gpus": self.gpus, "cuda": stubs.cuda, "late": self.late,
-            **{what: self.assumed.get(what, 1.0) for what in SHARES}, "journal": str(journal),
+            **{what: self.assumed.get(what, SHARES[what]) for what in COUNTS},
+            "journal": str(journal),
             "cudnn": str(stubs.cudnn or ""),
             "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
@@ -99,9 +111,9 @@ class Plan:
         return environment
 
 
-def counts_unknown(read: Dict[str, Any]) -> bool:
-    """What nonzero(), a boolean mask or unique() found, and nobody said."""
-    return bool(read["counts"] and not read["known"] and not read["assumed"])
+def is_open(read: Dict[str, Any], *kinds: str) -> bool:
+    """One of these, and nobody said what it finds."""
+    return read["kind"] in kinds and not read["known"] and not read["assumed"]
 
 
 @dataclasses.dataclass
@@ -115,6 +127,8 @@ class Run:
     streams: int
     refused_memory: int
     held: int  # bytes of the card that PyTorch doesn't know of
+    seconds: float  # that it took
+    cut: bool  # a limit ended it
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:
@@ -158,6 +172,7 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     if again:
         plan = dataclasses.replace(plan, log="")
     settings.write_text(json.dumps(plan.settings(journal, output)))
+    begun = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],
         env=plan.environment(settings), stdout=of_script, stderr=silent)
@@ -167,4 +182,5 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     return Run(_recording(output), code, [line["read"] for line in lines if "read" in line],
                {line["refused_at"]["function"]: line["refused_at"]["location"] for line in lines
                 if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0),
-               end.get("held", plan.card["context"]))
+               end.get("held", plan.card["context"]), time.monotonic() - begun,
+               bool(end.get("cut")))
