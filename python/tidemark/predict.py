@@ -5,6 +5,7 @@ GPU's memory, before it has run on one.
     python -m tidemark.predict --card h200 --until "3 steps" -o run.tml train.py
     python -m tidemark.predict --conf expandable_segments:True -m package.train
     python -m tidemark.predict --assume nonzero=6% --assume gnn.py:32=10000 gnn.py
+    python -m tidemark.predict --assume overflow=100% --log calls.txt train.py
     python -m tidemark.predict --world-size 8 -o run.tml train_ddp.py
 
 The script runs unchanged, with the PyTorch build for CUDA that is installed, over a CUDA that is
@@ -407,7 +408,8 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
                    memory=int(options.memory * 2**30) if options.memory else None,
                    gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
                    until=options.until, no_weights=options.no_weights, assume=options.assume,
-                   stacks=options.stacks, modules=options.modules, rank=rank, world_size=options.world_size,
+                   stacks=options.stacks, modules=options.modules, rank=rank,
+                   world_size=options.world_size,
                    overwrite=options.force, once=options.once, log=options.log,
                    to_stderr=options.json)
 

@@ -276,8 +276,8 @@ def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Opti
     put("symbols", b"".join(symbols))
     put("strings", bytes(strings.bytes))
     put("hash", _hash_table(symbol_names))
-    put("versions", struct.pack(f"<{len(symbol_names)}H", 0, *[1] * len(targets),
-                                *[of_version.get(functions[name][0] or "", 1) for name in names], 1))
+    versions_of = [of_version.get(functions[name][0] or "", 1) for name in names]
+    put("versions", struct.pack(f"<{len(symbol_names)}H", 0, *[1] * len(targets), *versions_of, 1))
     put("definitions", definitions)
     put("relocations", b"".join(relocations))
     put("code", bytes(code))
