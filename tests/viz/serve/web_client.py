@@ -242,7 +242,10 @@ class Client:
             raise ValueError("colours of no box")
         self.frames += 1
         if self.reports:
-            self.send(struct.pack("<BI", 8, self.number))
+            try:
+                self.send(struct.pack("<BI", 8, self.number))
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # the program has closed; why is still to be read
 
     def until(self, met, what=""):
         """Takes messages until it is so."""
