@@ -142,15 +142,13 @@ int own_attribute(Descriptor* from, int name, std::int64_t wanted, void* out) {
 }
 
 void correct_workspace(const Library& real, void* plan, std::int64_t& bytes) {
-    constexpr int kMultiprocessors = 16;  // cudaDeviceAttr
-    constexpr std::size_t kLongest = std::size_t{1} << 18;
-    if (!may_differ_on_card(bytes))
+    constexpr std::size_t kLongest = std::size_t{1} << 16;
+    if (settings().card.clusters.empty())
         return;
     std::string text(kLongest, '\0');
     std::int64_t size = 0;
     if (real.get(plan, kPlanJson, kTypeCharacters, kLongest - 1, &size, text.data()) == 0)
-        bytes =
-            workspace_on_card(text.c_str(), bytes, settings().card.attributes[kMultiprocessors]);
+        bytes = workspace_on_card(text.c_str(), bytes, settings().card.clusters);
 }
 
 void take_operation(Descriptor* to, int name, std::int64_t count, Descriptor* const* from) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,25 +16,73 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kCounter = 131, kAlignment = 16;  // all else is a multiple of the unit
 constexpr std::array kSharing{62, 65, 67, 68, 71};
 constexpr std::array kOfBlas{58, 63};
 constexpr std::int64_t kBlasTile = 8192;  // elements
+
+constexpr int kAssumed = 18;  // multiprocessors, by cuDNN without a device
+
+// Bytes of a workspace beside parts of tiles.
+constexpr std::int64_t kCopies = 16, kAlignment = 127, kSplit = 32, kCounter = 4, kPart = 4;
+
+struct Tile {
+    int knob = 0;  // CUDNN_KNOB_TYPE_TILE_SIZE
+    std::int64_t rows = 0, columns = 0;
+};
+
+constexpr std::array<Tile, 12> kTiles{{{0, 128, 128},
+                                       {1, 128, 64},
+                                       {2, 256, 128},
+                                       {3, 256, 128},
+                                       {4, 256, 64},
+                                       {5, 64, 64},
+                                       {6, 256, 128},
+                                       {7, 64, 128},
+                                       {9, 64, 256},
+                                       {16, 256, 128},
+                                       {18, 64, 192},
+                                       {20, 256, 96}}};
+
+// What a level of adding parts up costs, as so many steps along the inner dimension, by the tile's
+// elements. Gradients of filters of 16 bits have kLevelsOfFilters times as many.
+struct Level {
+    std::int64_t elements = 0;
+    double steps = 0;
+};
+
+constexpr std::array<Level, 4> kLevels{{{4096, 720}, {8192, 592}, {16384, 450}, {32768, 320}}};
+constexpr double kLevelsOfFilters = 8;
+constexpr int kFilters16 = 65;
 
 template <class List>
 bool in(const List& list, int value) {
     return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// One convolution: its engine, and the tensor that it writes.
+std::int64_t in_whole(std::int64_t size, std::int64_t part) {
+    return (size + part - 1) / part;
+}
+
+// One convolution: its engine, and the matrices that it is.
 struct Plan {
     int engine = 0;
-    bool of_filter = false;
-    std::int64_t pixels = 1, channels = 1;
-    bool halves = false;
-    int tile = -1;  // CUDNN_KNOB_TYPE_TILE_SIZE; none: -1
-    bool clusters = false;
-    int workspace = -1;
+    bool of_filter = false, grouped = false, halves = false;
+    std::int64_t rows = 1, columns = 1;  // of the output
+    std::int64_t taps = 1, depth = 1;    // inner dimension: of a filter's positions, and at each
+    std::int64_t copies = 0;             // bytes of tensors that aren't channels-last
+    int tile = -1, deep = 0, cluster_rows = 0, cluster_columns = 0,
+        workspace = -1;  // knobs; no: -1
+};
+
+struct Shape {
+    std::vector<std::int64_t> sizes;
+
+    std::int64_t pixels() const {
+        std::int64_t product = sizes.at(0);
+        for (std::size_t dim = 2; dim < sizes.size(); ++dim)
+            product *= sizes[dim];
+        return product;
+    }
 };
 
 int knob(const Json& engine, const char* name) {
@@ -42,7 +91,21 @@ int knob(const Json& engine, const char* name) {
     return knobs.contains(key) ? knobs.at(key).get<int>() : -1;
 }
 
-// Throws what nlohmann_json throws where the JSON isn't as expected.
+Shape read_shape(const Json& graph, const Json& name, Plan& plan) {
+    for (const Json& tensor : graph.at("tensors")) {
+        if (tensor.at("name") != name)
+            continue;
+        Shape found{tensor.at("dim")};
+        const std::vector<std::int64_t> strides = tensor.at("stride");
+        plan.halves = tensor.at("dataType") != "CUDNN_DATA_FLOAT";
+        if (strides.at(1) != 1)
+            plan.copies += found.pixels() * found.sizes.at(1) * (plan.halves ? 2 : 4);
+        return found;
+    }
+    return {{0, 0}};
+}
+
+// Throws what nlohmann_json and std::vector throw where the JSON isn't as expected.
 Plan read(const std::string& text) {
     const Json from = Json::parse(text);
     const Json& engine = from.at("engine");
@@ -53,57 +116,134 @@ Plan read(const std::string& text) {
     if (!holds(operation, "CONVOLUTION"))
         return plan;
     plan.engine = engine.at("engineId");
-    plan.of_filter = holds(operation, "FILTER");
     plan.tile = knob(engine, "TILE_SIZE");
-    plan.clusters = knob(engine, "TILE_CGA_M") >= 0;
+    plan.deep = knob(engine, "TILEK");
+    plan.cluster_rows = knob(engine, "TILE_CGA_M");
+    plan.cluster_columns = knob(engine, "TILE_CGA_N");
     plan.workspace = knob(engine, "WORKSPACE");
-    const char* const written = plan.of_filter ? "dW" : holds(operation, "DATA") ? "dX" : "Y";
-    const std::string name = node.at(written);
-    for (const Json& tensor : graph.at("tensors")) {
-        if (tensor.at("name") != name)
-            continue;
-        const std::vector<std::int64_t> sizes = tensor.at("dim");
-        plan.halves = tensor.at("dataType") != "CUDNN_DATA_FLOAT";
-        plan.channels = sizes.at(1);
-        plan.pixels = sizes.at(0);
-        for (std::size_t dim = 2; dim < sizes.size(); ++dim)
-            plan.pixels *= sizes[dim];
+    plan.of_filter = holds(operation, "FILTER");
+    const bool of_data = holds(operation, "DATA");
+    const Shape image = read_shape(graph, node.at(of_data ? "dX" : "X"), plan);
+    const Shape filter = read_shape(graph, node.at(plan.of_filter ? "dW" : "W"), plan);
+    const Shape output = read_shape(graph, node.at(plan.of_filter || of_data ? "dY" : "Y"), plan);
+    const std::int64_t in_channels = filter.sizes.at(1), out_channels = filter.sizes.at(0);
+    plan.grouped = image.sizes.at(1) != in_channels;
+    plan.taps = filter.pixels() / std::max<std::int64_t>(out_channels, 1);
+    if (plan.of_filter) {
+        plan.rows = out_channels;
+        plan.columns = in_channels * plan.taps;
+        plan.depth = output.pixels();
+        plan.taps = 1;
+    } else {
+        plan.rows = of_data ? image.pixels() : output.pixels();
+        plan.columns = of_data ? in_channels : out_channels;
+        plan.depth = of_data ? out_channels : in_channels;
     }
     return plan;
 }
 
-std::int64_t tiles_of(std::int64_t size, std::int64_t tile) {
-    return (size + tile - 1) / tile;
+// Tiles, so many at once, and what sharing them wants.
+struct Sharing {
+    std::int64_t elements = 0;  // of a tile
+    std::int64_t tiles = 0, at_once = 0;
+
+    std::int64_t last() const { return tiles % at_once; }
+
+    std::int64_t most_parts() const { return last() == 0 ? 1 : at_once / last(); }
+
+    std::int64_t bytes(std::int64_t parts) const {
+        const std::int64_t counter = tiles > 2 * at_once ? kCounter : 0;
+        if (parts < 2 || last() == 0)
+            return counter == 0 ? 0 : kAlignment + counter;
+        std::int64_t pairs = 0;
+        for (std::int64_t left = parts; left > 1; pairs += left)
+            left = in_whole(left, 2);
+        return kAlignment + kSplit + counter +
+               last() * (parts * elements * kPart + pairs * kCounter);
+    }
+};
+
+// Of the plan where `clusters` of its size run at once.
+Sharing share(const Plan& plan, const Tile& tile, std::int64_t clusters) {
+    const auto rows = in_whole(in_whole(plan.rows, tile.rows), plan.cluster_rows);
+    const auto columns = in_whole(in_whole(plan.columns, tile.columns), plan.cluster_columns);
+    const std::int64_t size = std::int64_t{plan.cluster_rows} * plan.cluster_columns;
+    return {tile.rows * tile.columns, rows * columns * size, clusters * size};
 }
 
-// By the knob's number; of those that the measurement didn't tell apart, the smaller.
-std::int64_t tiles(const Plan& plan) {
-    const std::int64_t rows = plan.tile == 4 ? 256 : 128;
-    const std::int64_t columns = plan.tile == 0 ? 256 : plan.tile == 1 ? 128 : 64;
-    return tiles_of(plan.pixels, rows) * tiles_of(plan.channels, columns);
+std::int64_t parts_of(const Plan& plan, const Sharing& sharing) {
+    if (plan.workspace != 0)
+        return 1;
+    const std::int64_t step = plan.deep == 0 ? 32 : 64;
+    const std::int64_t steps = plan.taps * in_whole(plan.depth, step);
+    const auto level = std::find_if(kLevels.begin(), kLevels.end(), [&](const Level& one) {
+        return one.elements >= sharing.elements;
+    });
+    double cost =
+        (level == kLevels.end() ? kLevels.back() : *level).steps / static_cast<double>(step);
+    if (sharing.tiles > sharing.at_once)
+        cost /= 2;
+    else if (plan.engine == kFilters16)
+        cost *= kLevelsOfFilters;
+    std::int64_t best = 1;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t parts = 1, levels = 0; parts <= sharing.most_parts(); ++parts) {
+        if (parts > std::int64_t{1} << levels)
+            ++levels;
+        const double all =
+            static_cast<double>(in_whole(steps, parts)) + cost * static_cast<double>(levels);
+        if (all < least) {
+            least = all;
+            best = parts;
+        }
+    }
+    return best;
+}
+
+bool explains(const Sharing& sharing, std::int64_t bytes) {
+    for (std::int64_t parts = 1; parts <= sharing.most_parts(); ++parts)
+        if (sharing.bytes(parts) == bytes)
+            return true;
+    return false;
+}
+
+std::int64_t shared_on_card(const Plan& plan, std::int64_t bytes,
+                            const std::vector<int>& clusters) {
+    const auto tile = std::find_if(kTiles.begin(), kTiles.end(),
+                                   [&](const Tile& one) { return one.knob == plan.tile; });
+    const int size = plan.cluster_rows * plan.cluster_columns;
+    if (plan.cluster_rows < 1 || plan.cluster_columns < 1)
+        return bytes;
+    const bool known = size <= std::min(static_cast<int>(clusters.size()), kAssumed) &&
+                       clusters[static_cast<std::size_t>(size - 1)] > 0;
+    const std::int64_t copies = plan.copies + (plan.copies == 0 ? 0 : kCopies);
+    const bool counted = bytes - copies == kAlignment + kCounter;
+    if (plan.grouped || tile == kTiles.end() || !known)
+        return counted && plan.of_filter ? copies : bytes;
+    if (!explains(share(plan, *tile, kAssumed / size), bytes - copies))
+        return bytes;
+    const Sharing real = share(plan, *tile, clusters[static_cast<std::size_t>(size - 1)]);
+    return copies + real.bytes(parts_of(plan, real));
 }
 
 }  // namespace
 
-bool may_differ_on_card(std::int64_t bytes) {
-    return bytes == 0 || bytes % kAlignment == kCounter % kAlignment;
-}
-
-std::int64_t workspace_on_card(const std::string& text, std::int64_t bytes, int multiprocessors) {
+std::int64_t workspace_on_card(const std::string& text, std::int64_t bytes,
+                               const std::vector<int>& clusters) {
+    if (clusters.empty())
+        return bytes;
     Plan plan;
     try {
         plan = read(text);
-    } catch (const Json::exception&) {
+    } catch (const std::exception&) {
         return bytes;
     }
     if (in(kOfBlas, plan.engine) && plan.tile < 0 && plan.workspace > 0 && bytes == 0) {
         constexpr std::int64_t kTwo = 272, kThree = 400;
-        const bool many = plan.pixels * plan.channels > multiprocessors * kBlasTile;
+        const bool many = plan.rows * plan.columns > clusters.front() * kBlasTile;
         return !many ? 0 : plan.halves ? kTwo : kThree;
     }
-    if (in(kSharing, plan.engine) && plan.clusters && bytes % kAlignment == kCounter % kAlignment)
-        return plan.of_filter || tiles(plan) <= multiprocessors ? bytes - kCounter : bytes;
-    return bytes;
+    return in(kSharing, plan.engine) ? shared_on_card(plan, bytes, clusters) : bytes;
 }
 
 }  // namespace tidemark::imagined

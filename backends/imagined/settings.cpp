@@ -26,6 +26,7 @@ Card read_card(const nlohmann::json& from) {
     card.blas_handle = from.at("blas_handle");
     for (const auto& [name, taking] : from.at("first_uses").items())
         card.first_uses[name] = {taking.at("memory"), taking.at("addresses")};
+    card.clusters = from.value("clusters", card.clusters);
     return card;
 }
 

@@ -27,6 +27,7 @@ struct Card {
     Bytes late_hole = 0;                        // addresses that the first kernels set free
     Bytes blas_handle = 0;                      // that each handle of cuBLAS takes
     std::map<std::string, Taking> first_uses;
+    std::vector<int> clusters;  // of 1, 2, ... multiprocessors: how many run at once; or unknown
 };
 
 struct Settings {
