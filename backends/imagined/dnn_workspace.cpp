@@ -44,15 +44,17 @@ constexpr std::array<Tile, 12> kTiles{{{0, 128, 128},
                                        {20, 256, 96}}};
 
 // What a level of adding parts up costs, as so many steps along the inner dimension, by the tile's
-// elements. Gradients of filters of 16 bits have kLevelsOfFilters times as many.
+// elements.
 struct Level {
     std::int64_t elements = 0;
     double steps = 0;
 };
 
 constexpr std::array<Level, 4> kLevels{{{4096, 720}, {8192, 592}, {16384, 450}, {32768, 320}}};
-constexpr double kLevelsOfFilters = 8;
-constexpr int kFilters16 = 65;
+
+// In bfloat16 a single round is split from this length of the inner dimension on, and then into as
+// many parts as there may be, or so many.
+constexpr std::int64_t kLongBrain = 12800, kMostOfBrain = 13;
 
 template <class List>
 bool in(const List& list, int value) {
@@ -66,7 +68,7 @@ std::int64_t in_whole(std::int64_t size, std::int64_t part) {
 // One convolution: its engine, and the matrices that it is.
 struct Plan {
     int engine = 0;
-    bool of_filter = false, grouped = false, halves = false;
+    bool of_filter = false, plain = false, halves = false, brain = false;
     std::int64_t rows = 1, columns = 1;  // of the output
     std::int64_t taps = 1, depth = 1;    // inner dimension: of a filter's positions, and at each
     std::int64_t copies = 0;             // bytes of tensors that aren't channels-last
@@ -98,6 +100,7 @@ Shape read_shape(const Json& graph, const Json& name, Plan& plan) {
         Shape found{tensor.at("dim")};
         const std::vector<std::int64_t> strides = tensor.at("stride");
         plan.halves = tensor.at("dataType") != "CUDNN_DATA_FLOAT";
+        plan.brain = tensor.at("dataType") == "CUDNN_DATA_BFLOAT16";
         if (strides.at(1) != 1)
             plan.copies += found.pixels() * found.sizes.at(1) * (plan.halves ? 2 : 4);
         return found;
@@ -127,7 +130,7 @@ Plan read(const std::string& text) {
     const Shape filter = read_shape(graph, node.at(plan.of_filter ? "dW" : "W"), plan);
     const Shape output = read_shape(graph, node.at(plan.of_filter || of_data ? "dY" : "Y"), plan);
     const std::int64_t in_channels = filter.sizes.at(1), out_channels = filter.sizes.at(0);
-    plan.grouped = image.sizes.at(1) != in_channels;
+    plan.plain = image.sizes.at(1) == in_channels && image.sizes.size() == 4;
     plan.taps = filter.pixels() / std::max<std::int64_t>(out_channels, 1);
     if (plan.of_filter) {
         plan.rows = out_channels;
@@ -176,15 +179,14 @@ std::int64_t parts_of(const Plan& plan, const Sharing& sharing) {
         return 1;
     const std::int64_t step = plan.deep == 0 ? 32 : 64;
     const std::int64_t steps = plan.taps * in_whole(plan.depth, step);
+    const bool one_round = sharing.tiles <= sharing.at_once;
+    if (one_round && plan.brain)
+        return steps * step < kLongBrain ? 1 : std::min(sharing.most_parts(), kMostOfBrain);
     const auto level = std::find_if(kLevels.begin(), kLevels.end(), [&](const Level& one) {
         return one.elements >= sharing.elements;
     });
-    double cost =
-        (level == kLevels.end() ? kLevels.back() : *level).steps / static_cast<double>(step);
-    if (sharing.tiles > sharing.at_once)
-        cost /= 2;
-    else if (plan.engine == kFilters16)
-        cost *= kLevelsOfFilters;
+    const double cost = (level == kLevels.end() ? kLevels.back() : *level).steps /
+                        static_cast<double>(one_round ? step : 2 * step);
     std::int64_t best = 1;
     double least = std::numeric_limits<double>::infinity();
     for (std::int64_t parts = 1, levels = 0; parts <= sharing.most_parts(); ++parts) {
@@ -218,7 +220,7 @@ std::int64_t shared_on_card(const Plan& plan, std::int64_t bytes,
                        clusters[static_cast<std::size_t>(size - 1)] > 0;
     const std::int64_t copies = plan.copies + (plan.copies == 0 ? 0 : kCopies);
     const bool counted = bytes - copies == kAlignment + kCounter;
-    if (plan.grouped || tile == kTiles.end() || !known)
+    if (!plan.plain || tile == kTiles.end() || !known)
         return counted && plan.of_filter ? copies : bytes;
     if (!explains(share(plan, *tile, kAssumed / size), bytes - copies))
         return bytes;

@@ -54,9 +54,9 @@ def _completed(card: Dict[str, Any], like: Dict[str, Any]) -> Dict[str, Any]:
     uses = {name: {"memory": scaled(use["memory"]),
                    "addresses": [scaled(size) for size in use["addresses"]]}
             for name, use in like["first_uses"].items()}
-    return {**like, "clusters": [], "context": scaled(like["context"]), "late_hole": scaled(like["late_hole"]),
-            "blas_handle": scaled(like["blas_handle"]), "first_uses": uses, **card,
-            "attributes": attributes}
+    return {**like, "clusters": [], "context": scaled(like["context"]),
+            "late_hole": scaled(like["late_hole"]), "blas_handle": scaled(like["blas_handle"]),
+            "first_uses": uses, **card, "attributes": attributes}
 
 
 def _threads(attributes: Dict[str, int]) -> int:
