@@ -290,6 +290,15 @@ IMAGINED(int, cuMemSetAccess)(Pointer at, std::size_t size, const void*, std::si
     return status_of(done);
 }
 
+// The driver's messages: there are none.
+IMAGINED(int, cuLogsRegisterCallback)(void*, void*, void** handle) {
+    return fresh_handle(handle);
+}
+
+IMAGINED(int, cuLogsUnregisterCallback)(void*) {
+    return kSuccess;
+}
+
 // Modules: whatever is loaded is a handle.
 IMAGINED(int, cuModuleLoad)(void** out, const char*) {
     return fresh_handle(out);
