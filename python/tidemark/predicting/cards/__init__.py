@@ -36,6 +36,9 @@ def load(name: str, memory: Optional[int] = None) -> Dict[str, Any]:
     card: Dict[str, Any] = json.loads(path.read_text())
     if "like" in card:
         card = _completed(card, load(card["like"]))
+    if "chip_of" in card:  # measured there
+        of = load(card["chip_of"])
+        card = {**of, **card, "attributes": {**of["attributes"], **card["attributes"]}}
     if memory is not None:
         if memory <= card["context"]:
             raise OptionError("is less than the context of CUDA takes", f"memory {memory}")
