@@ -22,6 +22,7 @@ size depends on one, say what it is with --assume.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -364,7 +365,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
                         help="of the machine (1, or as many as ranks)")
     parser.add_argument("--world-size", type=int, default=1, metavar="N",
                         help="the script as one of N processes that torchrun would start")
-    parser.add_argument("--rank", type=int, metavar="R", help="that one alone, not all in turn")
+    parser.add_argument("--rank", type=int, metavar="R", help="that one alone, not all of them")
     parser.add_argument("--conf", help="PYTORCH_CUDA_ALLOC_CONF of the run")
     parser.add_argument("--until", metavar='"3 steps"', action="append", default=[],
                         help='where the run ends; or "90 s", "5 min", "16 GiB" of the host')
@@ -385,7 +386,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         parser.error("which script?")
     ranks = range(options.world_size) if options.rank is None else [options.rank]
     try:
-        found = [_predict_rank(options, rank) for rank in ranks]
+        found = _predict_ranks(options, ranks)
     except Error as failure:
         sys.exit(f"tidemark.predict: {failure}")
     if options.json:
@@ -397,6 +398,14 @@ def main(arguments: Optional[List[str]] = None) -> None:
             print("\n".join([name + one.line(), *("  " + note for note in one.notes())]))
     code = next((one.exit_code for one in found if one.exit_code), 0)
     sys.exit(code if code >= 0 else 128 - code)
+
+
+def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Prediction]:
+    """Several at once, as far as there are processors: PyTorch's start takes most of a short one."""
+    if len(ranks) == 1:
+        return [_predict_rank(options, ranks[0])]
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
+        return list(pool.map(lambda rank: _predict_rank(options, rank), ranks))
 
 
 def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
