@@ -546,6 +546,25 @@ for name, model_name, optimizer, precision, sizes in (
         ("vovnet", "ese_vovnet19b_dw", sgd, "bf16", (192, 224))):
     timm_program("last_" + name, model_name, optimizer, precision, sizes=sizes)
 
+# Written when workspaces of convolutions had been learnt from the others.
+
+for name, model_name, optimizer, precision, sizes in (
+        ("resnetv2", "resnetv2_50", sgd, None, (160, 224)),
+        ("selecsls", "selecsls42b", sgd, None, (192, 224)),
+        ("xception", "xception41", adamw, None, (160,)),
+        ("dpn", "dpn48b", sgd, None, (192,)),
+        ("skresnet", "skresnet18", adamw, None, (160, 192)),
+        ("resnest", "resnest14d", sgd, None, (192,)),
+        ("fbnet", "fbnetc_100", sgd, "bf16", (160, 224)),
+        ("efficientnet_lite", "tf_efficientnet_lite0", adamw, "bf16", (192, 224)),
+        ("edgenext", "edgenext_small", adamw, "bf16", (224,)),
+        ("inception_next", "inception_next_tiny", adamw, "bf16", (192, 224)),
+        ("visformer", "visformer_tiny", adamw, "bf16", (224,)),
+        ("davit", "davit_tiny", adamw, "bf16", (224,)),
+        ("ecaresnet", "ecaresnet26t", sgd, "bf16", (160, 256)),
+        ("hardcore", "hardcorenas_a", sgd, None, (192,))):
+    timm_program("late_" + name, model_name, optimizer, precision, sizes=sizes)
+
 
 def ranks_program(name, spread, **of_optimizer):
     """A model of text over two GPUs, as torchrun starts it."""

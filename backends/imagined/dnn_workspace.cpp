@@ -214,17 +214,19 @@ std::int64_t shared_on_card(const Plan& plan, std::int64_t bytes,
     const auto tile = std::find_if(kTiles.begin(), kTiles.end(),
                                    [&](const Tile& one) { return one.knob == plan.tile; });
     const int size = plan.cluster_rows * plan.cluster_columns;
-    if (plan.cluster_rows < 1 || plan.cluster_columns < 1)
-        return bytes;
-    const bool known = size <= std::min(static_cast<int>(clusters.size()), kAssumed) &&
+    const bool known = plan.cluster_rows > 0 && plan.cluster_columns > 0 &&
+                       size <= std::min(static_cast<int>(clusters.size()), kAssumed) &&
                        clusters[static_cast<std::size_t>(size - 1)] > 0;
+    if (tile == kTiles.end() || !known)
+        return bytes;
     const std::int64_t copies = plan.copies + (plan.copies == 0 ? 0 : kCopies);
-    const bool counted = bytes - copies == kAlignment + kCounter;
-    if (!plan.plain || tile == kTiles.end() || !known)
-        return counted && plan.of_filter ? copies : bytes;
+    const Sharing real = share(plan, *tile, clusters[static_cast<std::size_t>(size - 1)]);
+    if (!plan.plain) {
+        const bool counted = bytes - copies == kAlignment + kCounter;
+        return counted && (plan.of_filter || real.bytes(1) == 0) ? copies : bytes;
+    }
     if (!explains(share(plan, *tile, kAssumed / size), bytes - copies))
         return bytes;
-    const Sharing real = share(plan, *tile, clusters[static_cast<std::size_t>(size - 1)]);
     return copies + real.bytes(parts_of(plan, real));
 }
 
