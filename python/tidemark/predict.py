@@ -401,7 +401,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
 
 
 def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Prediction]:
-    """Several at once, as far as there are processors: PyTorch's start takes most of a short one."""
+    """Several at once, as far as there are processors."""
     if len(ranks) == 1:
         return [_predict_rank(options, ranks[0])]
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
