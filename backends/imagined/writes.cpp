@@ -23,7 +23,8 @@ bool may_write(std::string_view type) {
         return !type.ends_with("const*");
     if (type.ends_with('}'))  // a lambda
         return true;
-    for (const std::string_view tensor : {"TensorInfo<", "TensorAccessor", "rray<char*"})
+    for (const std::string_view tensor :
+         {"TensorInfo<", "TensorAccessor", "Array<char*", "array<char*"})
         if (const std::size_t found = type.find(tensor); found != std::string_view::npos)
             // "TensorInfo<float const, int>": the elements are only read.
             return !holds(type.substr(found, type.find_first_of(",>", found) - found), " const");
