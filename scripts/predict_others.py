@@ -16,7 +16,7 @@ import predict_programs
 import torch
 
 LARGEST = 12, 224  # of train_images, unless a program says otherwise
-MOST = 6, 384  # of train_text
+MOST = 6  # of train_text
 
 
 def rule(optimizer):
@@ -53,7 +53,7 @@ def main():
             print(f"{what}: {type(failure).__name__}: {failure}", file=sys.stderr)
 
     models = {}
-    for kind, batch in (("train_text", MOST[0]), ("train_images", LARGEST[0])):
+    for kind, batch in (("train_text", MOST), ("train_images", LARGEST[0])):
         def with_model(model, *rest, kind=kind, batch=batch, original=getattr(
                 predict_programs, kind), **named):
             sizes = named.get("sizes", LARGEST[1:])

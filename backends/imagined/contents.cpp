@@ -67,17 +67,13 @@ void Contents::hand_out(std::uint64_t at, std::size_t size) {
     owned_.emplace(at, size);
 }
 
-Contents::Owned::const_iterator Contents::owner_of(std::uint64_t at) const {
+std::optional<Contents::Owned> Contents::owner_of(std::uint64_t at) const {
     auto owner = owned_.upper_bound(at);
     if (owner == owned_.begin())
-        return owned_.end();
+        return std::nullopt;
     --owner;
-    return at - owner->first < owner->second ? owner : owned_.end();
-}
-
-void Contents::forget_all_of_owner(std::uint64_t at) {
-    if (const auto owner = owner_of(at); owner != owned_.end())
-        forget(owner->first, owner->second);
+    return at - owner->first < owner->second ? std::optional<Owned>({owner->first, owner->second})
+                                             : std::nullopt;
 }
 
 void Contents::write(std::uint64_t at, std::span<const std::byte> bytes) {

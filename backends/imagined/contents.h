@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,13 +25,16 @@ class Contents {
     void copy(std::uint64_t to, std::uint64_t from, std::size_t size);
     void forget(std::uint64_t at, std::size_t size);
 
-    // A range that has a new owner: what is there is unknown. Of what is in the range of the owner
-    // of `at`, nothing is known any longer.
+    // A range that has a new owner: what is there is unknown.
     void hand_out(std::uint64_t at, std::size_t size);
 
-    bool is_owned(std::uint64_t at) const { return owner_of(at) != owned_.end(); }
+    struct Owned {
+        std::uint64_t begin = 0;
+        std::size_t size = 0;
+    };
 
-    void forget_all_of_owner(std::uint64_t at);
+    // The range that was handed out last with `at` in it; nothing if nobody owns that.
+    std::optional<Owned> owner_of(std::uint64_t at) const;
 
     // Are all bytes of the range known? Then they are put into `bytes`.
     bool read(std::uint64_t at, std::span<std::byte> bytes) const;
@@ -60,15 +64,12 @@ class Contents {
     };
 
     using Pieces = std::map<std::uint64_t, Piece>;
-    using Owned = std::map<std::uint64_t, std::size_t>;
-
-    Owned::const_iterator owner_of(std::uint64_t at) const;
 
     void keep(std::uint64_t at, std::vector<std::byte> bytes);
     Pieces::iterator drop(Pieces::iterator piece);
     Pieces::const_iterator piece_of(std::uint64_t at) const;
 
-    Owned owned_;                                  // begin -> size, none over another
+    std::map<std::uint64_t, std::size_t> owned_;   // begin -> size, none over another
     Pieces pieces_;                                // by their first address
     std::map<std::uint64_t, std::uint64_t> ages_;  // age -> first address
     std::uint64_t next_age_ = 0;

@@ -54,7 +54,7 @@ constexpr std::array<Level, 4> kLevels{{{4096, 720}, {8192, 592}, {16384, 450}, 
 
 // In bfloat16 a single round is split from this length of the inner dimension on, and then into as
 // many parts as there may be, or so many.
-constexpr std::int64_t kLongBrain = 12800, kMostOfBrain = 13;
+constexpr std::int64_t kLongBfloat16 = 12800, kMostOfBfloat16 = 13;
 
 template <class List>
 bool in(const List& list, int value) {
@@ -68,12 +68,13 @@ std::int64_t in_whole(std::int64_t size, std::int64_t part) {
 // One convolution: its engine, and the matrices that it is.
 struct Plan {
     int engine = 0;
-    bool of_filter = false, plain = false, halves = false, brain = false;
+    bool of_filter = false, halves = false, bfloat16 = false;
+    bool plain = false;                  // of two dimensions, and not in groups
     std::int64_t rows = 1, columns = 1;  // of the output
     std::int64_t taps = 1, depth = 1;    // inner dimension: of a filter's positions, and at each
     std::int64_t copies = 0;             // bytes of tensors that aren't channels-last
-    int tile = -1, deep = 0, cluster_rows = 0, cluster_columns = 0,
-        workspace = -1;  // knobs; no: -1
+    // Knobs; -1: the engine has none.
+    int tile = -1, deep = -1, cluster_rows = -1, cluster_columns = -1, workspace = -1;
 };
 
 struct Shape {
@@ -100,7 +101,7 @@ Shape read_shape(const Json& graph, const Json& name, Plan& plan) {
         Shape found{tensor.at("dim")};
         const std::vector<std::int64_t> strides = tensor.at("stride");
         plan.halves = tensor.at("dataType") != "CUDNN_DATA_FLOAT";
-        plan.brain = tensor.at("dataType") == "CUDNN_DATA_BFLOAT16";
+        plan.bfloat16 = tensor.at("dataType") == "CUDNN_DATA_BFLOAT16";
         if (strides.at(1) != 1)
             plan.copies += found.pixels() * found.sizes.at(1) * (plan.halves ? 2 : 4);
         return found;
@@ -180,8 +181,8 @@ std::int64_t parts_of(const Plan& plan, const Sharing& sharing) {
     const std::int64_t step = plan.deep == 0 ? 32 : 64;
     const std::int64_t steps = plan.taps * in_whole(plan.depth, step);
     const bool one_round = sharing.tiles <= sharing.at_once;
-    if (one_round && plan.brain)
-        return steps * step < kLongBrain ? 1 : std::min(sharing.most_parts(), kMostOfBrain);
+    if (one_round && plan.bfloat16)
+        return steps * step < kLongBfloat16 ? 1 : std::min(sharing.most_parts(), kMostOfBfloat16);
     const auto level = std::find_if(kLevels.begin(), kLevels.end(), [&](const Level& one) {
         return one.elements >= sharing.elements;
     });

@@ -90,8 +90,9 @@ void forget_outputs(const std::vector<Output>& outputs, void** arguments, std::s
              at += sizeof(std::uint64_t)) {
             std::uint64_t pointer = 0;
             std::memcpy(&pointer, at, sizeof pointer);
-            if (contents.is_owned(pointer) && seen++ == output.pointers_before)
-                contents.forget_all_of_owner(pointer);
+            const auto owner = contents.owner_of(pointer);
+            if (owner && seen++ == output.pointers_before)
+                contents.forget(owner->begin, owner->size);
         }
     }
 }

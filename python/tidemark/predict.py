@@ -314,22 +314,20 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
     if first.path is None or whole.path is None:
         ended = f"ended with exit code {first.exit_code} and" if first.exit_code else "has"
         raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded", "the script")
-    path, context = whole.path, whole.held
-    gpus = _gpus(path)
-    most = max(gpus, key=lambda gpu: _peak(path, gpu))
-    of_gpu: Dict[str, Any] = {"gpu": most} if len(gpus) > 1 else {}
-    fit = tidemark.fit(path, policies=[EXPANDABLE], overhead=context, **of_gpu)
+    context, of_gpus = whole.held, _peaks(whole.path)
+    most = max(of_gpus, key=lambda gpu: of_gpus[gpu])
+    of_gpu: Dict[str, Any] = {"gpu": most} if len(of_gpus) > 1 else {}
+    fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context, **of_gpu)
     as_run, expandable = fit.candidates[0], fit.candidates[-1]
-    peak = _peak(path, most)
-    peaks = [peak]
+    peaks = [of_gpus[most]]
     for other in others:
         if other.path is not None and other.exit_code == whole.exit_code:
-            peaks.append(max(_peak(other.path, gpu) for gpu in _gpus(other.path)))
+            peaks.append(max(_peaks(other.path).values()))
     return Prediction(
         path=first.path, card=card["name"], card_bytes=card["memory"],
         gpu=of_gpu.get("gpu"),
         context_bytes=context, context_estimated="like" in card,
-        peak_reserved_bytes=peak,
+        peak_reserved_bytes=of_gpus[most],
         peak_reserved_bytes_least=min(peaks), peak_reserved_bytes_most=max(peaks),
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
@@ -337,19 +335,12 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         exit_code=first.exit_code)
 
 
-def _peak(path: str, gpu: int) -> int:
-    """What PyTorch's allocator reserved over the imagined CUDA."""
+def _peaks(path: str) -> Dict[int, int]:
+    """What PyTorch's allocator reserved over the imagined CUDA, of each GPU that it used."""
     import tidemark
 
-    return int(tidemark.info(path).devices[gpu].peak_recorded_reserved.value)
-
-
-def _gpus(path: str) -> List[int]:
-    """The GPUs that a recording has memory of."""
-    import tidemark
-
-    return [number for number, device in enumerate(tidemark.info(path).devices)
-            if device.allocations > 0]
+    return {number: int(device.peak_recorded_reserved.value)
+            for number, device in enumerate(tidemark.info(path).devices) if device.allocations > 0}
 
 
 def main(arguments: Optional[List[str]] = None) -> None:
@@ -409,17 +400,18 @@ def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Pr
 
 
 def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
-    output = options.output
-    if output and options.world_size > 1:
-        output = _ranks.recording_path(os.path.abspath(output),
-                                       _ranks.Rank(rank, options.world_size))
+    output, log = options.output, options.log
+    if options.world_size > 1:
+        of_rank = _ranks.Rank(rank, options.world_size)
+        output, log = (path and _ranks.recording_path(os.path.abspath(path), of_rank)
+                       for path in (output, log))
     return predict(options.script, output=output, card=options.card,
                    memory=int(options.memory * 2**30) if options.memory else None,
                    gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
                    until=options.until, no_weights=options.no_weights, assume=options.assume,
                    stacks=options.stacks, modules=options.modules, rank=rank,
                    world_size=options.world_size,
-                   overwrite=options.force, once=options.once, log=options.log,
+                   overwrite=options.force, once=options.once, log=log,
                    to_stderr=options.json)
 
 

@@ -51,21 +51,26 @@ TEST_CASE("a lambda of PyTorch's writes to what it holds first, and that of scat
     CHECK(outputs_of({}).empty());
 }
 
+void forget_owned(Contents& contents, std::uint64_t at) {
+    if (const auto owner = contents.owner_of(at))
+        contents.forget(owner->begin, owner->size);
+}
+
 TEST_CASE("what an owner has is forgotten where any of it may be written") {
     Contents contents;
     constexpr std::uint64_t kOwner = 0x1000, kNext = 0x1040;
     contents.hand_out(kOwner, 0x40);
     contents.hand_out(kNext, 0x40);
     contents.fill(kOwner, std::byte{1}, 0x80);
-    contents.forget_all_of_owner(kOwner + 0x20);
+    forget_owned(contents, kOwner + 0x20);
     CHECK_FALSE(contents.any(kOwner, 0x40));
     CHECK(contents.any(kNext, 0x40));
-    contents.forget_all_of_owner(kOwner - 1);
-    contents.forget_all_of_owner(kNext + 0x40);
+    forget_owned(contents, kOwner - 1);
+    forget_owned(contents, kNext + 0x40);
     CHECK(contents.any(kNext, 0x40));
     contents.hand_out(kOwner + 0x20, 0x40);  // over both
     contents.fill(kOwner, std::byte{1}, 0x80);
-    contents.forget_all_of_owner(kNext + 0x30);  // nobody's now
+    forget_owned(contents, kNext + 0x30);  // nobody's now
     CHECK(contents.any(kNext + 0x20, 1));
 }
 
