@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Predictions held against the real runs of the same programs.
 
-Usage: scripts/prove_predict.py predict FOLDER [--card h100] [NAME ...]   where no GPU need be
+Usage: scripts/prove_predict.py measure FOLDER NAME ...                   on the GPU, if at all
+       scripts/prove_predict.py predict FOLDER [--card h100] [NAME ...]   where no GPU need be
        scripts/prove_predict.py run FOLDER                                on the GPU
        scripts/prove_predict.py compare FOLDER [--json]
        scripts/prove_predict.py picture FOLDER NAME -o PICTURE.svg
 
-`predict` writes FOLDER/NAME.SETTING.predicted.{tml,json} of the programs of predict_programs.py
+`measure` writes FOLDER/NAME.book.json, what cuDNN takes in the program on the GPU; `predict` uses
+it if it is there, and writes FOLDER/NAME.SETTING.predicted.{tml,json} of the programs of predict_programs.py
 under each setting; `run` runs what was predicted there and writes FOLDER/NAME.SETTING.real.{tml,json};
 `compare` prints what came of it, every miss with what differs; `picture` draws both curves of one
 program. Programs named two_* run on two GPUs. The environments must have the same
@@ -66,14 +68,21 @@ def one(folder, kind, name, setting, card):
     path = folder / f"{name}.{setting}.{kind}"
     conf = SETTINGS[setting]
     two = name.startswith("two_")
+    book = folder / f"{name}.book.json"
     if kind == "predicted":
         command = ["-m", "tidemark.predict", "--force", "--card", card,
                    *["--world-size", "2"] * two]
+        if book.exists():
+            command += ["--book", book]
+    elif kind == "measured":
+        command = ["-m", "tidemark.predict", "--measure", book]
     else:
         port = ["--master-port", str(29500 + hash(name) % 1000)]
         command = [*["-m", "torch.distributed.run", "--nproc-per-node", "2", *port] * two,
                    "-m", "tidemark.record", "--force"]
-    found = run([*command, "-o", f"{path}.tml", PROGRAMS, name], conf, f"{path}.log", 560)
+    if kind != "measured":
+        command += ["-o", f"{path}.tml"]
+    found = run([*command, PROGRAMS, name], conf, f"{path}.log", 560)
     pathlib.Path(f"{path}.json").write_text(json.dumps(found))
     print(f"{name} {setting}: {found['code']}, {found['seconds']:.0f} s, {found['stats']}", flush=True)
 
@@ -221,7 +230,7 @@ def show(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["predict", "run", "compare", "picture"])
+    parser.add_argument("step", choices=["measure", "predict", "run", "compare", "picture"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--card", default="h100")
@@ -238,7 +247,10 @@ def main():
         rows = compare(options.folder)
         print(json.dumps(rows, indent=1)) if options.json else show(rows)
         return
-    if options.step == "predict":
+    if options.step == "measure":
+        tasks = [(options.folder, "measured", name, "default", options.card)
+                 for name in options.names]
+    elif options.step == "predict":
         tasks = [(options.folder, "predicted", name, setting, options.card)
                  for name in options.names or program_names() for setting in options.settings]
     else:

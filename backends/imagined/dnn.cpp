@@ -4,63 +4,20 @@
 // cuDNN 9.8 and later can plan for a device that isn't there, from a description of it
 // (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). It is never asked to execute anything.
 #include <cstdint>
-#include <cstring>
 #include <unordered_map>
 
 #include <dlfcn.h>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/dnn_book.h"
+#include "backends/imagined/dnn_described.h"
+#include "backends/imagined/dnn_names.h"
 #include "backends/imagined/dnn_workspace.h"
 #include "backends/imagined/journal.h"
 #include "backends/imagined/machine.h"
 
 namespace tidemark::imagined {
 namespace {
-
-// Of cudnn_backend.h, those that are looked at.
-enum Type : int {
-    kEngine = 2,
-    kHeuristics = 4,
-    kPlan = 5,
-    kMatmul = 19,
-    kDeviceProperties = 38,
-    kFirstAttention = 41,
-};
-
-enum Attribute : int {
-    kHeuristicsGraph = 201,
-    kHeuristicsResults = 202,
-    kHeuristicsDevice = 204,
-    kConfigEngine = 300,
-    kConfigWorkspace = 303,
-    kConfigSharedMemory = 304,
-    kPlanConfig = 401,
-    kPlanWorkspace = 402,
-    kPlanJson = 405,
-    kPlanDevice = 407,
-    kGraphOperations = 801,
-    kGraphEngineCount = 802,
-    kEngineGraph = 1300,
-    kEngineIndex = 1301,
-    kEngineDevice = 1307,
-    kJsonOfDevice = 2702,
-};
-
-constexpr int kTypeHandle = 0, kTypeCharacters = 24, kTypeDescriptor = 15;
-
-// What attention takes for its plan where nobody can be asked: as in recordings of several
-// transformers on Hopper.
-constexpr std::int64_t kAttentionWorkspace = 256;
-
-// A descriptor of our own remembers which operation it is for.
-struct Descriptor {
-    int type = 0;
-    int operation = -1;
-};
-
-bool is_attention(int operation) {
-    return operation == kMatmul || operation >= kFirstAttention;
-}
 
 // The real library.
 struct Library {
@@ -111,55 +68,13 @@ Library* library() {
     return one;
 }
 
-int own_attribute(Descriptor* from, int name, std::int64_t wanted, void* out) {
-    switch (name) {
-        case kHeuristicsResults:
-        case kConfigEngine:
-            if (wanted > 0)
-                (*static_cast<Descriptor**>(out))->operation = from->operation;
-            return 1;
-        case kGraphEngineCount:
-            if (wanted > 0)
-                *static_cast<std::int64_t*>(out) = 1;
-            return 1;
-        case kPlanWorkspace:
-            if (wanted > 0)
-                *static_cast<std::int64_t*>(out) =
-                    is_attention(from->operation) ? kAttentionWorkspace : 0;
-            return 1;
-        case kEngineIndex:
-        case kConfigWorkspace:
-            if (wanted > 0)
-                *static_cast<std::int64_t*>(out) = 0;
-            return 1;
-        case kConfigSharedMemory:
-            if (wanted > 0)
-                *static_cast<int*>(out) = 0;
-            return 1;
-        default:
-            return 0;
-    }
-}
-
+// What the card would say: as measured, or as far as it is understood.
 void correct_workspace(const Library& real, void* plan, std::int64_t& bytes) {
-    constexpr std::size_t kLongest = std::size_t{1} << 16;
-    if (settings().card.clusters.empty())
+    if (settings().book.plans.empty() && settings().card.clusters.empty())
         return;
-    std::string text(kLongest, '\0');
-    std::int64_t size = 0;
-    if (real.get(plan, kPlanJson, kTypeCharacters, kLongest - 1, &size, text.data()) == 0)
-        bytes = workspace_on_card(text.c_str(), bytes, settings().card.clusters);
-}
-
-void take_operation(Descriptor* to, int name, std::int64_t count, Descriptor* const* from) {
-    if (name == kGraphOperations) {
-        for (std::int64_t index = 0; index < count; ++index)
-            if (is_attention(from[index]->type) || to->operation < 0)
-                to->operation = from[index]->type;
-    } else if (name == kHeuristicsGraph || name == kEngineGraph || name == kConfigEngine ||
-               name == kPlanConfig) {
-        to->operation = from[0]->operation;
-    }
+    const std::string json = plan_json(*real.get, plan);
+    const auto measured = measured_plan(json);
+    bytes = measured.value_or(workspace_on_card(json, bytes, settings().card.clusters));
 }
 
 }  // namespace
@@ -208,7 +123,7 @@ IMAGINED(int, cudnnBackendCreateDescriptor)(int type, void** out) {
         real->types[*out] = type;
         return status;
     }
-    *out = new Descriptor{type, -1};
+    *out = describe(type);
     return kSuccess;
 }
 
@@ -220,7 +135,7 @@ IMAGINED(int, cudnnBackendDestroyDescriptor)(void* descriptor) {
         }
         return real->destroy(descriptor);
     }
-    delete static_cast<Descriptor*>(descriptor);
+    forget(static_cast<DescribedDnn*>(descriptor));
     return kSuccess;
 }
 
@@ -229,9 +144,7 @@ IMAGINED(int, cudnnBackendSetAttribute)
 (void* descriptor, int name, int type, std::int64_t count, const void* values) {
     if (Library* const real = library())  // there is no handle: the described card stands for it
         return type == kTypeHandle ? kSuccess : real->set(descriptor, name, type, count, values);
-    if (type == kTypeDescriptor && count > 0)
-        take_operation(static_cast<Descriptor*>(descriptor), name, count,
-                       static_cast<Descriptor* const*>(values));
+    set_described(*static_cast<DescribedDnn*>(descriptor), name, type, count, values);
     return kSuccess;
 }
 
@@ -263,8 +176,8 @@ IMAGINED(int, cudnnBackendGetAttribute)
             correct_workspace(*real, descriptor, *static_cast<std::int64_t*>(out));
         return status;
     }
-    const int count =
-        own_attribute(static_cast<Descriptor*>(descriptor), name, out == nullptr ? 0 : wanted, out);
+    const int count = get_described(*static_cast<DescribedDnn*>(descriptor), name,
+                                    wanted > 0 && out != nullptr, out);
     if (got != nullptr)
         *got = count;
     return kSuccess;

@@ -18,7 +18,10 @@ using Json = nlohmann::json;
 
 constexpr std::array kSharing{62, 65, 67, 68, 71};
 constexpr std::array kOfBlas{58, 63};
-constexpr std::int64_t kBlasTile = 8192;  // elements
+
+// Where cuBLASLt has more tiles than these, it wants descriptors: by tiles of 128 x 128 of each
+// image in float32, of 128 x 256 of all images in halves.
+constexpr std::int64_t kManyOfFloat = 110, kManyOfHalves = 33, kManyOfChannelsLast = 66;
 
 constexpr int kAssumed = 18;  // multiprocessors, by cuDNN without a device
 
@@ -69,7 +72,8 @@ std::int64_t in_whole(std::int64_t size, std::int64_t part) {
 struct Plan {
     int engine = 0;
     bool of_filter = false, halves = false, bfloat16 = false;
-    bool plain = false;                  // of two dimensions, and not in groups
+    bool plain = false;  // of two dimensions, and not in groups
+    std::int64_t images = 1;
     std::int64_t rows = 1, columns = 1;  // of the output
     std::int64_t taps = 1, depth = 1;    // inner dimension: of a filter's positions, and at each
     std::int64_t copies = 0;             // bytes of tensors that aren't channels-last
@@ -131,6 +135,7 @@ Plan read(const std::string& text) {
     const Shape filter = read_shape(graph, node.at(plan.of_filter ? "dW" : "W"), plan);
     const Shape output = read_shape(graph, node.at(plan.of_filter || of_data ? "dY" : "Y"), plan);
     const std::int64_t in_channels = filter.sizes.at(1), out_channels = filter.sizes.at(0);
+    plan.images = std::max<std::int64_t>(image.sizes.at(0), 1);
     plan.plain = image.sizes.at(1) == in_channels && image.sizes.size() == 4;
     plan.taps = filter.pixels() / std::max<std::int64_t>(out_channels, 1);
     if (plan.of_filter) {
@@ -203,6 +208,14 @@ std::int64_t parts_of(const Plan& plan, const Sharing& sharing) {
     return best;
 }
 
+bool many_of_blas(const Plan& plan) {
+    if (!plan.halves)
+        return plan.images * in_whole(plan.rows / plan.images, 128) * in_whole(plan.columns, 128) >
+               kManyOfFloat;
+    return in_whole(plan.rows, 128) * in_whole(plan.columns, 256) >
+           (plan.copies == 0 ? kManyOfChannelsLast : kManyOfHalves);
+}
+
 bool explains(const Sharing& sharing, std::int64_t bytes) {
     for (std::int64_t parts = 1; parts <= sharing.most_parts(); ++parts)
         if (sharing.bytes(parts) == bytes)
@@ -245,8 +258,7 @@ std::int64_t workspace_on_card(const std::string& text, std::int64_t bytes,
     }
     if (in(kOfBlas, plan.engine) && plan.tile < 0 && plan.workspace > 0 && bytes == 0) {
         constexpr std::int64_t kTwo = 272, kThree = 400;
-        const bool many = plan.rows * plan.columns > clusters.front() * kBlasTile;
-        return !many ? 0 : plan.halves ? kTwo : kThree;
+        return !many_of_blas(plan) ? 0 : plan.halves ? kTwo : kThree;
     }
     return in(kSharing, plan.engine) ? shared_on_card(plan, bytes, clusters) : bytes;
 }

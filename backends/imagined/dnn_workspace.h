@@ -21,7 +21,7 @@ namespace tidemark::imagined {
 //   is a counter of tiles too. cuDNN without a device assumes the 18 multiprocessors of one group.
 //   P has the fewest steps of the inner loop, where each level of adding costs some (kLevels).
 // - Engines 58 and 63 are cuBLASLt's, and want descriptors of two or three matrices where there are
-//   more tiles than multiprocessors.
+//   many tiles. How many is a fit: right for 84 % of 1,717.
 //
 // From 8,343 plans of 34 networks on an H100, 1,327 of them of the engines that share tiles: of
 // these 355 were right without, and 1,158 are with this. P is a fit. Convolutions in groups or of

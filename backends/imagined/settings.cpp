@@ -47,6 +47,8 @@ Settings read() {
         settings.journal = from.at("journal");
         settings.cudnn = from.at("cudnn");
         settings.cudnn_device = from.at("cudnn_device");
+        settings.book.plans = from.at("book").at("plans");
+        settings.book.convolutions = from.at("book").at("convolutions");
         return settings;
     } catch (const std::exception& failure) {
         stop(fmt::format("{}: {}", path, failure.what()));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/imagined/dnn_book.h"
 #include "core/base/units.h"
 
 namespace tidemark::imagined {
@@ -40,6 +41,7 @@ struct Settings {
     std::string journal;       // JSON lines: what was called and answered
     std::string cudnn;         // a real libcudnn_graph to be asked for plans, or ""
     std::string cudnn_device;  // its description of the card, JSON
+    DnnBook book;              // workspaces that were measured on such a card
 };
 
 // Read once, at the first call; a file that is missing or at fault ends the process with its name.

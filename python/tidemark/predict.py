@@ -7,6 +7,8 @@ GPU's memory, before it has run on one.
     python -m tidemark.predict --assume nonzero=6% --assume gnn.py:32=10000 gnn.py
     python -m tidemark.predict --assume overflow=100% --log calls.txt train.py
     python -m tidemark.predict --world-size 8 -o run.tml train_ddp.py
+    python -m tidemark.predict --measure h100.json train.py    on a GPU, then anywhere:
+    python -m tidemark.predict --book h100.json train.py --batch 8
 
 The script runs unchanged, with the PyTorch build for CUDA that is installed, over a CUDA that is
 imagined: memory is counted as on the card, and kernels do nothing. So PyTorch makes the requests
@@ -35,8 +37,10 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 from tidemark import _outputs
 from tidemark._format import bytes_text
 from tidemark.errors import Error, OptionError, UnsupportedError
+from tidemark.predicting import book as _book
 from tidemark.predicting import cards as _cards
 from tidemark.predicting import limits as _limits
+from tidemark.predicting import measuring as _measuring
 from tidemark.predicting import runs as _runs
 from tidemark.predicting import stubs as _stubs
 from tidemark.torch import _ranks
@@ -82,6 +86,8 @@ class Prediction:
         (hexadecimal), whether the program itself had put it there (`known`) or --assume says it
         (`assumed`), and its `kind`: "nonzero" and "unique" are counts, "overflow" is GradScaler's
         check, "flag" a condition that was answered no, all others are "read".
+    measured_workspaces, unmeasured_workspaces : int
+        Of cuDNN's, how many were in the book, and how many weren't.
     refused : dict
         Functions of CUDA that the program called and that aren't imagined, and where.
     exit_code : int
@@ -102,6 +108,8 @@ class Prediction:
     expandable_bytes: int
     out_of_memory: bool
     reads: List[Dict[str, Any]]
+    measured_workspaces: int
+    unmeasured_workspaces: int
     refused: Dict[str, str]
     exit_code: int
 
@@ -135,6 +143,9 @@ class Prediction:
         if self.exit_code and not self.out_of_memory:
             notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
                          "until there")
+        if self.measured_workspaces or self.unmeasured_workspaces:
+            notes.append(f"cuDNN's workspaces: {self.measured_workspaces} are as measured, "
+                         f"{self.unmeasured_workspaces} weren't measured")
         unknown = [read for read in self.reads if not read["known"] and not read["assumed"]]
         deciding = [read for read in unknown if _decides_sizes(read)]
         notes += map(_about, deciding[:MOST_READS])
@@ -216,6 +227,7 @@ def predict(script: Union[str, Sequence[str]], *,
             rank: int = 0, world_size: int = 1,
             overwrite: bool = False, once: bool = False,
             log: Optional[Union[str, "os.PathLike[str]"]] = None,
+            book: Optional[Union[str, "os.PathLike[str]"]] = None,
             to_stderr: bool = False) -> Prediction:
     """What a script will need on a card that isn't there.
 
@@ -252,6 +264,8 @@ def predict(script: Union[str, Sequence[str]], *,
         for each thing that isn't known: how fast kernels are, what masks select.
     log : path, optional
         A file for how often the script called each function of NVIDIA's libraries.
+    book : path, optional
+        Workspaces of cuDNN that were measured on such a card, by `--measure`.
     to_stderr : bool
         What the script prints goes to stderr.
 
@@ -274,7 +288,9 @@ def predict(script: Union[str, Sequence[str]], *,
                           stubs=_stubs.make(core), assumed=parse_assumptions(assume),
                           limits=_limits.parse([until] if isinstance(until, str) else until),
                           no_weights=no_weights, to_stderr=to_stderr, stacks=stacks,
-                          modules=modules, log=os.path.abspath(log) if log else "",
+                          modules=modules,
+                          book=_book.for_card(str(book), described) if book else _book.Book(),
+                          log=os.path.abspath(log) if log else "",
                           ranks=(rank, world_size) if world_size > 1 else None)
         first = _runs.run(plan, folder, path)
         out_of_memory = first.exit_code != 0 and first.refused_memory > 0
@@ -331,7 +347,9 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         peak_reserved_bytes_least=min(peaks), peak_reserved_bytes_most=max(peaks),
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
-        out_of_memory=out_of_memory, reads=first.reads, refused=first.refused_calls,
+        out_of_memory=out_of_memory, reads=first.reads,
+        measured_workspaces=whole.workspaces[0], unmeasured_workspaces=whole.workspaces[1],
+        refused=first.refused_calls,
         exit_code=first.exit_code)
 
 
@@ -368,6 +386,10 @@ def main(arguments: Optional[List[str]] = None) -> None:
                         help="run the script once: no ranges of what isn't known")
     parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
     parser.add_argument("--modules", action="store_true", help="the forward pass of each module")
+    parser.add_argument("--book", metavar="BOOK.json",
+                        help="workspaces of cuDNN that were measured on such a card")
+    parser.add_argument("--measure", metavar="BOOK.json",
+                        help="run the script on this machine's GPU, and add what cuDNN takes there")
     parser.add_argument("--log", metavar="FILE",
                         help="which functions of CUDA the script called, and how often")
     parser.add_argument("--json", action="store_true", help="the answer as JSON, alone on stdout")
@@ -375,6 +397,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
         parser.error("which script?")
+    if options.measure:
+        sys.exit(_measure(options))
     ranks = range(options.world_size) if options.rank is None else [options.rank]
     try:
         found = _predict_ranks(options, ranks)
@@ -389,6 +413,17 @@ def main(arguments: Optional[List[str]] = None) -> None:
             print("\n".join([name + one.line(), *("  " + note for note in one.notes())]))
     code = next((one.exit_code for one in found if one.exit_code), 0)
     sys.exit(code if code >= 0 else 128 - code)
+
+
+def _measure(options: argparse.Namespace) -> int:
+    """`--measure`: the script's exit code."""
+    try:
+        book, new, code = _measuring.measure(options.script, options.measure, _core())
+    except Error as failure:
+        sys.exit(f"tidemark.predict: {failure}")
+    print(f"{options.measure}: {len(book.plans)} plans and {len(book.convolutions)} convolutions "
+          f"of cuDNN on one {book.card}, {new} of them new", file=sys.stderr)
+    return code if code >= 0 else 128 - code
 
 
 def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Prediction]:
@@ -411,7 +446,7 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
                    until=options.until, no_weights=options.no_weights, assume=options.assume,
                    stacks=options.stacks, modules=options.modules, rank=rank,
                    world_size=options.world_size,
-                   overwrite=options.force, once=options.once, log=log,
+                   overwrite=options.force, once=options.once, log=log, book=options.book,
                    to_stderr=options.json)
 
 

@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -14,8 +15,8 @@ import sys
 import pytest
 
 from tidemark import predict
-from tidemark.errors import OptionError
-from tidemark.predicting import cards, child, elf, limits, runs, stubs
+from tidemark.errors import Error, OptionError
+from tidemark.predicting import book, cards, child, elf, limits, measuring, runs, stubs
 
 RUNTIME = "libcudart.so.13"
 SOLVER = "libcusolver.so.12"
@@ -49,7 +50,8 @@ def run_over(folder, code, **settings):
     given = folder / "settings.json"
     given.write_text(json.dumps({
         "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 1.0,
-        "unique": 1.0, "journal": str(folder / "journal"), "cudnn": "", "cudnn_device": "",
+        "unique": 1.0, "journal": str(folder / "journal"),
+        "book": book.Book().for_run(), "cudnn": "", "cudnn_device": "",
         **settings}))
     begin = ("import ctypes\n"
              f"cuda = ctypes.CDLL({RUNTIME!r})\nsolver = ctypes.CDLL({SOLVER!r})\n"
@@ -281,3 +283,108 @@ def test_recurrent_networks_ask_for_what_cudnn_asks_for():
             exact += work.value == expected
         assert abs(reserve.value - one["reserve"]) <= 256
     assert exact >= 0.75 * 2 * len(data["rows"])
+
+
+def test_a_convolution_without_cudnn_takes_what_was_measured(tmp_path):
+    """As a program describes one, attribute by attribute, with the numbers of cudnn_backend.h."""
+    name = ("FORWARD FLOAT 5,3,8,8:192,64,8,1 FLOAT 4,3,3,3:27,9,3,1 FLOAT 5,4,8,8:256,64,8,1 "
+            "pad 1,1 stride 1,1 dilation 1,1")
+    said, _ = run_over(tmp_path, (
+        f"dnn = ctypes.CDLL({str(core())!r})\n"
+        "create, give = dnn.imagined_cudnnBackendCreateDescriptor, "
+        "dnn.imagined_cudnnBackendSetAttribute\n"
+        "def made(type, numbers, parts=()):\n"
+        "    one = pointer()\n"
+        "    create(type, ctypes.byref(one))\n"
+        "    for name, some in numbers.items():\n"
+        "        give(one, name, 3, ctypes.c_int64(len(some)), "
+        "(ctypes.c_int64 * len(some))(*some))\n"
+        "    for name, part in dict(parts).items():\n"
+        "        give(one, name, 15, ctypes.c_int64(1), ctypes.byref(part))\n"
+        "    return one\n"
+        "def tensor(*sizes):\n"
+        "    n, c, h, w = sizes\n"
+        "    one = made(17, {902: sizes, 903: (c * h * w, h * w, w, 1)})\n"
+        "    give(one, 901, 1, ctypes.c_int64(1), ctypes.byref(ctypes.c_int(0)))\n"
+        "    return one\n"
+        "def workspace(images):\n"
+        "    ones = {102: (1, 1), 103: (1, 1), 105: (1, 1)}\n"
+        "    operation = made(10, {}, {702: made(1, ones), 703: tensor(4, 3, 3, 3),\n"
+        "                              704: tensor(images, 3, 8, 8), 705: tensor(images, 4, 8, 8)})"
+        "\n"
+        "    graph = made(15, {}, {801: operation})\n"
+        "    engine = made(2, {}, {1300: graph})\n"
+        "    plan = made(5, {}, {401: made(3, {}, {300: engine})})\n"
+        "    found = ctypes.c_int64(9)\n"
+        "    dnn.imagined_cudnnBackendGetAttribute(plan, 402, 3, ctypes.c_int64(1), None,\n"
+        "                                          ctypes.byref(found))\n"
+        "    return found.value\n"
+        "print(workspace(5), workspace(6), dnn.imagined_workspaces_measured(0),\n"
+        "      dnn.imagined_workspaces_measured(1))\n"),
+        book={"plans": {}, "convolutions": {name: 4096}})
+    assert said == ["4096", "0", "1", "1"]
+
+
+FAKE_CUDNN = r"""
+#include <stdint.h>
+#include <string.h>
+#define PLAN "{\"cudnnVersion\": 91900, \"GPUProfile\": {\"deviceName\": \"Card\"}, " \
+    "\"operationGraph\": {\"tensors\": [{\"name\": \"1\", \"dataType\": " \
+    "\"CUDNN_DATA_FLOAT\", \"dim\": [2, 2], \"stride\": [2, 1]}], \"nodes\": [{" \
+    "\"operation\": \"CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR\", " \
+    "\"X\": \"1\", \"W\": \"1\", \"Y\": \"1\", \"pad\": [0], \"stride\": [1], " \
+    "\"dilation\": [1]}]}}"
+int cudnnBackendGetAttribute(void* plan, int name, int type, int64_t n, int64_t* got, void* out) {
+    if (name == 405) strcpy(out, PLAN);
+    if (name == 402) *(int64_t*)out = 4096;
+    return 0;
+}
+int cudnnBackendExecute(void* handle, void* plan, void* pack) { return 7; }
+"""
+
+
+def test_what_cudnn_takes_on_a_gpu_is_added_to_a_book(tmp_path, monkeypatch):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "cudnn.c").write_text(FAKE_CUDNN)
+    library = tmp_path / measuring.LIBRARY
+    subprocess.run([compiler, "-shared", "-fPIC", f"-Wl,-soname,{measuring.LIBRARY}", "-o", library,
+                    tmp_path / "cudnn.c"], check=True)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import ctypes, sys\n"
+        f"ctypes.CDLL({str(library)!r})\n"
+        "found, program = ctypes.c_int64(), ctypes.CDLL(None)\n"
+        "program.cudnnBackendGetAttribute(None, 402, 3, ctypes.c_int64(1), None, "
+        "ctypes.byref(found))\n"
+        "sys.exit(program.cudnnBackendExecute(None, None, None) + (found.value != 4096))\n")
+    monkeypatch.setattr(measuring, "needed_versions", lambda: {})
+    path = str(tmp_path / "book.json")
+    found, new, code = measuring.measure([str(script)], path, core())
+    assert (found.card, found.cudnn, list(found.plans.values()), new, code) == \
+        ("Card", 91900, [4096], 2, 7)
+    shape = "FLOAT 2,2:2,1"
+    assert found.convolutions == {
+        f"FORWARD {shape} {shape} {shape} pad 0 stride 1 dilation 1": 4096}
+    assert book.load(path) == found and measuring.measure([str(script)], path, core())[1] == 0
+    assert book.for_card(path, {"name": "Card"}) == found
+    with pytest.raises(OptionError, match="measured on one Card"):
+        book.for_card(path, {"name": "Other"})
+    book.write(book.Book("Other"), path)
+    with pytest.raises(OptionError, match="the book is of card Other"):
+        measuring.measure([str(script)], path, core())
+    script.write_text("")
+    with pytest.raises(Error, match="computed nothing"):
+        measuring.measure([str(script)], path, core())
+
+
+@pytest.mark.parametrize("content", [
+    "", "[]", "3", "{\"card\": 3}", "{\"plans\": [1]}", "{\"others\": 1}",
+    "{\"plans\": {\"a\": -1}}", "{\"plans\": {\"a\": \"b\"}}"])
+def test_what_is_no_book_is_refused(tmp_path, content):
+    (tmp_path / "book").write_text(content)
+    with pytest.raises(OptionError):
+        book.load(str(tmp_path / "book"))
+    with pytest.raises(OptionError):
+        book.load(str(tmp_path / "none"))

@@ -160,7 +160,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
     core = ctypes.CDLL(run["core"])
     witness = Witness(run["assumed"])
     core.imagined_set_witness.argtypes = [WITNESS]
-    for name in ("imagined_streams_used", "imagined_refused", "imagined_held"):
+    for name in ("imagined_streams_used", "imagined_refused", "imagined_held",
+                 "imagined_workspaces_measured"):
         getattr(core, name).restype = ctypes.c_uint64
     core.imagined_set_witness(witness.function)
     process = os.getpid()
@@ -178,6 +179,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
             file.write("".join(json.dumps(line) + "\n" for line in [*witness.lines(), {
                 "end": {"cut": watch.over, "streams": core.imagined_streams_used(),
                         "refused": core.imagined_refused(),
+                        "measured": core.imagined_workspaces_measured(0),
+                        "unmeasured": core.imagined_workspaces_measured(1),
                         "held": max(map(core.imagined_held, range(settings["gpus"])))}}]))
         if run["log"]:
             write_calls(run["log"], run["libraries"], core)

@@ -13,6 +13,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from tidemark.predicting import cards
+from tidemark.predicting.book import Book
 from tidemark.predicting.limits import Limits
 from tidemark.predicting.stubs import Stubs
 from tidemark.torch._allocator import CONF
@@ -42,6 +43,7 @@ class Plan:
     no_weights: bool = False
     ranks: Optional[Tuple[int, int]] = None  # this one's number, and how many there are
     to_stderr: bool = False  # what the script prints, since stdout is for the answer
+    book: Book = dataclasses.field(default_factory=Book)  # workspaces that were measured
     log: str = ""  # a file for how often each function of CUDA was called
     late: bool = False  # what is queued is done when the program waits for it, not at once
 
@@ -72,7 +74,7 @@ class Plan:
         return {
             "card": self.card, "gpus": self.gpus, "cuda": stubs.cuda, "late": self.late,
             **{what: self.assumed.get(what, SHARES[what]) for what in COUNTS},
-            "journal": str(journal),
+            "journal": str(journal), "book": self.book.for_run(),
             "cudnn": str(stubs.cudnn or ""),
             "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
@@ -129,9 +131,10 @@ class Run:
     held: int  # bytes of the card that PyTorch doesn't know of
     seconds: float  # that it took
     cut: bool  # a limit ended it
+    workspaces: Tuple[int, int]  # of cuDNN, that the book has, and hasn't
 
 
-def _wait(process: "subprocess.Popen[bytes]") -> int:
+def wait(process: "subprocess.Popen[bytes]") -> int:
     """Ctrl-C reaches the script too: it ends as it would, and what was recorded is kept."""
     while True:
         try:
@@ -176,11 +179,11 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     process = subprocess.Popen(
         [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],
         env=plan.environment(settings), stdout=of_script, stderr=silent)
-    code = _wait(process)
+    code = wait(process)
     lines = _lines(journal)
     end: Dict[str, int] = next((line["end"] for line in lines if "end" in line), {})
     return Run(_recording(output), code, [line["read"] for line in lines if "read" in line],
                {line["refused_at"]["function"]: line["refused_at"]["location"] for line in lines
                 if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0),
                end.get("held", plan.card["context"]), time.monotonic() - begun,
-               bool(end.get("cut")))
+               bool(end.get("cut")), (end.get("measured", 0), end.get("unmeasured", 0)))

@@ -1,0 +1,59 @@
+"""A book of cuDNN's workspaces, measured by programs on a GPU, for where there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any, Dict
+
+from tidemark.errors import OptionError
+
+
+@dataclasses.dataclass
+class Book:
+    """Workspaces in bytes, by plan and by convolution (backends/imagined/dnn_book.h)."""
+
+    card: str = ""
+    cudnn: int = 0
+    plans: Dict[str, int] = dataclasses.field(default_factory=dict)
+    convolutions: Dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def for_run(self) -> Dict[str, Dict[str, int]]:
+        return {"plans": self.plans, "convolutions": self.convolutions}
+
+
+def load(path: str) -> Book:
+    """Raises OptionError for what isn't a book."""
+    try:
+        found = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        book = Book(**found)
+        sizes = [*book.plans.values(), *book.convolutions.values(), book.cudnn]
+        if not isinstance(book.card, str) or \
+                not all(isinstance(size, int) and size >= 0 for size in sizes):
+            raise TypeError("other types")
+    except OSError as failure:
+        raise OptionError(failure.strerror or str(failure), path) from failure
+    except (ValueError, TypeError, AttributeError) as failure:
+        raise OptionError("not a book of workspaces, as --measure writes it", path) from failure
+    return book
+
+
+def for_card(path: str, card: Dict[str, Any]) -> Book:
+    """The book, if it is of that card."""
+    book = load(path)
+    if book.card != card["name"]:
+        raise OptionError(f"measured on one {book.card}, not on one {card['name']}", path)
+    return book
+
+
+def write(book: Book, path: str) -> None:
+    """The whole file or nothing of it."""
+    whole = dataclasses.asdict(book)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", delete=False,
+                                     dir=os.path.dirname(os.path.abspath(path))) as file:
+        json.dump(whole, file, indent=0, sort_keys=True)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)

@@ -1,0 +1,72 @@
+"""Measures cuDNN's workspaces on this machine's GPU, in a script that runs there as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, List, Optional, Tuple
+
+from tidemark.errors import Error, OptionError, UnsupportedError
+from tidemark.predicting import elf, runs, stubs
+from tidemark.predicting.book import Book, load, write
+
+LIBRARY = "libcudnn.so.9"
+MEASURED = ("cudnnBackendGetAttribute", "cudnnBackendExecute")
+
+
+def needed_versions() -> Dict[str, Optional[str]]:
+    """The functions that the installed PyTorch asks cuDNN for, and their versions."""
+    needed = stubs.wanted_functions(stubs.find_libraries(stubs.torch_folder())).get(LIBRARY, {})
+    if MEASURED[0] not in needed:
+        raise UnsupportedError(f"the PyTorch that is installed does not use {LIBRARY}", "torch",
+                               "measure with one that was built for CUDA and cuDNN 9")
+    return needed
+
+
+def interposer(folder: pathlib.Path, core: pathlib.Path,
+               needed: Dict[str, Optional[str]]) -> pathlib.Path:
+    """A library whose functions are found before cuDNN's."""
+    path = folder / "libtidemark-measured.so"
+    path.write_bytes(elf.forwarding_library(
+        path.name, core.name,
+        {name: (needed.get(name), f"{stubs.PREFIX}measured_{name}") for name in MEASURED},
+        stubs.UNKNOWN))
+    return path
+
+
+def _add(book: Book, lines: List[Dict[str, Any]], path: str) -> None:
+    for line in lines:
+        for name, known in (("card", book.card), ("cudnn", book.cudnn)):
+            if known and line.get(name, known) != known:
+                raise OptionError(f"the book is of {name} {known}, this is {line[name]}", path)
+        book.card = line.get("card", book.card)
+        book.cudnn = line.get("cudnn", book.cudnn)
+        if "plan" in line:
+            book.plans[line["plan"]] = line["workspace"]
+        else:
+            book.convolutions[line["convolution"]] = line["workspace"]
+
+
+def measure(script: List[str], path: str, core: pathlib.Path) -> Tuple[Book, int, int]:
+    """Runs the script on this machine's GPU and adds what cuDNN says there to the book at `path`,
+    which may be new. Returns the book, how many plans and convolutions are new in it, and the
+    script's exit code."""
+    book = load(path) if os.path.exists(path) else Book()
+    before = len(book.plans) + len(book.convolutions)
+    with tempfile.TemporaryDirectory(prefix="tidemark-measure-") as name:
+        folder = pathlib.Path(name)
+        library, lines = interposer(folder, core, needed_versions()), folder / "lines"
+        preloaded = [str(core), str(library), *filter(None, [os.environ.get("LD_PRELOAD")])]
+        code = runs.wait(subprocess.Popen(
+            [sys.executable, *script], env={**os.environ, "LD_PRELOAD": ":".join(preloaded),
+                                            "TIDEMARK_MEASURED": str(lines)}))
+        if not lines.exists():
+            raise Error("cuDNN computed nothing" + (f" (exit code {code})" if code else ""),
+                        "the script")
+        _add(book, [json.loads(line) for line in lines.read_text().splitlines()], path)
+    write(book, path)
+    return book, len(book.plans) + len(book.convolutions) - before, code
