@@ -237,6 +237,9 @@ IMAGINED(int, cuMemAddressFree)(Pointer at, std::size_t size) {
 IMAGINED(int, cuMemCreate)
 
 (std::uint64_t* out, std::size_t size, const AllocationProperties* wanted, std::uint64_t) {
+    constexpr int kFabric = 8;  // needs a service that hosts of one GPU do not run
+    if ((wanted->handle_types & kFabric) != 0)
+        return kNotPermitted;
     Lock machine;
     const int index = wanted->location_type == 1 ? wanted->location_id : current_device();
     if (index < 0 || index >= machine->gpus())

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "backends/imagined/api.h"
 #include "backends/imagined/settings.h"
@@ -32,6 +33,10 @@ void note_unknown(std::string_view name, bool refused) {
     write_line({{"unknown", name}, {"refused", refused}});
     if (refused)
         ask_witness("refused", std::string(name).c_str(), nullptr, 0, false);
+}
+
+void note_process() {
+    write_line({{"process", getpid()}});
 }
 
 bool ask_witness(const char* kind, const char* what, void* bytes, std::size_t size, bool known) {

@@ -11,6 +11,9 @@ namespace tidemark::imagined {
 // A function without an implementation was called: it did nothing ("quiet"), or failed ("refused").
 void note_unknown(std::string_view name, bool refused);
 
+// This process uses the GPU: a script may start others.
+void note_process();
+
 // Where the program is, for people: asks Python, where it runs. `kind` is "read", "nonzero" or
 // "unique" (a read of how many were found), "refused". Python's answer: nonzero if it wrote into
 // `bytes` what the read finds.

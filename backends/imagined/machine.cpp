@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/journal.h"
 
 namespace tidemark::imagined {
 namespace {
@@ -43,6 +44,7 @@ Machine::Machine() {
         context.held = settings().card.context;
     const Range span = devices_.front()->placement_span();
     top_ = to_integer(span.begin) + span.size;
+    note_process();
     pthread_atfork([] { guard().lock(); }, [] { guard().unlock(); }, [] { guard().unlock(); });
 }
 

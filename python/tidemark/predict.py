@@ -86,6 +86,8 @@ class Prediction:
         (hexadecimal), whether the program itself had put it there (`known`) or --assume says it
         (`assumed`), and its `kind`: "nonzero" and "unique" are counts, "overflow" is GradScaler's
         check, "flag" a condition that was answered no, all others are "read".
+    processes : int
+        How many used the GPU. The figures are of the script's own; others take theirs beside it.
     measured_workspaces, unmeasured_workspaces : int
         Of cuDNN's, how many were in the book, and how many weren't.
     refused : dict
@@ -108,6 +110,7 @@ class Prediction:
     expandable_bytes: int
     out_of_memory: bool
     reads: List[Dict[str, Any]]
+    processes: int
     measured_workspaces: int
     unmeasured_workspaces: int
     refused: Dict[str, str]
@@ -143,6 +146,10 @@ class Prediction:
         if self.exit_code and not self.out_of_memory:
             notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
                          "until there")
+        if self.processes > 1:
+            others = "another process" if self.processes == 2 else \
+                f"{self.processes - 1} other processes"
+            notes.append(f"{others} of the script used the GPU: what they take comes on top")
         if self.measured_workspaces or self.unmeasured_workspaces:
             notes.append(f"cuDNN's workspaces: {self.measured_workspaces} are as measured, "
                          f"{self.unmeasured_workspaces} weren't measured")
@@ -329,7 +336,10 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
 
     if first.path is None or whole.path is None:
         ended = f"ended with exit code {first.exit_code} and" if first.exit_code else "has"
-        raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded", "the script")
+        others = ("; a process that it started did: predict what that one runs, or have the script "
+                  "do it itself" if whole.processes else "")
+        raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded{others}",
+                    "the script")
     context, of_gpus = whole.held, _peaks(whole.path)
     most = max(of_gpus, key=lambda gpu: of_gpus[gpu])
     of_gpu: Dict[str, Any] = {"gpu": most} if len(of_gpus) > 1 else {}
@@ -348,7 +358,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
         out_of_memory=out_of_memory, reads=first.reads,
-        measured_workspaces=whole.workspaces[0], unmeasured_workspaces=whole.workspaces[1],
+        processes=whole.processes, measured_workspaces=whole.workspaces[0], unmeasured_workspaces=whole.workspaces[1],
         refused=first.refused_calls,
         exit_code=first.exit_code)
 

@@ -388,3 +388,35 @@ def test_what_is_no_book_is_refused(tmp_path, content):
         book.load(str(tmp_path / "book"))
     with pytest.raises(OptionError):
         book.load(str(tmp_path / "none"))
+
+
+def test_memory_and_events_are_shown_to_other_processes(tmp_path):
+    said, journal = run_over(tmp_path, (
+        "import os\n"
+        f"core = ctypes.CDLL({str(core())!r})\n"
+        "class Handle(ctypes.Structure):\n"
+        "    _fields_ = [('bytes', ctypes.c_char * 64)]\n"
+        "handle, there, event = Handle(), pointer(), pointer()\n"
+        "status, at = take(4 << 20)\n"
+        "print(core.imagined_cudaIpcGetMemHandle(ctypes.byref(handle), at),\n"
+        "      core.imagined_cudaIpcOpenMemHandle(ctypes.byref(there), handle, 1),\n"
+        "      there.value != at.value, core.imagined_cudaIpcCloseMemHandle(there),\n"
+        "      core.imagined_cudaIpcCloseMemHandle(there))\n"
+        "print(core.imagined_cudaIpcGetEventHandle(ctypes.byref(handle), None),\n"
+        "      core.imagined_cudaIpcOpenEventHandle(ctypes.byref(event), handle),\n"
+        "      cuda.cudaEventQuery(event))\n"
+        "made, other, number = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_int()\n"
+        "properties = (ctypes.c_int * 8)(1, 1, 1, 0)\n"
+        "core.imagined_cuMemCreate(ctypes.byref(made), size(4 << 20), properties,\n"
+        "                          ctypes.c_uint64())\n"
+        "print(core.imagined_cuMemExportToShareableHandle(ctypes.byref(number), made, 1,\n"
+        "                                                 ctypes.c_uint64()),\n"
+        "      core.imagined_cuMemImportFromShareableHandle(\n"
+        "          ctypes.byref(other), pointer(number.value), 1),\n"
+        "      os.fstat(number.value).st_size, other.value != made.value)\n"
+        "properties[1] = 8  # fabric\n"
+        "print(core.imagined_cuMemCreate(ctypes.byref(made), size(4 << 20), properties,\n"
+        "                                ctypes.c_uint64()))\n"))
+    assert said == ["0", "0", "True", "0", "1", "0", "0", "0", "0", "0", str(4 << 20), "True",
+                    "800"]
+    assert sum("process" in line for line in journal) == 1

@@ -132,6 +132,7 @@ class Run:
     seconds: float  # that it took
     cut: bool  # a limit ended it
     workspaces: Tuple[int, int]  # of cuDNN, that the book has, and hasn't
+    processes: int  # that used the GPU, the script's own among them
 
 
 def wait(process: "subprocess.Popen[bytes]") -> int:
@@ -186,4 +187,5 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
                {line["refused_at"]["function"]: line["refused_at"]["location"] for line in lines
                 if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0),
                end.get("held", plan.card["context"]), time.monotonic() - begun,
-               bool(end.get("cut")), (end.get("measured", 0), end.get("unmeasured", 0)))
+               bool(end.get("cut")), (end.get("measured", 0), end.get("unmeasured", 0)),
+               len({line["process"] for line in lines if "process" in line}))
