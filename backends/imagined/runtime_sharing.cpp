@@ -83,6 +83,7 @@ IMAGINED(int, cuMemExportToShareableHandle)
 
 IMAGINED(int, cuMemImportFromShareableHandle)(std::uint64_t* out, void* file, int type) {
     struct stat about {};
+
     const auto number = static_cast<int>(reinterpret_cast<std::intptr_t>(file));
     if (type != kFileDescriptor || fstat(number, &about) != 0)
         return kNotSupported;

@@ -147,9 +147,9 @@ class Prediction:
             notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
                          "until there")
         if self.processes > 1:
-            others = "another process" if self.processes == 2 else \
+            more = "another process" if self.processes == 2 else \
                 f"{self.processes - 1} other processes"
-            notes.append(f"{others} of the script used the GPU: what they take comes on top")
+            notes.append(f"{more} of the script used the GPU: what they take comes on top")
         if self.measured_workspaces or self.unmeasured_workspaces:
             notes.append(f"cuDNN's workspaces: {self.measured_workspaces} are as measured, "
                          f"{self.unmeasured_workspaces} weren't measured")
@@ -336,9 +336,8 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
 
     if first.path is None or whole.path is None:
         ended = f"ended with exit code {first.exit_code} and" if first.exit_code else "has"
-        others = ("; a process that it started did: predict what that one runs, or have the script "
-                  "do it itself" if whole.processes else "")
-        raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded{others}",
+        elsewhere = "; a process that it started did" if whole.processes else ""
+        raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded{elsewhere}",
                     "the script")
     context, of_gpus = whole.held, _peaks(whole.path)
     most = max(of_gpus, key=lambda gpu: of_gpus[gpu])
@@ -358,7 +357,8 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
         out_of_memory=out_of_memory, reads=first.reads,
-        processes=whole.processes, measured_workspaces=whole.workspaces[0], unmeasured_workspaces=whole.workspaces[1],
+        processes=whole.processes, measured_workspaces=whole.workspaces[0],
+        unmeasured_workspaces=whole.workspaces[1],
         refused=first.refused_calls,
         exit_code=first.exit_code)
 
