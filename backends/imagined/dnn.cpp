@@ -187,25 +187,3 @@ IMAGINED(int, cudnnDropoutGetStatesSize)(void*, std::size_t* size) {
     *size = 2621440;  // as measured on Hopper: one state for each resident thread
     return kSuccess;
 }
-
-// Batch normalisation keeps nothing in the modes that PyTorch calls.
-IMAGINED(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize)
-
-(void*, int, int, void*, void*, void*, void*, void*, std::size_t* size) {
-    *size = 0;
-    return kSuccess;
-}
-
-IMAGINED(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize)
-
-(void*, int, int, void*, void*, void*, void*, void*, void*, void*, std::size_t* size) {
-    *size = 0;
-    return kSuccess;
-}
-
-IMAGINED(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize)
-
-(void*, int, int, void*, void*, std::size_t* size) {
-    *size = 0;
-    return kSuccess;
-}

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/dnn_tensor.h"
 #include "core/base/units.h"
 
 namespace tidemark::imagined {
@@ -101,14 +102,14 @@ Sizes sizes_of(const Network& net, const Batch& batch, bool training) {
     return sizes;
 }
 
-// cudnnTensorDescriptor_t, as far as the weights' are asked for.
-struct Tensor {
-    int type, dims;
-    std::array<int, 3> sizes;
-};
+// A tensor of a layer's weights, whose elements are one after the other.
+TensorDescriptor dense(int type, std::size_t rows, std::size_t columns) {
+    const auto height = static_cast<int>(rows), width = static_cast<int>(columns);
+    return {type, 3, {1, height, width}, {height * width, width, 1}};
+}
 
 // Whoever doesn't ask for one gives null.
-void say(const Tensor& tensor, char* address, Tensor* to, char** address_to) {
+void say(const TensorDescriptor& tensor, char* address, TensorDescriptor* to, char** address_to) {
     if (to != nullptr)
         *to = tensor;
     if (address_to != nullptr)
@@ -165,8 +166,8 @@ IMAGINED(int, cudnnGetRNNTempSpaceSizes)
 // input, then those of the state, then the projection.
 IMAGINED(int, cudnnGetRNNWeightParams)
 
-(void*, const Network* net, int layer, std::size_t, char* weights, int number, Tensor* matrix,
- char** matrix_at, Tensor* bias, char** bias_at) {
+(void*, const Network* net, int layer, std::size_t, char* weights, int number,
+ TensorDescriptor* matrix, char** matrix_at, TensorDescriptor* bias, char** bias_at) {
     const auto which = static_cast<std::size_t>(number);
     const auto pseudo = static_cast<std::size_t>(layer);
     const std::size_t gates = net->gates();
@@ -180,30 +181,14 @@ IMAGINED(int, cudnnGetRNNWeightParams)
           (std::min(which, gates) * inputs + (which > gates ? which - gates : 0) * net->projected);
     const std::size_t columns = projection ? net->hidden : which < gates ? inputs : net->projected;
     const std::size_t rows = projection ? net->projected : net->hidden;
-    say({net->type, 3, {1, static_cast<int>(rows), static_cast<int>(columns)}},
-        weights + at * net->element(), matrix, matrix_at);
+    say(dense(net->type, rows, columns), weights + at * net->element(), matrix, matrix_at);
     const bool has_bias =
         !projection && (net->bias == kTwoBiases || (net->bias == kOneInput && which < gates) ||
                         (net->bias == kOneRecurrent && which >= gates));
     const std::size_t first = net->bias == kTwoBiases || which < gates ? which : which - gates;
     const std::size_t bias_at_element =
         net->all_matrices() + pseudo * net->biases() + first * net->hidden;
-    say({net->type, 3, {1, static_cast<int>(net->hidden), 1}},
+    say(dense(net->type, net->hidden, 1),
         has_bias ? weights + bias_at_element * net->element() : nullptr, bias, bias_at);
-    return kSuccess;
-}
-
-IMAGINED(int, cudnnGetTensorNdDescriptor)
-
-(const Tensor* tensor, int wanted, int* type, int* dims, int* sizes, int* strides) {
-    *type = tensor->type;
-    *dims = tensor->dims;
-    int stride = 1;
-    for (int dim = std::min(wanted, tensor->dims) - 1; dim >= 0; --dim) {
-        sizes[dim] = tensor->sizes[static_cast<std::size_t>(dim)];
-        if (strides != nullptr)
-            strides[dim] = stride;
-        stride *= sizes[dim];
-    }
     return kSuccess;
 }

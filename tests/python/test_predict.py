@@ -390,6 +390,27 @@ def test_what_is_no_book_is_refused(tmp_path, content):
         book.load(str(tmp_path / "none"))
 
 
+def test_batch_normalisation_takes_what_cudnn_takes():
+    library = ctypes.CDLL(str(core()))
+    data = json.loads((pathlib.Path(__file__).parent / "norm_sizes.json").read_text())
+    tensor = ctypes.create_string_buffer(512)
+    for row in data["rows"]:
+        one = dict(zip(data["columns"], row))
+        images, channels, height, width = one["sizes"]
+        last = one["channels_last"]
+        strides = [channels * height * width, *(
+            [1, width * channels, channels] if last else [height * width, width, 1])]
+        library.imagined_cudnnSetTensorNdDescriptor(
+            tensor, one["type"], 4, (ctypes.c_int * 4)(*one["sizes"]), (ctypes.c_int * 4)(*strides))
+        found = ctypes.c_size_t(7), ctypes.c_size_t(7)
+        library.imagined_cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+            None, one["mode"], 0, tensor, None, tensor, None, None, ctypes.byref(found[0]))
+        library.imagined_cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+            None, one["mode"], 0, tensor, None, tensor, None, tensor, None, None,
+            ctypes.byref(found[1]))
+        assert [size.value for size in found] == [one["forward"], one["backward"]], one
+
+
 def test_memory_and_events_are_shown_to_other_processes(tmp_path):
     said, journal = run_over(tmp_path, (
         "import os\n"
