@@ -32,6 +32,7 @@ int take(void** out, std::size_t size) {
 int give_host(void* at) {
     {
         Lock machine;
+        machine->managed.erase(pointer(at));
         if (machine->pinned.erase(pointer(at)) == 0 && at != nullptr)
             return kInvalidValue;
     }
@@ -44,8 +45,8 @@ int give(void* at) {
         return kSuccess;
     Lock machine;
     const std::optional<int> index = machine->device_of(pointer(at));
-    if (!index)  // managed memory
-        return give_host(at);
+    if (!index)
+        return machine->managed.contains(pointer(at)) ? give_host(at) : kInvalidValue;
     const DeviceResult<void> given = machine->device(*index).free(machine->to_address(pointer(at)));
     return status_of(given);
 }
@@ -188,7 +189,11 @@ IMAGINED(int, cudaMallocHost)(void** out, std::size_t size) {
 
 // Managed memory moves to where it is used, and leaves room on the device again.
 IMAGINED(int, cudaMallocManaged)(void** out, std::size_t size, unsigned) {
-    return report(take_host(out, size));
+    Lock machine;
+    const int taken = take_host(out, size);
+    if (taken == kSuccess)
+        machine->managed.insert(pointer(*out));
+    return report(taken);
 }
 
 IMAGINED(int, cudaMemPrefetchAsync)() {

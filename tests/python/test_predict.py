@@ -441,3 +441,14 @@ def test_memory_and_events_are_shown_to_other_processes(tmp_path):
     assert said == ["0", "0", "True", "0", "1", "0", "0", "0", "0", "0", str(4 << 20), "True",
                     "800"]
     assert sum("process" in line for line in journal) == 1
+
+
+def test_managed_memory_is_freed_as_the_devices_and_pinned_memory_is_not(tmp_path):
+    said, _ = run_over(tmp_path, (
+        f"core = ctypes.CDLL({str(core())!r})\n"
+        "managed, pinned = pointer(), pointer()\n"
+        "core.imagined_cudaMallocManaged(ctypes.byref(managed), size(64), 1)\n"
+        "core.imagined_cudaHostAlloc(ctypes.byref(pinned), size(64), 0)\n"
+        "print(cuda.cudaFree(managed), cuda.cudaFree(pinned), core.imagined_cudaFreeHost(pinned))"
+        "\n"))
+    assert said == ["0", "1", "0"]
