@@ -90,7 +90,7 @@ class Machine {
 
     // Memory of the host that the device reaches: begin -> size.
     std::map<Pointer, std::uint64_t> pinned;
-    std::set<Pointer> managed;  // of it, what cudaFree gives back
+    std::set<Pointer> managed;                             // of it, what cudaFree gives back
     std::unordered_map<std::uint64_t, Physical> physical;  // by handle
     std::uint64_t next_handle = 1;
 
