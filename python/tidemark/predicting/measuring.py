@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.predicting import elf, runs, stubs
@@ -38,6 +40,17 @@ def interposer(folder: pathlib.Path, core: pathlib.Path,
     return path
 
 
+@contextlib.contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """Of several ranks that measure into one book, one at a time."""
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def _add(book: Book, lines: List[Dict[str, Any]], path: str) -> None:
     for line in lines:
         for name, known in (("card", book.card), ("cudnn", book.cudnn)):
@@ -55,8 +68,8 @@ def measure(script: List[str], path: str, core: pathlib.Path) -> Tuple[Book, int
     """Runs the script on this machine's GPU and adds what cuDNN says there to the book at `path`,
     which may be new. Returns the book, how many plans and convolutions are new in it, and the
     script's exit code."""
-    book = load(path) if os.path.exists(path) else Book()
-    before = len(book.plans) + len(book.convolutions)
+    if os.path.exists(path):
+        load(path)  # what isn't a book is said before the script runs
     with tempfile.TemporaryDirectory(prefix="tidemark-measure-") as name:
         folder = pathlib.Path(name)
         library, lines = interposer(folder, core, needed_versions()), folder / "lines"
@@ -67,6 +80,10 @@ def measure(script: List[str], path: str, core: pathlib.Path) -> Tuple[Book, int
         if not lines.exists():
             raise Error("cuDNN computed nothing" + (f" (exit code {code})" if code else ""),
                         "the script")
-        _add(book, [json.loads(line) for line in lines.read_text().splitlines()], path)
-    write(book, path)
+        found = [json.loads(line) for line in lines.read_text().splitlines()]
+    with _alone(path):
+        book = load(path) if os.path.exists(path) else Book()
+        before = len(book.plans) + len(book.convolutions)
+        _add(book, found, path)
+        write(book, path)
     return book, len(book.plans) + len(book.convolutions) - before, code
