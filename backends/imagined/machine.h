@@ -29,6 +29,8 @@ namespace tidemark::imagined {
 
 using Pointer = std::uint64_t;  // of the program: of a device, or of the host
 
+constexpr int kFirstBus = 10;  // PCI bus of the first device; the others follow
+
 struct Stream {
     StreamId id{0};
     int device = 0;

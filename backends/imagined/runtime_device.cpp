@@ -75,7 +75,10 @@ constexpr Field kFields[] = {
 constexpr std::size_t kSize12 = 1032, kSize13 = 1008;
 constexpr std::size_t kNameSize = 256, kUuid = 256, kTotalMemory = 288;
 
-int attribute(int which) {
+int attribute(int which, int device) {
+    constexpr int kPciBus = 33;  // the only one in which devices differ
+    if (which == kPciBus)
+        return kFirstBus + device;
     const auto& all = settings().card.attributes;
     return which >= 0 && which < Card::kAttributes ? all[static_cast<std::size_t>(which)] : 0;
 }
@@ -95,7 +98,7 @@ int describe(char* to, int device, bool as13) {
     write_uuid(to + kUuid, device);
     std::memcpy(to + kTotalMemory, &settings().card.memory, 8);
     for (const Field& field : kFields) {
-        const std::int64_t value = attribute(field.attribute);
+        const std::int64_t value = attribute(field.attribute, device);
         std::memcpy(to + (as13 ? field.at13 : field.at12), &value,
                     static_cast<std::size_t>(field.bytes));
     }
@@ -180,8 +183,8 @@ IMAGINED(int, cudaRuntimeGetVersion)(int* version) {
     return kSuccess;
 }
 
-IMAGINED(int, cudaDeviceGetAttribute)(int* value, int which, int) {
-    *value = attribute(which);
+IMAGINED(int, cudaDeviceGetAttribute)(int* value, int which, int device) {
+    *value = attribute(which, device);
     return kSuccess;
 }
 
@@ -215,7 +218,7 @@ IMAGINED(int, cudaDeviceGetStreamPriorityRange)(int* least, int* greatest) {
 }
 
 IMAGINED(int, cudaDeviceGetPCIBusId)(char* to, int size, int device) {
-    std::snprintf(to, static_cast<std::size_t>(size), "0000:%02X:00.0", device + 10);
+    std::snprintf(to, static_cast<std::size_t>(size), "0000:%02X:00.0", device + kFirstBus);
     return kSuccess;
 }
 
@@ -285,14 +288,14 @@ IMAGINED(int, cuDeviceTotalMem_v2)(std::size_t* bytes, int) {
     return kSuccess;
 }
 
-IMAGINED(int, cuDeviceComputeCapability)(int* major, int* minor, int) {
-    *major = attribute(75);
-    *minor = attribute(76);
+IMAGINED(int, cuDeviceComputeCapability)(int* major, int* minor, int device) {
+    *major = attribute(75, device);
+    *minor = attribute(76, device);
     return kSuccess;
 }
 
-IMAGINED(int, cuDeviceGetAttribute)(int* value, int which, int) {
-    *value = attribute(which);
+IMAGINED(int, cuDeviceGetAttribute)(int* value, int which, int device) {
+    *value = attribute(which, device);
     return kSuccess;
 }
 

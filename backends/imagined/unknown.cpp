@@ -38,6 +38,8 @@ bool is_of_library(std::string_view name) {
 }
 
 int failure_of(std::string_view name) {
+    if (name.starts_with("nvml"))
+        return 3;  // NVML_ERROR_NOT_SUPPORTED
     return name.starts_with("cu") && !is_of_library(name) ? kNotSupported : kLibraryFailure;
 }
 

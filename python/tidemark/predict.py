@@ -8,7 +8,7 @@ GPU's memory, before it has run on one.
     python -m tidemark.predict --assume overflow=100% --log calls.txt train.py
     python -m tidemark.predict --world-size 8 -o run.tml train_ddp.py
     python -m tidemark.predict --measure h100.json train.py    on a GPU, then anywhere:
-    python -m tidemark.predict --book h100.json train.py --batch 8
+    python -m tidemark.predict --book h100.json train.py
 
 The script runs unchanged, with the PyTorch build for CUDA that is installed, over a CUDA that is
 imagined: memory is counted as on the card, and kernels do nothing. So PyTorch makes the requests
@@ -86,8 +86,8 @@ class Prediction:
         (hexadecimal), whether the program itself had put it there (`known`) or --assume says it
         (`assumed`), and its `kind`: "nonzero" and "unique" are counts, "overflow" is GradScaler's
         check, "flag" a condition that was answered no, all others are "read".
-    processes : int
-        How many used the GPU. The figures are of the script's own; others take theirs beside it.
+    other_processes : int
+        How many beside the script's own used the GPU. What they take comes on top of the figures.
     measured_workspaces, unmeasured_workspaces : int
         Of cuDNN's, how many were in the book, and how many weren't.
     refused : dict
@@ -110,7 +110,7 @@ class Prediction:
     expandable_bytes: int
     out_of_memory: bool
     reads: List[Dict[str, Any]]
-    processes: int
+    other_processes: int
     measured_workspaces: int
     unmeasured_workspaces: int
     refused: Dict[str, str]
@@ -146,9 +146,9 @@ class Prediction:
         if self.exit_code and not self.out_of_memory:
             notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
                          "until there")
-        if self.processes > 1:
-            more = "another process" if self.processes == 2 else \
-                f"{self.processes - 1} other processes"
+        if self.other_processes:
+            more = "another process" if self.other_processes == 1 else \
+                f"{self.other_processes} other processes"
             notes.append(f"{more} of the script used the GPU: what they take comes on top")
         if self.measured_workspaces or self.unmeasured_workspaces:
             notes.append(f"cuDNN's workspaces: {self.measured_workspaces} are as measured, "
@@ -336,7 +336,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
 
     if first.path is None or whole.path is None:
         ended = f"ended with exit code {first.exit_code} and" if first.exit_code else "has"
-        elsewhere = "; a process that it started did" if whole.processes else ""
+        elsewhere = "; a process that it started did" if whole.others else ""
         raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded{elsewhere}",
                     "the script")
     context, of_gpus = whole.held, _peaks(whole.path)
@@ -357,7 +357,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         peak_requested_bytes=as_run.peak_requested_bytes,
         smallest_card_bytes=as_run.smallest_bytes, expandable_bytes=expandable.peak_reserved_bytes,
         out_of_memory=out_of_memory, reads=first.reads,
-        processes=whole.processes, measured_workspaces=whole.workspaces[0],
+        other_processes=whole.others, measured_workspaces=whole.workspaces[0],
         unmeasured_workspaces=whole.workspaces[1],
         refused=first.refused_calls,
         exit_code=first.exit_code)

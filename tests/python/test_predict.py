@@ -452,3 +452,36 @@ def test_managed_memory_is_freed_as_the_devices_and_pinned_memory_is_not(tmp_pat
         "print(cuda.cudaFree(managed), cuda.cudaFree(pinned), core.imagined_cudaFreeHost(pinned))"
         "\n"))
     assert said == ["0", "1", "0"]
+
+
+def test_the_drivers_monitor_knows_the_same_devices(tmp_path):
+    said, _ = run_over(tmp_path, (
+        f"monitor = ctypes.CDLL({str(core())!r})\n"
+        "handle, same, count = pointer(), pointer(), ctypes.c_uint()\n"
+        "text = ctypes.create_string_buffer(96)\n"
+        "memory = (ctypes.c_uint64 * 3)()\n"
+        "print(monitor.imagined_nvmlInit_v2(),\n"
+        "      monitor.imagined_nvmlDeviceGetCount_v2(ctypes.byref(count)), count.value)\n"
+        "print(monitor.imagined_nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(handle)),\n"
+        "      monitor.imagined_nvmlDeviceGetHandleByIndex_v2(2, ctypes.byref(same)))\n"
+        "monitor.imagined_nvmlDeviceGetUUID(handle, text, 96)\n"
+        "monitor.imagined_nvmlDeviceGetHandleByUUID(text, ctypes.byref(same))\n"
+        "print(same.value == handle.value, len(text.value))\n"
+        "monitor.imagined_cudaDeviceGetPCIBusId(text, 96, 1)\n"
+        "monitor.imagined_nvmlDeviceGetHandleByPciBusId_v2(text, ctypes.byref(same))\n"
+        "print(same.value == handle.value,\n"
+        "      monitor.imagined_nvmlDeviceGetHandleByPciBusId_v2(b'x', ctypes.byref(same)))\n"
+        "monitor.imagined_nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))\n"
+        "monitor.imagined_nvmlDeviceGetMemoryInfo(handle, memory)\n"
+        "before = memory[2]\n"
+        "take(4 << 20)\n"
+        "monitor.imagined_nvmlDeviceGetMemoryInfo(handle, memory)\n"
+        "print(memory[2] - before, memory[0] == memory[1] + memory[2])\n"), gpus=2)
+    assert said == ["0", "0", "2", "0", "6", "True", "40", "True", "6", str(4 << 20), "True"]
+
+
+def test_functions_that_a_compiled_driver_calls_are_found(tmp_path):
+    folder = tmp_path / "triton" / "backends" / "nvidia"
+    folder.mkdir(parents=True)
+    (folder / "driver.c").write_text("int x = cuCtxSetLimit(1); curl(); cuSomething; // cu(\n")
+    assert stubs.driver_names_in_source(tmp_path) == {"cuCtxSetLimit"}

@@ -132,7 +132,7 @@ class Run:
     seconds: float  # that it took
     cut: bool  # a limit ended it
     workspaces: Tuple[int, int]  # of cuDNN, that the book has, and hasn't
-    processes: int  # that used the GPU, the script's own among them
+    others: int  # processes beside the script's own that used the GPU
 
 
 def wait(process: "subprocess.Popen[bytes]") -> int:
@@ -188,4 +188,4 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
                 if "refused_at" in line}, end.get("streams", 0), end.get("refused", 0),
                end.get("held", plan.card["context"]), time.monotonic() - begun,
                bool(end.get("cut")), (end.get("measured", 0), end.get("unmeasured", 0)),
-               len({line["process"] for line in lines if "process" in line}))
+               len({line["process"] for line in lines if "process" in line} - {process.pid}))

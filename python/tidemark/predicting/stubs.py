@@ -24,6 +24,7 @@ CORE = "libtidemark-imagined.so"
 PREFIX = "imagined_"
 UNKNOWN = PREFIX + "unknown"
 DRIVER = "libcuda.so.1"
+MONITOR = "libnvidia-ml.so.1"  # NVML, which programs look up too
 
 # Libraries of NVIDIA's, by the beginning of their names, and of their functions' names: the first
 # that fits tells where a function without a version belongs.
@@ -33,13 +34,14 @@ FAMILIES = (
     ("libcusparseLt", "cusparseLt"), ("libcublasLt", "cublasLt"), ("libcublas", "cublas"),
     ("libcudnn", "cudnn"), ("libcufft", "cufft"), ("libcurand", "curand"),
     ("libcusparse", "cusparse"), ("libcusolver", "cusolver"), ("libnvToolsExt", "nvtx"),
-    ("libcudart", "__cuda"), ("libcudart", "cuda"), ("libcuda", "cu"))
+    ("libnvidia-ml", "nvml"), ("libcudart", "__cuda"), ("libcudart", "cuda"), ("libcuda", "cu"))
 OF_NVIDIA = re.compile(r"^(?:" + "|".join(sorted({one for one, _ in FAMILIES}, key=len,
                                                  reverse=True)) + r")\.so(?:\.\d+)*$")
 A_FUNCTION = re.compile(r"^(?:__)?(?:cu|nv|nccl)[A-Za-z_]\w*$")
 # Functions of templates that libraries share with each other, and that begin like NVIDIA's.
 NO_FUNCTION = re.compile(r"^(?:cutlass|cute|cub_|cuda_|cumsum|curr|custom|cutoff)")
-DRIVER_NAME = re.compile(rb"(?<=\0)cu[A-Z][A-Za-z0-9]{3,40}(?:_v\d|_ptsz)?(?=\0)")
+DRIVER_NAME = re.compile(rb"(?<=\0)(?:cu|nvml)[A-Z][A-Za-z0-9]{3,40}(?:_v\d|_ptsz)?(?=\0)")
+DRIVER_CALL = re.compile(rb"\bcu[A-Z][A-Za-z0-9]{3,40}(?:_v\d)?(?=\()")
 
 
 @dataclasses.dataclass
@@ -96,16 +98,22 @@ def _family(soname: str) -> str:
 
 
 def driver_names(path: pathlib.Path) -> Set[str]:
-    """Names of the driver's functions that a library looks up by itself."""
+    """Names of the driver's functions, and of its monitor's, that a library looks up by itself."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
         return {name.decode() for name in DRIVER_NAME.findall(image)}
+
+
+def driver_names_in_source(folder: pathlib.Path) -> Set[str]:
+    """The same of what is compiled on the user's machine: Triton's own driver, in C."""
+    texts = (path.read_bytes() for path in sorted(folder.glob("triton/backends/nvidia/*.c")))
+    return {name.decode() for text in texts for name in DRIVER_CALL.findall(text)}
 
 
 def wanted_functions(libraries: Iterable[elf.Library]) -> Dict[str, Dict[str, Optional[str]]]:
     """Library -> function -> its version, for all that `libraries` need of NVIDIA's."""
     libraries = list(libraries)
-    needed = {"libcuda": DRIVER}
-    sonames = {DRIVER}
+    needed = {"libcuda": DRIVER, "libnvidia-ml": MONITOR}
+    sonames = {DRIVER, MONITOR}
     for library in libraries:
         for one in filter(OF_NVIDIA.match, library.needed):
             sonames.add(one)
@@ -207,7 +215,9 @@ def make(core: pathlib.Path) -> Stubs:
         for path in asking:
             # A runtime inside a library of NVIDIA's must find no driver.
             for name in driver_names(path) - {"cuGetExportTable", "cuGetProcAddress"}:
-                wanted[DRIVER].setdefault(name, None)
+                wanted[MONITOR if name.startswith("nvml") else DRIVER].setdefault(name, None)
+        for name in driver_names_in_source(torch.parent):
+            wanted[DRIVER].setdefault(name, None)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
             counts = _write(pathlib.Path(name), core, wanted)

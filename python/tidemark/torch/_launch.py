@@ -21,7 +21,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 class _AfterImport(importlib.abc.MetaPathFinder):
     """Calls `then` when the module `name` has been imported: not sooner, because scripts set
-    variables for PyTorch before they import it."""
+    variables for PyTorch before they import it, and libraries ask whether it is there."""
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self.name = name
@@ -32,13 +32,17 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         if fullname != self.name:
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            sys.meta_path.insert(0, self)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
         def and_then(module: Any) -> None:
             execute(module)
+            sys.meta_path.remove(self)
             self.then()
 
         setattr(spec.loader, "exec_module", and_then)

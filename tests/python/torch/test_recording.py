@@ -1,5 +1,7 @@
 """record(): from the allocator's events to what `tidemark` reads."""
 
+import importlib
+import importlib.util
 import multiprocessing
 import os
 import signal
@@ -13,7 +15,7 @@ from fake_torch import torch, torch_folder  # noqa: F401 (fixtures)
 
 import tidemark
 import tidemark.torch
-from tidemark.torch import _compiled, _ranks, _recording, _tracker
+from tidemark.torch import _compiled, _launch, _ranks, _recording, _tracker
 
 MIB = 1 << 20
 
@@ -273,3 +275,16 @@ def test_what_a_killed_program_recorded_is_there(torch, tmp_path):
     trace = tidemark.load(str(path))
     assert len(trace) == 4999
     assert any("died" in warning for warning in trace.info["warnings"])
+
+
+def test_a_library_that_looks_for_a_module_first_does_not_hide_its_import(tmp_path, monkeypatch):
+    (tmp_path / "sought_module.py").write_text("value = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+    _launch.after_import("sought_module",
+                         lambda: seen.append(sys.modules["sought_module"].value))
+    assert importlib.util.find_spec("sought_module") and not seen
+    importlib.import_module("sought_module")
+    importlib.reload(sys.modules["sought_module"])
+    assert seen == [3]
+    del sys.modules["sought_module"]
