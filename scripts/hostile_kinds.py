@@ -53,6 +53,8 @@ CALLS = {
     "report": [["{t}", "-o", "{o}.html", "--no-advise"], ["{t}", "--text", "--no-advise"],
                ["{t}", "-o", "{o}.html", "-p", "torch", "-p", "bump", "--json", "--no-advise"]],
     "fit": [["{t}"], ["{t}", "--memory", "1GiB", "--json"], ["{t}", "-p", "torch", "--csv"]],
+    "scale": [["{t}", "--tokens", "x2", "--json"],
+              ["{t}", "--batch", "x1.5", "--fit", "1GiB", "-o", "{o}.tmk"]],
     "bound": [["{t}", "--iterations", "20", "--json"], ["{t}", "--iterations", "5", "-o", "{o}.csv"]],
     "gate": [["{t}", "-p", "torch", "--fail-if", "peak_reserved > 1MiB", "--junit", "{o}.xml"],
              ["{t}", "--write-baseline", "{o}.json", "--json"]],

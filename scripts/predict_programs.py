@@ -19,6 +19,8 @@ import torch.nn.functional as F
 from torch import nn
 
 STEPS = 4
+# How many times as much each step works on, for prove_scale.py.
+BATCH, LENGTH = (int(os.environ.get(f"TIMES_{what}", 1)) for what in ("BATCH", "LENGTH"))
 PROGRAMS = {}
 VOCABULARY = 32000
 
@@ -57,7 +59,7 @@ def tokens(batch, length, vocabulary=VOCABULARY):
 def batches(largest=6, lengths=(128, 192, 256, 384)):
     """(batch, length) of each step."""
     while True:
-        yield random.randint(2, largest), random.choice(lengths)
+        yield BATCH * random.randint(2, largest), LENGTH * random.choice(lengths)
 
 
 def train_text(model, optimizer, precision=None, vocabulary=VOCABULARY, **named):
@@ -74,7 +76,7 @@ def train_images(model, optimizer, precision=None, sizes=(160, 192, 224), larges
                  channels_last=False):
     def loss_of(_step):
         size = random.choice(sizes)
-        images = torch.randn(random.randint(4, largest), 3, size, size, device="cuda")
+        images = torch.randn(BATCH * random.randint(4, largest), 3, size, size, device="cuda")
         if channels_last:
             images = images.to(memory_format=torch.channels_last)
         out = model(images)
@@ -229,7 +231,7 @@ def whisper():
         model = transformers.WhisperForConditionalGeneration(config)
 
     def loss_of(_step):
-        size = random.randint(2, 5)
+        size = BATCH * random.randint(2, 5)
         sound = torch.randn(size, 80, 3000, device="cuda")
         return model(input_features=sound,
                      labels=tokens(size, random.randint(20, 60), 50000)).loss
@@ -316,7 +318,7 @@ def diffusion():
         model = Unet()
 
     def loss_of(_step):
-        images = torch.randn(random.randint(4, 10), 3, 64, 64, device="cuda")
+        images = torch.randn(BATCH * random.randint(4, 10), 3, 64, 64, device="cuda")
         noise = torch.randn_like(images)
         time = torch.rand(len(images), device="cuda")
         return F.mse_loss(model(images + noise * time[:, None, None, None], time), noise)
@@ -331,7 +333,7 @@ def gcn():
     model = geometric.GCN(64, 256, 3, 16).cuda()
 
     def loss_of(_step):
-        nodes = random.randint(20000, 40000)
+        nodes = BATCH * random.randint(20000, 40000)
         edges = torch.randint(0, nodes, (2, 8 * nodes))
         out = model(torch.randn(nodes, 64, device="cuda"), edges.cuda())
         return F.cross_entropy(out, torch.randint(0, 16, (nodes,), device="cuda"))
@@ -346,7 +348,7 @@ def gat():
     model = geometric.GAT(64, 128, 2, 16, heads=4).cuda()
 
     def loss_of(_step):
-        nodes = random.randint(10000, 20000)
+        nodes = BATCH * random.randint(10000, 20000)
         edges = torch.randint(0, nodes, (2, 6 * nodes))
         out = model(torch.randn(nodes, 64, device="cuda"), edges.cuda())
         return F.cross_entropy(out, torch.randint(0, 16, (nodes,), device="cuda"))
@@ -360,7 +362,7 @@ def lstm():
                            nn.Linear(512, 10000)]).cuda()
 
     def loss_of(_step):
-        text = tokens(random.randint(8, 32), random.randint(40, 80), 10000)
+        text = tokens(BATCH * random.randint(8, 32), random.randint(40, 80), 10000)
         out = model[2](model[1](model[0](text))[0])
         return F.cross_entropy(out.flatten(0, 1), text.flatten())
 
@@ -453,7 +455,7 @@ def kept_wav2vec2():
         num_labels=20), "AutoModelForAudioClassification").cuda()
 
     def loss_of(_step):
-        size = random.randint(2, 5)
+        size = BATCH * random.randint(2, 5)
         sound = torch.randn(size, 16000 * random.randint(2, 4), device="cuda")
         return model(sound, labels=torch.randint(0, 20, (size,), device="cuda")).loss
 

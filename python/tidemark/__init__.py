@@ -15,7 +15,7 @@ from __future__ import annotations
 from tidemark import errors, machines, policies
 from tidemark._pools import Holder, holders, set_quota, use
 from tidemark.answers import (Answer, Record, advise, bound, compare, cut, diff, export, fit, gate,
-                              info, minimize, replay, report, run, verify)
+                              info, minimize, replay, report, run, scale, verify)
 from tidemark.context import (STREAM_OF_REQUEST, STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle,
                               Statistics)
 from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, DeferrableBuffer,
@@ -97,6 +97,7 @@ __all__ = [
     "replay",
     "report",
     "run",
+    "scale",
     "set_quota",
     "sweep",
     "use",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidemark._figures import Advice, Bound, Compare, Fit, Info, Replay, Verified
 
 __all__ = ["Answer", "Record", "advise", "bound", "compare", "cut", "diff", "export", "fit", "gate",
-           "info", "minimize", "replay", "report", "run", "verify"]
+           "info", "minimize", "replay", "report", "run", "scale", "verify"]
 
 Source = Union[str, "os.PathLike[str]", Trace]
 PolicyText = Union[None, str, OwnPolicy[Any]]
@@ -388,6 +388,18 @@ def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts =
                                    "limit": limit, "spread": spread, "bound": bound, **options},
                   progress)
     return cast("Fit", answer)
+
+
+def scale(trace: Source, *, tokens: Optional[float] = None, batch: Optional[float] = None,
+          length: Optional[float] = None, fit: Optional[Size] = None, policies: PolicyTexts = (),
+          out: Optional[Union[str, "os.PathLike[str]"]] = None, progress: Progress = None,
+          **options: Any) -> Answer:
+    """What a run would need with `tokens` (or `batch`, `length`) so many times as large, and the
+    largest growth that a card of size `fit` holds. `out` is a file for the run as it would be."""
+    growths = {name: None if factor is None else f"x{factor:g}" for name, factor in
+               (("tokens", tokens), ("batch", batch), ("length", length))}
+    return _ask("scale", [trace], {**growths, "fit": fit, "policies": _policies(policies),
+                                   "output": out and os.fspath(out), **options}, progress)
 
 
 def gate(trace: Source, *, fail_if: Union[str, Sequence[str]] = (),

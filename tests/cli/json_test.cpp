@@ -127,6 +127,10 @@ TEST_CASE("the JSON of replay and compare over tiers is as documented", "[cli][d
     check_section("victims", {{{"victims"}}});
 }
 
+TEST_CASE("the JSON of scale is as documented", "[cli][docs]") {
+    check_section("scale", {{{"scale", kSample, "--tokens", "x2", "--fit", "20GiB"}}});
+}
+
 TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {
     check_section("fit", {{{"fit", kSample, "--memory", "6GiB"}},
                           {{"fit", kStreams, "--spread", "4"}},

@@ -293,3 +293,11 @@ def test_errors_name_keywords():
         tidemark.replay("generate:mix:events=100", "best-fit", gpu_memroy="60%")
     assert str(raised.value) == (
         "replay: there is no option 'gpu_memroy=60%'; did you mean gpu_memory?")
+
+
+def test_scale_is_a_question_too():
+    answer = tidemark.scale(SAMPLE, tokens=2, policies=["torch"])
+    assert answer.rows[0].peak_reserved_bytes > answer.rows[0].before_peak_reserved_bytes
+    assert not answer.tells_length_from_batch
+    with pytest.raises(tidemark.errors.OptionError):
+        tidemark.scale(SAMPLE, length=2)

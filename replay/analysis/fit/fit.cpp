@@ -14,22 +14,16 @@
 #include "replay/analysis/fit/fit_search.h"
 #include "replay/analysis/spread/spread.h"
 #include "replay/analysis/spread/spread_text.h"
+#include "replay/analysis/trace/candidates.h"
 #include "replay/analysis/trace/offered_policies.h"
 #include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
-#include "replay/record/recorded_policy.h"
 
 namespace tidemark {
 namespace {
 
 // What a row takes, for the estimate of how far we are.
 constexpr std::uint64_t kReplaysExpected = 18;
-
-// One policy of the report, before its replays.
-struct FitCandidate {
-    PolicySpec policy;
-    bool recorded = false;
-};
 
 // Adds up the replays of all rows; calls the listener one thread at a time.
 class Counter {
@@ -84,41 +78,18 @@ Result<void> check(const FitQuestion& question) {
     return {};
 }
 
-// The recorded settings, if they are known, and what has been named; each once.
-Result<std::vector<FitCandidate>> candidates(const Trace& trace, const FitQuestion& question,
-                                             std::vector<std::string>& notes) {
-    const TraceInfo& info = trace.info();
-    std::vector<FitCandidate> chosen;
-    if (const Result<RecordedPolicy> recorded = recorded_policy(info)) {
-        TM_ASSIGN(PolicySpec spec, parse_policy(recorded->text));
-        chosen.push_back({std::move(spec), true});
-        notes.insert(notes.end(), recorded->warnings.begin(), recorded->warnings.end());
-        if (!recorded->assumed.empty()) {
-            notes.push_back(recorded->assumed);
-            chosen.back().recorded = false;
-        }
-    } else {
-        notes.push_back(
-            fmt::format("there is no row for the recorded settings: {}", recorded.error().what));
-    }
+Result<std::vector<Candidate>> candidates(const Trace& trace, const FitQuestion& question,
+                                          std::vector<std::string>& notes) {
     std::vector<std::string> texts = question.policies;
     if (texts.empty()) {
         TM_ASSIGN(texts, usual_candidates(trace, question.limit.value_or(0) > 0));
     }
-    for (const std::string& text : texts) {
-        TM_ASSIGN(PolicySpec spec, parse_policy(text));
-        const bool known = std::ranges::any_of(chosen, [&spec](const FitCandidate& other) {
-            return other.policy.text() == spec.text();
-        });
-        if (!known)
-            chosen.push_back({std::move(spec), false});
-    }
-    return chosen;
+    return beside_recorded(trace.info(), texts, notes);
 }
 
 Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& question,
                                    const CostProfile& profile,
-                                   const std::vector<FitCandidate>& chosen) {
+                                   const std::vector<Candidate>& chosen) {
     std::vector<std::optional<Result<FitRow>>> found(chosen.size());
     Counter counter(question, chosen.size());
     parallel_for(chosen.size(), question.threads, [&](std::size_t i, unsigned) {
@@ -278,7 +249,7 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
     TM_TRY(check(question));
     report.question = question;
     report.question.progress = {};
-    TM_ASSIGN(const std::vector<FitCandidate> chosen, candidates(trace, question, report.notes));
+    TM_ASSIGN(const std::vector<Candidate> chosen, candidates(trace, question, report.notes));
     TM_ASSIGN(const CostProfile profile, load_profile(question.profile));
     report.profile_hash = profile.hash();
     TM_ASSIGN(report.rows, search(trace, question, profile, chosen));

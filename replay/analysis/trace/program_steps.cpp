@@ -38,8 +38,8 @@ struct Signature {
 
 class StepFinder {
   public:
-    explicit StepFinder(const TraceInfo& info)
-        : info_(info), by_stack_(info.stacks.size() > 1), sizes_(info.slot_count) {}
+    StepFinder(const TraceInfo& info, std::size_t least)
+        : info_(info), least_(least), by_stack_(info.stacks.size() > 1), sizes_(info.slot_count) {}
 
     void add(const EventBatch& batch) {
         for (std::size_t i = 0; i < batch.count; ++i, ++event_) {
@@ -166,7 +166,7 @@ class StepFinder {
         std::string name;
         for (const auto* families : {&families_, &marks_})
             for (const auto& [family, each] : *families) {
-                if (each.ends.size() < kLeastSteps)
+                if (each.ends.size() < least_)
                     continue;
                 if (best == nullptr || facts::goes_before(each.what, best->what)) {
                     best = &each;
@@ -233,6 +233,7 @@ class StepFinder {
     }
 
     const TraceInfo& info_;
+    const std::size_t least_;
     const bool by_stack_;
     std::uint64_t event_ = 0;
     std::unordered_map<std::uint32_t, std::optional<facts::StepName>> names_;  // by string
@@ -262,8 +263,8 @@ std::string range_family(std::string_view name) {
     return std::string(name.substr(0, end)) + "N";
 }
 
-Result<ProgramSteps> find_steps(const Trace& trace) {
-    StepFinder finder(trace.info());
+Result<ProgramSteps> find_steps(const Trace& trace, std::size_t least) {
+    StepFinder finder(trace.info(), least);
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     for (;;) {
         TM_ASSIGN(const EventBatch batch, cursor->next());

@@ -26,9 +26,9 @@ struct ProgramSteps {
 
 constexpr std::size_t kLeastSteps = 6;  // fewer tell nothing
 
-// The steps of `trace`; none (`ends` empty) if there are fewer than kLeastSteps, or nothing comes
-// again and again. Names go before what is found. Memory O(events about a site or size that is
+// The steps of `trace`; none (`ends` empty) if fewer than `least` are named, or nothing comes again
+// and again. Names go before what is found. Memory O(events about a site or size that is
 // requested often). O(events). Errors: those of the cursor.
-Result<ProgramSteps> find_steps(const Trace& trace);
+Result<ProgramSteps> find_steps(const Trace& trace, std::size_t least = kLeastSteps);
 
 }  // namespace tidemark

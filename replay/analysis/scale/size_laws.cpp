@@ -1,0 +1,520 @@
+// Steps are aligned with one of them, positions with the same ratios are collected, and the axes
+// are what explains most bytes of them.
+#include "replay/analysis/scale/size_laws.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "replay/analysis/scale/align_steps.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double kWellAligned = 0.6;       // of a step's requests
+constexpr std::size_t kMostLearnt = 12;    // steps of different sizes that laws are learnt from
+constexpr double kFewBytes = 0.01;         // of a step: fewer that grow are chance
+constexpr double kMostOff = 0.03;          // of a size that is rounded up
+constexpr Bytes kRoundedUp = 512;          // bytes, likewise
+constexpr double kOtherAxis = 0.1;         // of a logarithm: nearer is the same axis
+constexpr std::size_t kMostClusters = 16;  // that may be axes
+
+std::int64_t key_of(double ratio) {
+    return std::llround(std::log(ratio) * 1e9);
+}
+
+// Powers of batch and length, the usual ones first.
+struct Powers {
+    std::uint8_t batch = 0, length = 0;
+};
+
+constexpr Powers kPowers[] = {{1, 1}, {1, 0}, {0, 1}, {1, 2}, {0, 2}, {2, 0}, {2, 2}, {2, 1}};
+
+double value_at(const StepAxes& step, Powers powers) {
+    return std::pow(step.batch, powers.batch) * std::pow(step.length, powers.length);
+}
+
+// A reference position's size in one of the steps that are learnt from.
+struct Sample {
+    std::size_t step = 0;
+    Bytes size = 0;
+};
+
+// The ratios to the reference that several positions share, one for each step learnt from.
+struct Cluster {
+    std::vector<double> ratios;
+    Bytes bytes = 0;
+    Bytes smallest = 0, largest = 0;  // in the reference
+
+    bool grows() const {
+        return std::ranges::any_of(ratios, [](double ratio) { return !same_ratio(ratio, 1); });
+    }
+};
+
+class LawFinder {
+  public:
+    explicit LawFinder(const StepRequests& requests) : requests_(requests) {}
+
+    Result<SizeLaws> find() {
+        if (requests_.steps.size() < 2)
+            return fail(ErrorCode::unsupported, "there are no two steps to compare", "",
+                        "record several steps, of different sizes, with tidemark.torch.record "
+                        "(which notes optimizer steps), or name them with record_function");
+        choose_reference();
+        align_all();
+        choose_learnt();
+        collect_clusters();
+        if (clusters_.empty())
+            return fail(ErrorCode::unsupported, "all steps are of one size", "",
+                        "record two steps more with another batch or length: "
+                        "`with tidemark.torch.record(\"run.tml\"):` around steps of both sizes");
+        find_axes();
+        learn_positions();
+        apply();
+        return std::move(found_);
+    }
+
+  private:
+    std::span<const StepRequest> step(std::size_t index) const { return requests_.of(index); }
+
+    static Bytes bytes_of(std::span<const StepRequest> requests) {
+        Bytes sum = 0;
+        for (const StepRequest& request : requests)
+            sum += request.size;
+        return sum;
+    }
+
+    // The largest that isn't the first, which makes what all others use.
+    void choose_reference() {
+        std::size_t best = 1;
+        for (std::size_t i = 2; i < requests_.steps.size(); ++i)
+            if (bytes_of(step(i)) > bytes_of(step(best)))
+                best = i;
+        found_.reference = best;
+    }
+
+    // How the bytes of a step have grown that have grown alike; 1 if few have.
+    double growth_of(std::size_t index) const {
+        std::map<std::int64_t, std::pair<double, Bytes>> ratios;
+        const auto reference = step(found_.reference);
+        Bytes all = 0;
+        for (std::size_t i = 0; i < step(index).size(); ++i) {
+            const std::uint32_t position = alignments_[index][i];
+            if (position == kUnaligned || reference[position].size == 0)
+                continue;
+            const Bytes size = step(index)[i].size, before = reference[position].size;
+            all += before;
+            if (size == before || size == 0)
+                continue;
+            const double ratio = static_cast<double>(size) / static_cast<double>(before);
+            auto& [value, bytes] = ratios[key_of(ratio)];
+            value = ratio;
+            bytes += before;
+        }
+        const auto most = std::ranges::max_element(
+            ratios, {}, [](const auto& entry) { return entry.second.second; });
+        const bool grows = most != ratios.end() && static_cast<double>(most->second.second) >=
+                                                       kFewBytes * static_cast<double>(all);
+        return grows ? most->second.first : 1;
+    }
+
+    static std::vector<std::uint32_t> order_of(std::span<const StepRequest> requests) {
+        std::vector<std::uint32_t> order;
+        for (const StepRequest& request : requests)
+            order.push_back(request.symbol);
+        return order;
+    }
+
+    // Steps of one order are aligned once.
+    void align_all() {
+        std::map<std::vector<std::uint32_t>, std::size_t> known;
+        alignments_.resize(requests_.steps.size());
+        growths_.assign(requests_.steps.size(), 1);
+        const auto reference = step(found_.reference);
+        for (std::size_t i = 0; i < requests_.steps.size(); ++i) {
+            const auto [entry, fresh] = known.try_emplace(order_of(step(i)), i);
+            if (!fresh) {
+                alignments_[i] = alignments_[entry->second];
+            } else {
+                alignments_[i] = align_steps(reference, step(i), 1);
+                growths_[i] = growth_of(i);
+                alignments_[i] = align_steps(reference, step(i), growths_[i]);
+            }
+            growths_[i] = growth_of(i);
+        }
+    }
+
+    double aligned_share(std::size_t index) const {
+        const auto& alignment = alignments_[index];
+        const auto missing = std::ranges::count(alignment, kUnaligned);
+        return alignment.empty()
+                   ? 0
+                   : 1 - static_cast<double>(missing) / static_cast<double>(alignment.size());
+    }
+
+    std::vector<Bytes> sizes_of(std::size_t index) const {
+        std::vector<Bytes> sizes;
+        for (const StepRequest& request : step(index))
+            sizes.push_back(request.size);
+        return sizes;
+    }
+
+    // Of steps of the same sizes one; the first step last: it makes more than others.
+    void choose_learnt() {
+        learnt_ = {found_.reference};
+        learnt_as_[sizes_of(found_.reference)] = 0;
+        const auto offer = [&](std::size_t i) {
+            if (aligned_share(i) >= kWellAligned && learnt_.size() < kMostLearnt &&
+                learnt_as_.try_emplace(sizes_of(i), learnt_.size()).second)
+                learnt_.push_back(i);
+        };
+        for (std::size_t i = 1; i < requests_.steps.size(); ++i)
+            offer(i);
+        if (learnt_.size() < 2)
+            offer(0);
+        samples_.resize(step(found_.reference).size());
+        for (const std::size_t index : learnt_)
+            for (std::size_t i = 0; i < step(index).size(); ++i)
+                if (alignments_[index][i] != kUnaligned)
+                    samples_[alignments_[index][i]].push_back({index, step(index)[i].size});
+    }
+
+    void collect_clusters() {
+        std::map<std::vector<std::int64_t>, Cluster> all;
+        for (const std::vector<Sample>& samples : samples_) {
+            if (samples.size() != learnt_.size() || samples.front().size == 0)
+                continue;
+            Cluster one;
+            std::vector<std::int64_t> key;
+            for (const Sample& sample : samples) {
+                one.ratios.push_back(static_cast<double>(sample.size) /
+                                     static_cast<double>(samples.front().size));
+                key.push_back(sample.size == 0 ? 0 : key_of(one.ratios.back()));
+            }
+            const auto [entry, fresh] = all.try_emplace(std::move(key), std::move(one));
+            Cluster& cluster = entry->second;
+            cluster.bytes += samples.front().size;
+            const Bytes size = samples.front().size;
+            cluster.smallest = fresh ? size : std::min(cluster.smallest, size);
+            cluster.largest = std::max(cluster.largest, size);
+        }
+        for (auto& [key, cluster] : all)
+            if (cluster.grows())
+                clusters_.push_back(std::move(cluster));
+        std::ranges::stable_sort(clusters_, std::greater{}, &Cluster::bytes);
+        if (clusters_.size() > kMostClusters)
+            clusters_.resize(kMostClusters);
+    }
+
+    // One axis, or (`batch`) a part of it and the rest.
+    static std::vector<StepAxes> axes_by(const Cluster& whole, const Cluster* batch) {
+        std::vector<StepAxes> axes;
+        for (std::size_t i = 0; i < whole.ratios.size(); ++i) {
+            const double part = batch == nullptr ? whole.ratios[i] : batch->ratios[i];
+            axes.push_back({part, whole.ratios[i] / part, true});
+        }
+        return axes;
+    }
+
+    static bool explains(const std::vector<StepAxes>& axes, const Cluster& cluster, Powers powers) {
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            if (!same_ratio(cluster.ratios[i], value_at(axes[i], powers)))
+                return false;
+        return true;
+    }
+
+    struct Explained {
+        Bytes bytes = 0;
+        std::size_t clusters = 0;
+        int powers = 0;  // of all together: fewer are simpler
+    };
+
+    Explained explained(const std::vector<StepAxes>& axes) const {
+        Explained sum;
+        for (const Cluster& cluster : clusters_) {
+            int simplest = 0;  // none
+            for (const Powers powers : kPowers)
+                if (const int power = powers.batch + powers.length;
+                    (simplest == 0 || power < simplest) && explains(axes, cluster, powers))
+                    simplest = power;
+            if (simplest == 0)
+                continue;
+            sum.bytes += cluster.bytes;
+            ++sum.clusters;
+            sum.powers += simplest;
+        }
+        return sum;
+    }
+
+    // Whether each of two axes says something; sizes that are rounded up are near the first.
+    static bool are_two(const std::vector<StepAxes>& axes) {
+        const auto varies = [&](double StepAxes::*axis) {
+            return std::ranges::any_of(axes, [&](const StepAxes& one) {
+                return std::abs(std::log(one.*axis)) > kOtherAxis;
+            });
+        };
+        return varies(&StepAxes::batch) && varies(&StepAxes::length);
+    }
+
+    // Whether most bytes grow with both.
+    bool grow_together(const std::vector<StepAxes>& axes) const {
+        return std::ranges::any_of(
+            std::array<Powers, 4>{{{1, 1}, {1, 2}, {2, 1}, {2, 2}}},
+            [&](Powers powers) { return explains(axes, clusters_.front(), powers); });
+    }
+
+    // Whether one is a multiple of the other and a constant: then it is no axis of its own. Two
+    // steps don't tell; but sizes with a constant hardly share their ratio with different ones.
+    static bool on_a_line(const Cluster& one, const Cluster& other) {
+        if (one.ratios.size() < 3)
+            return one.smallest == one.largest;
+        const auto [low, high] = std::ranges::minmax_element(other.ratios);
+        const auto least = static_cast<std::size_t>(low - other.ratios.begin());
+        const auto most = static_cast<std::size_t>(high - other.ratios.begin());
+        const double slope = (one.ratios[most] - one.ratios[least]) / (*high - *low);
+        for (std::size_t i = 0; i < one.ratios.size(); ++i)
+            if (!same_ratio(one.ratios[i], one.ratios[least] + slope * (other.ratios[i] - *low)))
+                return false;
+        return true;
+    }
+
+    // What most bytes grow with is one axis; or two, where these explain more.
+    void find_axes() {
+        std::vector<StepAxes> best = axes_by(clusters_.front(), nullptr);
+        Explained most = explained(best);
+        Bytes growing = 0;
+        for (const Cluster& cluster : clusters_)
+            growing += cluster.bytes;
+        const auto few = static_cast<Bytes>(kFewBytes * static_cast<double>(growing));
+        for (const Cluster& whole : clusters_)
+            for (const Cluster& part : clusters_) {
+                const std::vector<StepAxes> axes = axes_by(whole, &part);
+                if (on_a_line(part, whole) || !are_two(axes) || !grow_together(axes))
+                    continue;
+                const Explained found = explained(axes);
+                const bool as_much = found_.has_length && found.bytes + few >= most.bytes;
+                const bool more = found.clusters > most.clusters;
+                const bool simpler = found.clusters == most.clusters && found.powers < most.powers;
+                if (found.bytes > most.bytes + few || (as_much && (more || simpler))) {
+                    best = axes;
+                    most = found;
+                    found_.has_length = true;
+                }
+            }
+        if (found_.has_length)
+            name_axes(best);
+        found_.steps.resize(requests_.steps.size());
+        for (std::size_t i = 0; i < found_.steps.size(); ++i) {
+            const auto same = learnt_as_.find(sizes_of(i));
+            found_.steps[i] = same != learnt_as_.end()
+                                  ? best[same->second]
+                                  : StepAxes{growths_[i], 1, aligned_share(i) >= kWellAligned};
+        }
+    }
+
+    // Length is the one that some size is quadratic in. If that tells nothing (of two steps it may
+    // only seem to), they are two axes without names, and what grows with one of them alone may
+    // grow or not.
+    void name_axes(std::vector<StepAxes>& axes) {
+        const auto quadratic = [&](std::initializer_list<Powers> all) {
+            return std::ranges::any_of(clusters_, [&](const Cluster& cluster) {
+                return std::ranges::any_of(
+                    all, [&](Powers powers) { return explains(axes, cluster, powers); });
+            });
+        };
+        const bool in_length = quadratic({{1, 2}, {0, 2}}), in_batch = quadratic({{2, 1}, {2, 0}});
+        found_.has_length = in_length != in_batch && learnt_.size() > 2;
+        nameless_ = !found_.has_length;
+        if (found_.has_length && in_batch)
+            for (StepAxes& one : axes)
+                std::swap(one.batch, one.length);
+    }
+
+    std::optional<SizeLaw> exact_multiple(std::span<const Sample> samples) const {
+        for (const Powers powers : kPowers) {
+            const double first = value_at(found_.steps[samples.front().step], powers);
+            const bool all = std::ranges::all_of(samples, [&](const Sample& sample) {
+                const double expected = static_cast<double>(samples.front().size) *
+                                        value_at(found_.steps[sample.step], powers) / first;
+                return std::abs(static_cast<double>(sample.size) - expected) <=
+                       0.5 + 1e-9 * expected;
+            });
+            if (all)
+                return SizeLaw{LawKind::multiple, powers.batch, powers.length, 0};
+        }
+        return std::nullopt;
+    }
+
+    // A line through the least and the largest, and how far the others are from it.
+    std::optional<SizeLaw> along_a_line(std::span<const Sample> samples) const {
+        std::optional<SizeLaw> best;
+        double least = kMostOff;
+        for (const Powers powers : kPowers) {
+            const auto at = [&](const Sample& sample) {
+                return value_at(found_.steps[sample.step], powers);
+            };
+            const auto [low, high] = std::ranges::minmax_element(samples, {}, at);
+            const double span = at(*high) - at(*low);
+            if (span <= 0)
+                continue;
+            const double slope =
+                (static_cast<double>(high->size) - static_cast<double>(low->size)) / span;
+            if (slope <= 0)
+                continue;
+            double off = 0;
+            std::set<std::int64_t> values;
+            for (const Sample& sample : samples) {
+                const double expected =
+                    static_cast<double>(low->size) + slope * (at(sample) - at(*low));
+                const double miss = std::abs(static_cast<double>(sample.size) - expected);
+                values.insert(key_of(at(sample)));
+                if (miss > static_cast<double>(kRoundedUp))
+                    off = std::max(off, miss / std::max(expected, 1.0));
+                else
+                    off = std::max(off, miss / static_cast<double>(kRoundedUp) * 1e-6);
+            }
+            // Through two points there always is a line.
+            const bool certain = values.size() > 2 && off <= 1e-8;
+            if (off < least || (certain && (!best || best->kind != LawKind::shifted))) {
+                least = off;
+                best = SizeLaw{certain ? LawKind::shifted : LawKind::rounded, powers.batch,
+                               powers.length, slope};
+            }
+        }
+        return best;
+    }
+
+    SizeLaw law_of(std::span<const Sample> samples) const {
+        if (samples.size() < 2)
+            return {};
+        const bool constant = std::ranges::all_of(
+            samples, [&](const Sample& one) { return one.size == samples.front().size; });
+        if (constant)
+            return {LawKind::constant, 0, 0, 0};
+        const SizeLaw law = [&] {
+            const auto multiple = exact_multiple(samples);
+            return multiple ? *multiple : along_a_line(samples).value_or(SizeLaw{});
+        }();
+        return nameless_ && law.batch != law.length ? SizeLaw{} : law;
+    }
+
+    void learn_positions() {
+        found_.laws.push_back({});                            // 0: unknown
+        found_.laws.push_back({LawKind::constant, 0, 0, 0});  // 1
+        of_position_.reserve(samples_.size());
+        for (const std::vector<Sample>& samples : samples_) {
+            const SizeLaw law = law_of(samples);
+            const bool known = law.kind != LawKind::unknown;
+            of_position_.push_back(known ? static_cast<std::uint32_t>(found_.laws.size())
+                                         : kUnknown);
+            if (known)
+                found_.laws.push_back(law);
+        }
+    }
+
+    // Sizes of one step that are equal are mostly of one law: what isn't aligned has that.
+    std::unordered_map<Bytes, std::uint32_t> laws_by_size(std::size_t index) const {
+        std::unordered_map<Bytes, std::map<std::uint32_t, std::pair<std::size_t, std::uint32_t>>>
+            votes;
+        for (std::size_t i = 0; i < step(index).size(); ++i) {
+            const std::uint32_t position = alignments_[index][i];
+            if (position == kUnaligned || of_position_[position] == kUnknown)
+                continue;
+            const SizeLaw& law = found_.laws[of_position_[position]];
+            const auto form =
+                static_cast<std::uint32_t>(law.kind) << 16U | law.batch << 8U | law.length;
+            auto& [count, example] = votes[step(index)[i].size][form];
+            ++count;
+            example = of_position_[position];
+        }
+        std::unordered_map<Bytes, std::uint32_t> laws;
+        for (const auto& [size, forms] : votes)
+            laws[size] = std::ranges::max_element(forms, {}, [](const auto& entry) {
+                             return entry.second.first;
+                         })->second.second;
+        return laws;
+    }
+
+    void apply() {
+        found_.of_request.assign(requests_.requests.size(), kUnknown);
+        found_.of_step.assign(requests_.requests.size(),
+                              static_cast<std::uint32_t>(requests_.steps.size()));
+        for (std::size_t index = 0; index < requests_.steps.size(); ++index) {
+            const auto by_size = laws_by_size(index);
+            for (std::size_t i = 0; i < step(index).size(); ++i) {
+                const std::size_t request = requests_.steps[index].begin + i;
+                const std::uint32_t law = law_in(index, i, by_size);
+                found_.of_request[request] = law;
+                found_.of_step[request] = static_cast<std::uint32_t>(index);
+                const auto kind = static_cast<std::size_t>(found_.laws[law].kind);
+                ++found_.counts[kind];
+                found_.bytes[kind] += step(index)[i].size;
+            }
+        }
+        found_.steps.push_back(found_.steps.back());  // of what comes after the last one
+        apply_behind();
+    }
+
+    void apply_behind() {
+        const auto by_size = laws_by_size(requests_.steps.size() - 1);
+        for (std::size_t i = requests_.steps.back().end; i < requests_.requests.size(); ++i)
+            if (const auto known = by_size.find(requests_.requests[i].size); known != by_size.end())
+                found_.of_request[i] = known->second;
+    }
+
+    std::uint32_t law_in(std::size_t index, std::size_t i,
+                         const std::unordered_map<Bytes, std::uint32_t>& by_size) const {
+        const std::uint32_t position = alignments_[index][i];
+        if (position != kUnaligned && of_position_[position] != kUnknown)
+            return of_position_[position];
+        // What the first step makes for all others is of the program's own size: weights, states.
+        if (index == 0 && step(0)[i].outlives)
+            return kConstant;
+        const auto known = by_size.find(step(index)[i].size);
+        return known == by_size.end() ? kUnknown : known->second;
+    }
+
+    static constexpr std::uint32_t kUnknown = 0, kConstant = 1;  // laws
+
+    const StepRequests& requests_;
+    SizeLaws found_;
+    std::vector<std::vector<std::uint32_t>> alignments_;   // of each step
+    std::vector<double> growths_;                          // likewise
+    std::vector<std::size_t> learnt_;                      // steps, the reference first
+    std::map<std::vector<Bytes>, std::size_t> learnt_as_;  // a step's sizes -> learnt_
+    std::vector<std::vector<Sample>> samples_;  // of each position, the reference's first
+    std::vector<Cluster> clusters_;             // that grow, the largest first
+    std::vector<std::uint32_t> of_position_;    // laws
+    bool nameless_ = false;                     // two axes, of which neither is known as length
+};
+
+}  // namespace
+
+Bytes SizeLaws::grown(const StepRequest& request, std::size_t index, const ScaleFactors& factors,
+                      UnknownSizes unknown) const {
+    const SizeLaw& law = laws[of_request[index]];
+    const bool open = law.kind == LawKind::unknown;
+    if (law.kind == LawKind::constant || (open && unknown == UnknownSizes::as_recorded))
+        return request.size;
+    const Powers powers =
+        open && unknown == UnknownSizes::growing ? Powers{1, 1} : Powers{law.batch, law.length};
+    const double factor = value_at({factors.batch, factors.length, true}, powers);
+    const auto size = static_cast<double>(request.size);
+    const double part = law.kind == LawKind::shifted || law.kind == LawKind::rounded
+                            ? std::min(size, law.slope * value_at(steps[of_step[index]], powers))
+                            : size;
+    const double grown = std::round(size + part * (factor - 1));
+    return grown < static_cast<double>(kLargestRequest) ? static_cast<Bytes>(grown)
+                                                        : kLargestRequest;
+}
+
+Result<SizeLaws> find_size_laws(const StepRequests& requests) {
+    return LawFinder(requests).find();
+}
+
+}  // namespace tidemark

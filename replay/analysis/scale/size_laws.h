@@ -1,0 +1,70 @@
+// Size laws: how the size of each request of a program's step grows with what the step works on.
+//
+// Steps are told apart by their axes: what all their sizes are products of, relative to one step
+// (the reference). With one axis ("tokens") the sizes that grow are its multiples, powers, or a
+// constant more than that. With two, some grow with one of them alone: `length` is the one in which
+// a size is quadratic, `batch` the other. Where none is, they have no names, and what grows with
+// one of them alone is of an unknown law.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "replay/analysis/scale/step_requests.h"
+
+namespace tidemark {
+
+// How much more of each axis: 2 = twice as much.
+struct ScaleFactors {
+    double batch = 1;
+    double length = 1;
+};
+
+enum class LawKind : std::uint8_t {
+    constant,
+    multiple,  // of a product of the axes' powers
+    shifted,   // of such, and a constant more
+    rounded,   // near such, as sizes that kernels round up
+    unknown,   // fits none, or grows with an axis that nothing names
+};
+
+// What becomes of sizes whose law isn't known: most of a step grows.
+enum class UnknownSizes : std::uint8_t { as_recorded, growing };
+
+struct SizeLaw {
+    LawKind kind = LawKind::unknown;
+    std::uint8_t batch = 1, length = 1;  // powers
+    double slope = 0;  // of shifted: bytes that the reference step has of the part that grows
+};
+
+// A step's position in the axes, relative to the reference.
+struct StepAxes {
+    double batch = 1, length = 1;
+    bool aligned = false;  // well enough to learn from
+};
+
+struct SizeLaws {
+    std::vector<SizeLaw> laws;
+    std::vector<std::uint32_t> of_request;  // StepRequests::requests -> laws
+    std::vector<std::uint32_t> of_step;     // -> steps; requests behind the last step: steps.size()
+    std::vector<StepAxes> steps;
+    std::size_t reference = 0;
+    bool has_length = false;  // the recording tells two axes apart
+    // Requests of steps by their law's kind, and bytes.
+    std::array<std::uint64_t, 5> counts{};
+    std::array<Bytes, 5> bytes{};
+
+    // The size of that request after the growth. O(1).
+    Bytes grown(const StepRequest& request, std::size_t index, const ScaleFactors& growth,
+                UnknownSizes unknown) const;
+};
+
+// Errors (unsupported): there are fewer than two steps, or all are of one size. O(requests x what
+// align_steps costs for steps of different orders).
+Result<SizeLaws> find_size_laws(const StepRequests& requests);
+
+}  // namespace tidemark

@@ -1,0 +1,110 @@
+// One pass for the steps, one for the requests and their lifetimes.
+#include "replay/analysis/scale/step_requests.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <unordered_map>
+
+#include "replay/analysis/trace/program_steps.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kFewSteps = 2;  // of different sizes tell how sizes grow
+
+// Lifetimes up to so many allocations are told apart; longer ones are alike, since they differ
+// between steps that do one thing more or less meanwhile.
+constexpr std::size_t kShortLife = 12;
+constexpr std::uint64_t kLongLife = kShortLife + 1, kOutlives = kShortLife + 2;
+
+constexpr std::uint32_t kNoRequest = std::numeric_limits<std::uint32_t>::max();
+
+class RequestReader {
+  public:
+    RequestReader(const TraceInfo& info, std::span<const std::uint64_t> ends)
+        : of_slot_(info.slot_count, kNoRequest), ends_(ends) {}
+
+    void add(const EventBatch& batch) {
+        for (std::size_t i = 0; i < batch.count; ++i, ++event_) {
+            const EventKind kind = batch.kind[i];
+            if (kind == EventKind::allocate && (batch.flags[i] & (kPreamble | kTierMask)) == 0)
+                allocate(batch[i]);
+            else if (kind == EventKind::free || kind == EventKind::retire)
+                free(batch.slot[i]);
+            if (!ends_.empty() && event_ == ends_.front())
+                end_step();
+        }
+    }
+
+    StepRequests take(std::string name) {
+        for (std::size_t i = 0; i < found_.requests.size(); ++i)
+            found_.requests[i].symbol = symbol_of(i);
+        found_.name = std::move(name);
+        return std::move(found_);
+    }
+
+  private:
+    struct Life {
+        std::uint64_t what = 0;  // stream, device, pool, stack
+        std::uint64_t length = kOutlives;
+    };
+
+    void allocate(const TraceEvent& event) {
+        if (event.slot < of_slot_.size())
+            of_slot_[event.slot] = static_cast<std::uint32_t>(found_.requests.size());
+        found_.requests.push_back({event.size, 0, true});
+        std::uint64_t what = event.stack;
+        for (const std::uint64_t part : {std::uint64_t{to_integer(event.stream)},
+                                         std::uint64_t{event.device}, std::uint64_t{event.aux}})
+            what = what * 0x9e3779b97f4a7c15U + part;
+        lives_.push_back({what, kOutlives});
+    }
+
+    void free(std::uint32_t slot) {
+        if (slot >= of_slot_.size() || of_slot_[slot] == kNoRequest)
+            return;
+        const std::size_t request = std::exchange(of_slot_[slot], kNoRequest);
+        if (request < step_begin_)
+            return;
+        found_.requests[request].outlives = false;
+        lives_[request].length =
+            std::min<std::uint64_t>(found_.requests.size() - request, kLongLife);
+    }
+
+    void end_step() {
+        found_.steps.push_back({step_begin_, found_.requests.size()});
+        step_begin_ = found_.requests.size();
+        ends_ = ends_.subspan(1);
+    }
+
+    std::uint32_t symbol_of(std::size_t request) {
+        const std::uint64_t key =
+            (lives_[request].what * 0x9e3779b97f4a7c15U) ^ lives_[request].length;
+        return symbols_.try_emplace(key, static_cast<std::uint32_t>(symbols_.size())).first->second;
+    }
+
+    StepRequests found_;
+    std::vector<Life> lives_;             // of each request
+    std::vector<std::uint32_t> of_slot_;  // the request that lives there
+    std::span<const std::uint64_t> ends_;
+    std::unordered_map<std::uint64_t, std::uint32_t> symbols_;
+    std::size_t step_begin_ = 0;
+    std::uint64_t event_ = 0;
+};
+
+}  // namespace
+
+Result<StepRequests> read_step_requests(const Trace& trace) {
+    TM_ASSIGN(const ProgramSteps steps, find_steps(trace, kFewSteps));
+    RequestReader reader(trace.info(), steps.ends);
+    const std::unique_ptr<TraceCursor> cursor = trace.cursor();
+    for (;;) {
+        TM_ASSIGN(const EventBatch batch, cursor->next());
+        if (batch.count == 0)
+            return reader.take(steps.name);
+        reader.add(batch);
+    }
+}
+
+}  // namespace tidemark

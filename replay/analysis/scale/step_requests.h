@@ -1,0 +1,42 @@
+// Step requests: what each step of a program asked for, in order, so that steps can be compared.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// One allocation.
+struct StepRequest {
+    Bytes size = 0;
+    // Of what steps of different sizes have in common: stream, device, pool, stack, and how soon it
+    // is freed.
+    std::uint32_t symbol = 0;
+    bool outlives = false;  // the step
+};
+
+struct RequestsOfStep {
+    std::size_t begin = 0, end = 0;  // of StepRequests::requests
+};
+
+struct StepRequests {
+    std::string name;                   // of the steps: "step N"; "" = found, not named
+    std::vector<StepRequest> requests;  // every allocation of the trace but those of its preamble
+    std::vector<RequestsOfStep> steps;  // what comes after the last one belongs to none
+
+    std::span<const StepRequest> of(std::size_t step) const {
+        return std::span(requests).subspan(steps[step].begin, steps[step].end - steps[step].begin);
+    }
+};
+
+// The steps of `trace` by find_steps(); none if nothing comes again and again. O(events), memory
+// O(allocations). Errors: those of the cursor.
+Result<StepRequests> read_step_requests(const Trace& trace);
+
+}  // namespace tidemark

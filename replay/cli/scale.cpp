@@ -1,0 +1,145 @@
+// tidemark scale: the run with a larger batch or length, and the largest that a card holds.
+#include "replay/analysis/scale/scale.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "replay/cli/trace_input.h"
+#include "replay/cli/trace_output.h"
+#include "replay/cli_support/interrupt.h"
+#include "replay/facts/missing_history.h"
+#include "replay/report/scale/scale_report.h"
+
+namespace tidemark::commands {
+namespace {
+
+constexpr std::string_view kAxes[] = {"batch", "length"};
+
+// "x2", "x1.5"; 1 of nothing.
+Result<double> parse_growth(std::string_view text, const char* option) {
+    if (text.empty())
+        return 1.0;
+    double factor = 0;
+    const char* const end = text.data() + text.size();
+    if (text.starts_with('x') && std::from_chars(text.data() + 1, end, factor).ptr == end &&
+        factor > 0)
+        return factor;
+    return fail(ErrorCode::bad_option, fmt::format("'{}' is no growth", text), option,
+                "how many times what was recorded, such as x2 or x1.5");
+}
+
+class Scale final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.input({"TRACE", "", "a recording of several steps, of different sizes", true},
+                        path_);
+        arguments.text({"--tokens", "xN", "steps that work on N times as much"}, tokens_);
+        arguments.text({"--batch", "xN", "likewise, where the recording tells batch from length"},
+                       batch_);
+        arguments.text({"--length", "xN", "N times the length, or the image's side"}, length_);
+        arguments.bytes({"--fit", "SIZE", "the largest growth that a card of this size holds"},
+                        question_.memory);
+        arguments.limit({"--overhead", "SIZE", "of --fit, what others than the allocator hold"},
+                        question_.overhead);
+        arguments.choice({"--along", "AXIS", "what --fit grows: batch (default) or length"}, kAxes,
+                         along_);
+        arguments.policies({"-p,--policy", "P[:k=v,...]",
+                            "settings beside the recorded ones (default: expandable segments and "
+                            "extent)"},
+                           question_.policies);
+        arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+                        question_.profile);
+        arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
+                        question_.threads);
+        arguments.file({"-o,--output", "OUT",
+                        "write the run as it would be, for every other command: .tmk, .jsonl"},
+                       trace_kind, output_);
+        arguments.report(json_);
+        input_.declare(arguments);
+        input_.declare_inference(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(allow_report(output_.path, json_));
+        for (const std::string& policy : question_.policies)
+            TM_TRY(parse_policy(policy));  // an error before long files are read
+        TM_TRY(read_growth());
+        std::optional<TraceTarget> target;
+        if (output_.wanted()) {
+            TM_ASSIGN(target, find_target(output_.path));
+        }
+        TM_ASSIGN(path_, expand_trace(path_));
+        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
+        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
+        TM_ASSIGN(const ScaleModel model, find_scale(*trace).map_error(in_trace(path_)));
+        const std::string name = trace_name(path_);
+        Progress progress(context.front(), "scaling " + name);
+        question_.progress = [&](std::size_t done, std::size_t total) {
+            progress.show_work(done, total, "replay");
+        };
+        const Interrupt interrupt(context.front().owns_process());
+        question_.stop = context.front().stop();
+        TM_ASSIGN(const ScaleReport report,
+                  scale(*trace, model, question_).map_error(in_trace(path_)));
+        progress.clear();
+        if (target)
+            TM_TRY(write(*trace, model, *target));
+        if (output_.path != "-")
+            context.print(json_ ? scale_json(name, model, report, context.provenance())
+                                : scale_text(name, model, report));
+        return ExitCode::yes;
+    }
+
+  private:
+    Result<void> read_growth() {
+        if (!tokens_.empty() && (!batch_.empty() || !length_.empty()))
+            return fail(ErrorCode::bad_option, "contradicts --batch and --length", "--tokens",
+                        "tokens are what batch and length make together");
+        TM_ASSIGN(const double tokens, parse_growth(tokens_, "--tokens"));
+        TM_ASSIGN(const double batch, parse_growth(batch_, "--batch"));
+        TM_ASSIGN(question_.growth.length, parse_growth(length_, "--length"));
+        question_.growth.batch = tokens * batch;
+        question_.along = along_ == kAxes[1] ? Axis::length : Axis::batch;
+        if (question_.growth.batch == 1 && question_.growth.length == 1 && question_.memory == 0)
+            return fail(ErrorCode::bad_option, "says no growth", "scale",
+                        "give --tokens x2, --batch x2, --length x2, or --fit 80GiB");
+        return {};
+    }
+
+    Result<void> write(const Trace& trace, const ScaleModel& model, const TraceTarget& target) {
+        const GrownTrace grown(trace, model.requests, model.laws, question_.growth,
+                               UnknownSizes::growing);
+        return write_trace(target, output_, [&](TraceSink& sink) { return grown.write(sink); })
+            .map([](const TraceOutput&) {});
+    }
+
+    std::string path_;
+    std::string tokens_, batch_, length_;
+    std::string along_ = std::string(kAxes[0]);
+    ScaleQuestion question_;
+    OutputTarget output_;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo scale_command() {
+    return {
+        .name = "scale",
+        .summary = "what a run would need with a larger batch or length, and what fits a card",
+        .examples =
+            "  tidemark scale run.tml --tokens x2\n"
+            "  tidemark scale run.tml --length x4 -p torch:expandable_segments=true\n"
+            "  tidemark scale run.tml --fit 80GiB              the largest batch, in each setting\n"
+            "  tidemark scale run.tml --batch x2 -o twice.tmk  for advise, compare, view, ...\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Scale>(); },
+        .tables = "rows",
+    };
+}
+
+}  // namespace tidemark::commands

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""`tidemark scale` held against the same programs with larger batches.
+
+Usage: scripts/prove_scale.py predict FOLDER [--times N] [--workers N] NAME ...   no GPU needed
+       scripts/prove_scale.py run FOLDER [--times N] [--workers N] NAME ...       on a GPU
+       scripts/prove_scale.py compare FOLDER [--times N]
+
+`predict` and `run` record each program of predict_programs.py as it is and with batches N times as
+large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
+`scale` tell the second from the first alone, in each setting.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE / "predict_programs.py"
+SETTINGS = ("torch", "torch:expandable_segments=true", "extent")
+MIB = 1 << 20
+
+
+def record(folder, name, times, module):
+    path = folder / f"{name}.{times}.tml"
+    if path.exists():
+        return
+    with open(path.with_suffix(".log"), "w", encoding="utf-8") as log:
+        code = subprocess.run(
+            [sys.executable, "-B", "-m", module, *["--once"] * (module == "tidemark.predict"),
+             "-o", path, PROGRAMS, name], stdout=log, stderr=subprocess.STDOUT, check=False,
+            env={**os.environ, "TIMES_BATCH": str(times), "TQDM_DISABLE": "1",
+                 "PYTHONPATH": str(HERE.parent / "python")}).returncode
+    print(f"{name} x{times}: {code}", flush=True)
+
+
+def scaled_peaks(tidemark, path, times):
+    """The peaks that `scale` tells, of each setting, with their ranges; or why it doesn't."""
+    done = subprocess.run([tidemark, "scale", "--json", "--tokens", f"x{times}", path,
+                           *[word for setting in SETTINGS for word in ("-p", setting)]],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    rows = {row["policy"]: row for row in json.loads(done.stdout)["rows"]}
+    return {setting: [rows[setting][f"peak_reserved_{which}bytes"] for which in
+                      ("", "least_", "most_")] for setting in SETTINGS}
+
+
+def peak(tidemark, path, setting):
+    done = subprocess.run([tidemark, "replay", "--json", "-p", setting, path],
+                          capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["peak_reserved_bytes"]
+
+
+def compare(folder, times, tidemark):
+    off = {setting: [] for setting in SETTINGS}
+    for path in sorted(folder.glob("*.1.tml")):
+        larger = path.with_name(path.name.replace(".1.tml", f".{times}.tml"))
+        if not larger.exists():
+            continue
+        found = scaled_peaks(tidemark, path, times)
+        if isinstance(found, str):
+            print(f"{path.name[:-6]:24} {found}")
+            continue
+        cells = []
+        for setting, (likely, least, most) in found.items():
+            real = peak(tidemark, larger, setting)
+            inside = least * 0.99 <= real <= most * 1.01
+            error = likely / real - 1
+            off[setting].append((abs(error), inside))
+            cells.append(f"{likely / MIB:7,.0f} ({least / MIB:,.0f} to {most / MIB:,.0f}) for {real / MIB:7,.0f} "
+                         f"{100 * error:+6.2f} %")
+        print(f"{path.name[:-6]:24} " + " | ".join(cells))
+    for setting, all_of in off.items():
+        errors = [one for one, _ in all_of]
+        print(f"{setting}: {len(errors)} programs, median {100 * statistics.median(errors):.2f} %, "
+              f"within 3 %: {sum(one <= .03 for one in errors)}, in the range: "
+              f"{sum(inside for _, inside in all_of)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=["predict", "run", "compare"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tidemark", default=HERE.parent / "build" / "release" / "tidemark")
+    options = parser.parse_intermixed_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.step == "compare":
+        compare(options.folder, options.times, options.tidemark)
+        return
+    module = "tidemark.predict" if options.step == "predict" else "tidemark.record"
+    tasks = [(options.folder, name, times, module) for name in options.names
+             for times in (1, options.times)]
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        list(pool.map(lambda task: record(*task), tasks))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+// Recorded programs with steps of another size: the largest step is kept back.
+#include "replay/analysis/scale/scale.h"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "replay/analysis/cut/cut.h"
+#include "replay/analysis/fit/fit.h"
+#include "replay/analysis/trace/program_steps.h"
+#include "tests/support/vector_trace.h"
+#include "traces/open.h"
+
+using namespace tidemark;
+using support::VectorTrace;
+
+namespace {
+
+class Collected final : public TraceSink {
+  public:
+    Result<void> append(std::span<const TraceEvent> some) override {
+        events.insert(events.end(), some.begin(), some.end());
+        return {};
+    }
+
+    Result<void> finish(const TraceInfo&) override { return {}; }
+
+    std::vector<TraceEvent> events;
+};
+
+// The first `steps` of a recorded program.
+VectorTrace begin_of(const Trace& trace, std::size_t steps) {
+    const Result<ProgramSteps> found = find_steps(trace);
+    REQUIRE(found);
+    REQUIRE(found->ends.size() > steps);
+    Collected events;
+    const Result<TraceInfo> info = cut_trace(trace, {0, found->ends[steps - 1] + 1}, events);
+    REQUIRE(info);
+    return VectorTrace(std::move(events.events), *info);
+}
+
+std::unique_ptr<Trace> open_sample(const std::string& name) {
+    Result<std::unique_ptr<Trace>> trace =
+        open_trace(std::string(TIDEMARK_SOURCE_DIR "/traces/samples/torch/") + name + ".pickle.xz");
+    REQUIRE(trace);
+    return std::move(*trace);
+}
+
+}  // namespace
+
+TEST_CASE("the largest step of a recorded training comes out of the others") {
+    const std::unique_ptr<Trace> whole = open_sample("gpt2_var-exp");
+    const VectorTrace known = begin_of(*whole, 5);  // the sixth is the largest
+    const Result<ScaleModel> model = find_scale(known);
+    REQUIRE(model);
+    const Result<ScaleReport> report =
+        scale(known, *model, {.growth = {419.0 / 374, 1}, .policies = {"extent"}});
+    REQUIRE(report);
+    REQUIRE(report->rows.size() == 2);
+    CHECK(report->rows[0].recorded);
+    // 6,746 MiB were reserved with it.
+    CHECK(report->rows[0].peak == 6746_MiB);
+    CHECK(report->rows[0].before < report->rows[0].peak);
+    CHECK(report->rows[0].least <= report->rows[0].peak);
+    CHECK(report->rows[0].peak <= report->rows[0].most);
+}
+
+TEST_CASE("the largest growth that a card holds survives, and more dies") {
+    const std::unique_ptr<Trace> trace = open_sample("gpt2_var");
+    const Result<ScaleModel> model = find_scale(*trace);
+    REQUIRE(model);
+    const ScaleQuestion question{.memory = 12_GiB, .overhead = 0, .policies = {"torch"}};
+    const Result<ScaleReport> report = scale(*trace, *model, question);
+    REQUIRE(report);
+    const ScaleRow& row = report->rows.at(0);
+    CHECK(row.fits_surely > 1);
+    CHECK(row.fits_surely <= row.fits_perhaps);
+    const auto survives = [&](double factor) {
+        const GrownTrace grown(*trace, model->requests, model->laws, {factor, 1},
+                               UnknownSizes::growing);
+        const Result<FitReport> fitted =
+            fit(grown, {.policies = {"torch"}, .memory = 12_GiB, .overhead = 0});
+        REQUIRE(fitted);
+        return fitted->rows.at(fitted->answer).survives;
+    };
+    CHECK(survives(row.fits_surely * 0.95));
+    CHECK_FALSE(survives(row.fits_perhaps * 1.05));
+}
+
+TEST_CASE("a grown trace has the events of the recorded one, without where things were") {
+    const std::unique_ptr<Trace> trace = open_sample("gpt2_var");
+    const Result<ScaleModel> model = find_scale(*trace);
+    REQUIRE(model);
+    const GrownTrace same(*trace, model->requests, model->laws, {}, UnknownSizes::growing);
+    const GrownTrace twice(*trace, model->requests, model->laws, {2, 1}, UnknownSizes::growing);
+    CHECK(same.hash() != twice.hash());
+    Collected events;
+    const Result<TraceInfo> info = twice.write(events);
+    REQUIRE(info);
+    CHECK(info->event_count == events.events.size());
+    Bytes requested = 0, recorded = 0;
+    for (const TraceEvent& event : events.events) {
+        CHECK_FALSE(is_truth(event.kind));
+        REQUIRE(event.address == 0);
+        if (event.kind == EventKind::allocate)
+            requested += event.size;
+    }
+    for (const StepRequest& request : model->requests.requests)
+        recorded += request.size;
+    CHECK(requested > recorded);
+    CHECK(requested < 2 * recorded);
+}
+
+TEST_CASE("what can't be asked is refused") {
+    const std::unique_ptr<Trace> trace = open_sample("gpt2_var");
+    const Result<ScaleModel> model = find_scale(*trace);
+    REQUIRE(model);
+    for (const double factor : {0.0, -1.0, 65.0, std::nan("")})
+        CHECK_FALSE(scale(*trace, *model, {.growth = {factor, 1}}));
+    const Result<ScaleReport> length = scale(*trace, *model, {.growth = {1, 2}});
+    REQUIRE_FALSE(length);
+    CHECK(length.error().what == "the recording does not tell length from batch");
+    const Result<ScaleReport> stopped =
+        scale(*trace, *model, {.growth = {2, 1}, .stop = [] { return true; }});
+    REQUIRE_FALSE(stopped);
+    CHECK(stopped.error().code == ErrorCode::cancelled);
+}

@@ -1,0 +1,131 @@
+// How sizes grow, from steps that are made by known rules.
+#include "replay/analysis/scale/size_laws.h"
+
+#include <catch2/catch.hpp>
+
+using namespace tidemark;
+
+namespace {
+
+struct Shape {
+    Bytes batch = 1, length = 1;
+};
+
+using Rule = Bytes (*)(Shape);
+
+// A step of each shape, whose requests follow the rules; the first one makes something more.
+StepRequests steps_of(const std::vector<Shape>& shapes, const std::vector<Rule>& rules) {
+    StepRequests made;
+    for (const Shape shape : shapes) {
+        const std::size_t begin = made.requests.size();
+        if (begin == 0)
+            made.requests.push_back({5000, 77, true});
+        for (std::size_t i = 0; i < rules.size(); ++i)
+            made.requests.push_back({rules[i](shape), static_cast<std::uint32_t>(i), false});
+        made.steps.push_back({begin, made.requests.size()});
+    }
+    return made;
+}
+
+// The last step's sizes after a growth.
+std::vector<Bytes> grown_of(const StepRequests& made, ScaleFactors factors,
+                            UnknownSizes unknown = UnknownSizes::growing) {
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    std::vector<Bytes> sizes;
+    for (std::size_t i = made.steps.back().begin; i < made.steps.back().end; ++i)
+        sizes.push_back(laws->grown(made.requests[i], i, factors, unknown));
+    return sizes;
+}
+
+const std::vector<Rule> kRules{
+    [](Shape) -> Bytes { return 1 << 20; },
+    [](Shape s) -> Bytes { return 4096 * s.batch * s.length; },
+    [](Shape s) -> Bytes { return 48 * s.batch * s.length; },
+    [](Shape s) -> Bytes { return 9000 + 96 * s.batch * s.length; },
+};
+
+std::vector<Bytes> sizes_at(const std::vector<Rule>& rules, Shape shape) {
+    std::vector<Bytes> sizes;
+    for (const Rule rule : rules)
+        sizes.push_back(rule(shape));
+    return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("sizes grow as steps of different sizes show") {
+    const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}, {4, 12}}, kRules);
+    CHECK(grown_of(made, {2, 1}) == sizes_at(kRules, {4, 24}));
+    CHECK(grown_of(made, {1.5, 1}) == sizes_at(kRules, {4, 18}));
+    CHECK(grown_of(made, {1, 1}) == sizes_at(kRules, {4, 12}));
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    CHECK_FALSE(laws->has_length);
+    CHECK(laws->counts == std::array<std::uint64_t, 5>{5, 8, 4, 0, 0});
+}
+
+TEST_CASE("what the first step makes for all others does not grow") {
+    const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}}, kRules);
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    CHECK(laws->grown(made.requests.front(), 0, {2, 1}, UnknownSizes::growing) == 5000);
+}
+
+TEST_CASE("batch and length are told apart where some size is quadratic in one") {
+    std::vector<Rule> rules = kRules;
+    rules.push_back([](Shape s) -> Bytes { return 64 * s.batch * s.length * s.length; });
+    rules.push_back([](Shape s) -> Bytes { return 1024 * s.batch; });
+    rules.push_back([](Shape s) -> Bytes { return 16 * s.length; });
+    const StepRequests made = steps_of({{4, 70}, {6, 100}, {2, 310}, {5, 120}, {3, 40}}, rules);
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    CHECK(laws->has_length);
+    CHECK(grown_of(made, {2, 1}) == sizes_at(rules, {6, 40}));
+    CHECK(grown_of(made, {1, 3}) == sizes_at(rules, {3, 120}));
+}
+
+TEST_CASE("what grows with one of two axes that have no name may grow or not") {
+    std::vector<Rule> rules = kRules;
+    rules.push_back([](Shape s) -> Bytes { return 32 * s.batch; });
+    rules.push_back([](Shape s) -> Bytes { return 2048 * s.length; });
+    const StepRequests made = steps_of({{4, 70}, {6, 100}, {2, 310}, {5, 120}, {3, 40}}, rules);
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    CHECK_FALSE(laws->has_length);
+    const auto least = grown_of(made, {2, 1}, UnknownSizes::as_recorded);
+    const auto most = grown_of(made, {2, 1}, UnknownSizes::growing);
+    for (std::size_t rule = 0; rule < 4; ++rule) {
+        CHECK(least[rule] == rules[rule]({6, 40}));
+        CHECK(most[rule] == rules[rule]({6, 40}));
+    }
+    CHECK(least[4] == rules[4]({3, 40}));
+    CHECK(most[4] == rules[4]({6, 40}));
+    CHECK(least[5] == rules[5]({3, 40}));
+    CHECK(most[5] == rules[5]({3, 80}));
+}
+
+TEST_CASE("what fits no law has a range") {
+    std::vector<Rule> rules = kRules;
+    rules.push_back([](Shape s) -> Bytes { return s.length % 2 == 0 ? 100000 : 40000; });
+    const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}, {4, 12}}, rules);
+    CHECK(grown_of(made, {2, 1}, UnknownSizes::as_recorded).back() == 100000);
+    CHECK(grown_of(made, {2, 1}, UnknownSizes::growing).back() == 200000);
+}
+
+TEST_CASE("sizes stay below what no allocator grants") {
+    std::vector<Rule> rules = kRules;
+    rules.push_back([](Shape s) -> Bytes { return (kLargestRequest / 64) * s.length; });
+    const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}}, rules);
+    for (const Bytes size : grown_of(made, {64, 1}))
+        CHECK(size <= kLargestRequest);
+}
+
+TEST_CASE("steps that tell nothing are refused") {
+    const Result<SizeLaws> none = find_size_laws(steps_of({{4, 7}}, kRules));
+    REQUIRE_FALSE(none);
+    CHECK(none.error().what == "there are no two steps to compare");
+    const Result<SizeLaws> alike = find_size_laws(steps_of({{4, 7}, {4, 7}, {4, 7}}, kRules));
+    REQUIRE_FALSE(alike);
+    CHECK(alike.error().what == "all steps are of one size");
+}
