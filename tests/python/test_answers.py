@@ -296,8 +296,9 @@ def test_errors_name_keywords():
 
 
 def test_scale_is_a_question_too():
-    answer = tidemark.scale(SAMPLE, tokens=2, policies=["torch"])
+    path = SAMPLES / "torch" / "gpt2_var.pickle.xz"
+    answer = tidemark.scale(path, tokens=2, policies=["torch"])
     assert answer.rows[0].peak_reserved_bytes > answer.rows[0].before_peak_reserved_bytes
-    assert not answer.tells_length_from_batch
+    assert not answer.length_known
     with pytest.raises(tidemark.errors.OptionError):
-        tidemark.scale(SAMPLE, length=2)
+        tidemark.scale(path, length=2)

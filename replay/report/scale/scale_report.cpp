@@ -110,7 +110,7 @@ std::string scale_json(const std::string& name, const ScaleModel& model, const S
     return report::text_of({{"trace", name},
                             {"steps", model.requests.steps.size()},
                             {"step_name", model.requests.name},
-                            {"tells_length_from_batch", model.laws.has_length},
+                            {"length_known", model.laws.has_length},
                             {"batch_growth", report.question.growth.batch},
                             {"length_growth", report.question.growth.length},
                             {"memory_bytes", or_null(report.question.memory)},
