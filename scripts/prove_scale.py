@@ -30,8 +30,7 @@ def record(folder, name, times, module):
         return
     with open(path.with_suffix(".log"), "w", encoding="utf-8") as log:
         code = subprocess.run(
-            [sys.executable, "-B", "-m", module, *["--once"] * (module == "tidemark.predict"),
-             "-o", path, PROGRAMS, name], stdout=log, stderr=subprocess.STDOUT, check=False,
+            [sys.executable, "-B", "-m", *module, "-o", path, PROGRAMS, name], stdout=log, stderr=subprocess.STDOUT, check=False,
             env={**os.environ, "TIMES_BATCH": str(times), "TQDM_DISABLE": "1",
                  "PYTHONPATH": str(HERE.parent / "python")}).returncode
     print(f"{name} x{times}: {code}", flush=True)
@@ -95,7 +94,8 @@ def main():
     if options.step == "compare":
         compare(options.folder, options.times, options.tidemark)
         return
-    module = "tidemark.predict" if options.step == "predict" else "tidemark.record"
+    module = ["tidemark.predict", "--once"] if options.step == "predict" else \
+        ["tidemark.record", "--annotations", "functions"]
     tasks = [(options.folder, name, times, module) for name in options.names
              for times in (1, options.times)]
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
