@@ -94,6 +94,11 @@ const std::vector<Output>& outputs() {
          Again::replaces,
          "machine.json"},
         {"report -o", "page.html", {"report", "IN", "--no-advise", "-o", "OUT"}},
+        {"scale -o",
+         "larger.tmk",
+         {"scale", "IN", "--tokens", "x2", "-o", "OUT"},
+         Again::needs_force,
+         "steps.tmk"},
         {"sweep --lines",
          "lines.jsonl",
          {"sweep", "IN", "-o", "units", "-p", "torch", "--lines", "OUT"}},
@@ -132,6 +137,7 @@ class Desk {
         run({"import", support::project_file("traces/samples/torch/multistream.pickle.xz"), "-o",
              "run.tmk"});
         run({"generate", "mix:events=300", "-o", "precious.tmk"});
+        run({"generate", "steps:events=20000", "-o", "steps.tmk"});
         run({"machines", "h200-node", "-o", "machine.json"});
         run({"calibrate", "--quick", "--device", "sim:h200", "-o", "profile.json"});
         run({"gate", "run.tmk", "--write-baseline", "baseline.json"});
