@@ -379,8 +379,9 @@ class LawFinder {
                 else
                     off = std::max(off, miss / static_cast<double>(kRoundedUp) * 1e-6);
             }
-            // Through two points there always is a line.
-            const bool certain = values.size() > 2 && off <= 1e-8;
+            if (values.size() < 3)
+                continue;  // through two points there always is a line
+            const bool certain = off <= 1e-8;
             if (off < least || (certain && (!best || best->kind != LawKind::shifted))) {
                 least = off;
                 best = SizeLaw{certain ? LawKind::shifted : LawKind::rounded, powers.batch,
