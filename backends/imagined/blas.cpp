@@ -25,7 +25,8 @@ using namespace tidemark::imagined;
 IMAGINED(int, cublasCreate_v2)(void** out) {
     Lock machine;
     machine->first_use(current_device(), "blas");
-    machine->hold(current_device(), settings().card.blas_handle);
+    const tidemark::Bytes taken = settings().card.blas_handle;
+    machine->hold(current_device(), taken, taken);
     return fresh(out);
 }
 

@@ -2,6 +2,7 @@
 // holds. So what a program gathers to compare or to unpack is its own, as often as there are ranks.
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "backends/imagined/api.h"
 #include "backends/imagined/machine.h"
@@ -15,7 +16,28 @@ namespace {
 struct Communicator {
     int ranks = 1;
     int rank = 0;
+    bool collective = false, paired = false;  // has been used so
 };
+
+// A communicator takes its memory when it is used first, in memory of its own addresses.
+void use_collectively(Communicator* one) {
+    static bool is_first = true;
+    Lock machine;
+    if (one->collective || one->ranks < 2)
+        return;
+    one->collective = true;
+    const CommunicatorMemory& memory = settings().card.communicators;
+    machine->hold(current_device(), std::exchange(is_first, false) ? memory.first : memory.next, 0);
+}
+
+void use_in_pairs(Communicator* one) {
+    Lock machine;
+    if (one->paired || one->ranks < 2)
+        return;
+    one->paired = true;
+    const CommunicatorMemory& memory = settings().card.communicators;
+    machine->hold(current_device(), one->collective ? memory.exchange : memory.pair, 0);
+}
 
 int open(Communicator** out, int ranks, int rank) {
     *out = new Communicator{ranks, rank};
@@ -115,12 +137,14 @@ IMAGINED(int, ncclCommCuDevice)(Communicator*, int* device) {
 IMAGINED(int, ncclAllGather)
 
 (const void* from, void* to, std::size_t count, int type, Communicator* one, void* stream) {
+    use_collectively(one);
     return spread(from, to, count * size_of(type), one->ranks, stream);
 }
 
 IMAGINED(int, ncclAllReduce)
 
-(const void* from, void* to, std::size_t count, int type, int, Communicator*, void* stream) {
+(const void* from, void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
+    use_collectively(one);
     return spread(from, to, count * size_of(type), 1, stream);
 }
 
@@ -128,12 +152,14 @@ IMAGINED(int, ncclReduce)
 
 (const void* from, void* to, std::size_t count, int type, int, int root, Communicator* one,
  void* stream) {
+    use_collectively(one);
     return spread(from, to, count * size_of(type), root == one->rank ? 1 : 0, stream);
 }
 
 IMAGINED(int, ncclReduceScatter)
 
 (const void* from, void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
+    use_collectively(one);
     const std::size_t size = count * size_of(type);
     return spread(static_cast<const char*>(from) + static_cast<std::size_t>(one->rank) * size, to,
                   size, 1, stream);
@@ -141,26 +167,33 @@ IMAGINED(int, ncclReduceScatter)
 
 IMAGINED(int, ncclBroadcast)
 
-(const void* from, void* to, std::size_t count, int type, int, Communicator*, void* stream) {
+(const void* from, void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
+    use_collectively(one);
     return spread(from, to, count * size_of(type), 1, stream);
 }
 
-IMAGINED(int, ncclBcast)(void* at, std::size_t count, int type, int, Communicator*, void* stream) {
+IMAGINED(int, ncclBcast)
+(void* at, std::size_t count, int type, int, Communicator* one, void* stream) {
+    use_collectively(one);
     return spread(at, at, count * size_of(type), 1, stream);
 }
 
 IMAGINED(int, ncclAlltoAll)
 
 (const void* from, void* to, std::size_t count, int type, Communicator* one, void* stream) {
+    use_in_pairs(one);
     return spread(from, to, count * size_of(type) * static_cast<std::size_t>(one->ranks), 1,
                   stream);
 }
 
-IMAGINED(int, ncclSend)(const void*, std::size_t, int, int, Communicator*, void* stream) {
+IMAGINED(int, ncclSend)(const void*, std::size_t, int, int, Communicator* one, void* stream) {
+    use_in_pairs(one);
     return spread(nullptr, nullptr, 0, 0, stream);
 }
 
-IMAGINED(int, ncclRecv)(void* to, std::size_t count, int type, int, Communicator*, void* stream) {
+IMAGINED(int, ncclRecv)
+(void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
+    use_in_pairs(one);
     return receive(to, count * size_of(type), stream);
 }
 

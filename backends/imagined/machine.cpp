@@ -88,9 +88,9 @@ void Machine::run(const Stream& stream) {
         device(stream.device).queue_kernel(stream.id, kKernel);
 }
 
-void Machine::hold(int index, Bytes memory) {
+void Machine::hold(int index, Bytes memory, Bytes addresses) {
     contexts_[static_cast<std::size_t>(index)].held += memory;
-    device(index).hold(memory, memory);
+    device(index).hold(memory, addresses);
 }
 
 void Machine::take_beside(int index, Pointer at, Bytes size) {

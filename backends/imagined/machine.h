@@ -75,8 +75,9 @@ class Machine {
     // What the context takes when this is used for the first time on a device: "kernels", ...
     void first_use(int device, const std::string& what);
 
-    // Memory that a library takes of the driver, and that PyTorch doesn't know of.
-    void hold(int device, Bytes memory);
+    // Memory that a library takes of the driver, and that PyTorch doesn't know of; and of the
+    // addresses that cudaMalloc gives.
+    void hold(int device, Bytes memory, Bytes addresses);
 
     // What others than PyTorch's allocator take of the driver by allocations of their own.
     void take_beside(int device, Pointer at, Bytes size);

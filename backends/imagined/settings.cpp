@@ -26,6 +26,9 @@ Card read_card(const nlohmann::json& from) {
     card.blas_handle = from.at("blas_handle");
     for (const auto& [name, taking] : from.at("first_uses").items())
         card.first_uses[name] = {taking.at("memory"), taking.at("addresses")};
+    const nlohmann::json& taken = from.at("communicators");
+    card.communicators = {taken.at("first"), taken.at("next"), taken.at("pair"),
+                          taken.at("exchange")};
     card.clusters = from.value("clusters", card.clusters);
     return card;
 }

@@ -17,6 +17,12 @@ struct Taking {
     std::vector<Bytes> addresses;  // one after the other
 };
 
+// What a communicator of NCCL takes: the first one of a process at its first collective, each other
+// one; one that only sends and receives; and sending beside collectives.
+struct CommunicatorMemory {
+    Bytes first = 0, next = 0, pair = 0, exchange = 0;
+};
+
 // One card: cards/NAME.json of the Python package.
 struct Card {
     static constexpr int kAttributes = 192;
@@ -28,6 +34,7 @@ struct Card {
     Bytes late_hole = 0;                        // addresses that the first kernels set free
     Bytes blas_handle = 0;                      // that each handle of cuBLAS takes
     std::map<std::string, Taking> first_uses;
+    CommunicatorMemory communicators;
     std::vector<int> clusters;  // of 1, 2, ... multiprocessors: how many run at once; or unknown
 };
 

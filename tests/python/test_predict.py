@@ -485,3 +485,28 @@ def test_functions_that_a_compiled_driver_calls_are_found(tmp_path):
     folder.mkdir(parents=True)
     (folder / "driver.c").write_text("int x = cuCtxSetLimit(1); curl(); cuSomething; // cu(\n")
     assert stubs.driver_names_in_source(tmp_path) == {"cuCtxSetLimit"}
+
+
+def test_communicators_take_memory_when_they_are_used(tmp_path):
+    said, _ = run_over(tmp_path, (
+        f"core = ctypes.CDLL({str(core())!r})\n"
+        "core.imagined_held.restype = ctypes.c_uint64\n"
+        "class Id(ctypes.Structure):\n"
+        "    _fields_ = [('bytes', ctypes.c_char * 128)]\n"
+        "def communicator(ranks):\n"
+        "    one = pointer()\n"
+        "    core.imagined_ncclCommInitRank(ctypes.byref(one), ranks, Id(), 0)\n"
+        "    return one\n"
+        "def taken(one, pairs=False):\n"
+        "    before = core.imagined_held(0)\n"
+        "    if pairs:\n"
+        "        core.imagined_ncclSend(None, size(0), 0, 1, one, None)\n"
+        "    else:\n"
+        "        core.imagined_ncclAllReduce(None, None, size(0), 0, 0, one, None)\n"
+        "    return core.imagined_held(0) - before\n"
+        "first, second, pair = communicator(2), communicator(8), communicator(2)\n"
+        "print(taken(first), taken(first), taken(second), taken(pair, True),\n"
+        "      taken(first, True), taken(communicator(1)))\n"))
+    memory = cards.load("h100")["communicators"]
+    assert said == [str(size) for size in (memory["first"], 0, memory["next"], memory["pair"],
+                                           memory["exchange"], 0)]
