@@ -173,6 +173,7 @@ IMAGINED(int, ncclBroadcast)
 }
 
 IMAGINED(int, ncclBcast)
+
 (void* at, std::size_t count, int type, int, Communicator* one, void* stream) {
     use_collectively(one);
     return spread(at, at, count * size_of(type), 1, stream);
@@ -192,6 +193,7 @@ IMAGINED(int, ncclSend)(const void*, std::size_t, int, int, Communicator* one, v
 }
 
 IMAGINED(int, ncclRecv)
+
 (void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
     use_in_pairs(one);
     return receive(to, count * size_of(type), stream);
