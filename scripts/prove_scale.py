@@ -94,8 +94,7 @@ def main():
     if options.step == "compare":
         compare(options.folder, options.times, options.tidemark)
         return
-    module = ["tidemark.predict", "--once"] if options.step == "predict" else \
-        ["tidemark.record", "--annotations", "functions"]
+    module = ["tidemark.predict", "--once"] if options.step == "predict" else ["tidemark.record"]
     tasks = [(options.folder, name, times, module) for name in options.names
              for times in (1, options.times)]
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:

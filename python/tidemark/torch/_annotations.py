@@ -6,14 +6,34 @@ from typing import Any, Callable, List, Union
 
 
 def follow(torch: Any, recording: Any, wanted: Union[bool, str]) -> List[Callable[[], None]]:
-    """Follows record_function (which optimizers use for their steps) and, for "modules", the
-    forward pass of modules. What it gives undoes it."""
+    """Follows the steps of optimizers; if more is wanted record_function, which optimizers use for
+    these, and, for "modules", the forward pass of modules. What it gives undoes it."""
     if not wanted:
-        return []
+        return _follow_steps(torch, recording)
     undo = [_follow_functions(torch, recording)]
     if wanted == "modules":
         undo += _follow_modules(torch, recording)
     return undo
+
+
+def _follow_steps(torch: Any, recording: Any) -> List[Callable[[], None]]:
+    """By the names that optimizers give them for record_function."""
+    optimizers = getattr(getattr(torch, "optim", None), "optimizer", None)
+    if not hasattr(optimizers, "register_optimizer_step_post_hook"):
+        return []
+
+    def name_of(optimizer: Any) -> str:
+        return f"Optimizer.step#{type(optimizer).__name__}.step"
+
+    def begin(optimizer: Any, _arguments: Any, _named: Any) -> None:
+        recording.begin_range(name_of(optimizer))
+
+    def end(optimizer: Any, _arguments: Any, _named: Any) -> None:
+        recording.end_range(name_of(optimizer))
+
+    before = optimizers.register_optimizer_step_pre_hook(begin)
+    after = optimizers.register_optimizer_step_post_hook(end)
+    return [before.remove, after.remove]
 
 
 def _follow_functions(torch: Any, recording: Any) -> Callable[[], None]:

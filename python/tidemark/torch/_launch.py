@@ -106,7 +106,8 @@ def _parse(program: str, description: str, arguments: Optional[List[str]],
                         help="the recording" + ("" if always else " (default: none)"))
     parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
     parser.add_argument("--annotations", choices=["functions", "modules"],
-                        help="record_function and optimizer steps as ranges; modules too")
+                        help="ranges of record_function, not only steps of optimizers; of "
+                        "modules too")
     parser.add_argument("--history-limit", type=int, default=0, metavar="BYTES",
                         help="beyond which the oldest part of the recording is forgotten")
     parser.add_argument("--name", help="of the program in lists")

@@ -354,8 +354,8 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
         The Python stack of each allocation (some microseconds each); PyTorch's own history must be
         off. Those of threads without a Python frame, as the backward pass has them, stay unknown.
     annotations : bool or str
-        True: record_function and optimizer steps as ranges. "modules": the forward pass of each
-        module too.
+        False: the steps of optimizers as ranges. True: all of record_function. "modules": the
+        forward pass of each module too.
     history_limit : int
         Bytes on the disk; beyond them the oldest part is forgotten. 0: all is kept.
     name : str, optional

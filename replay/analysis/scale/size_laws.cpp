@@ -63,9 +63,8 @@ class LawFinder {
     Result<SizeLaws> find() {
         if (requests_.steps.size() < 2)
             return fail(ErrorCode::unsupported, "there are no two steps to compare", "",
-                        "record several steps, of different sizes, with annotations=True of "
-                        "tidemark.torch.record, which names optimizer steps, or name them with "
-                        "record_function");
+                        "record several steps, of different sizes, with tidemark.torch.record, "
+                        "which notes those of optimizers, or name them with record_function");
         choose_reference();
         align_all();
         choose_learnt();
@@ -73,7 +72,7 @@ class LawFinder {
         if (clusters_.empty())
             return fail(ErrorCode::unsupported, "all steps are of one size", "",
                         "record steps of another batch or length as well: `with "
-                        "tidemark.torch.record(\"run.tml\", annotations=True):` around both");
+                        "tidemark.torch.record(\"run.tml\"):` around both");
         find_axes();
         learn_positions();
         apply();

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 from fake_torch import ALLOC, FREE_COMPLETED, FREE_REQUESTED, ROOT, SEGMENT_ALLOC
@@ -182,6 +183,35 @@ def test_annotations_are_ranges(torch, tmp_path):
     assert kind.__enter__ is enter
     assert kinds(tidemark.load(str(tmp_path / "run.tml"))) == ["range_begin", "allocate",
                                                                "range_end"]
+
+
+def test_steps_of_optimizers_are_ranges_without_being_asked_for(torch, tmp_path, monkeypatch):
+    hooks = []
+
+    class Handle:
+        def __init__(self, hook):
+            self.hook = hook
+            hooks.append(hook)
+
+        def remove(self):
+            hooks.remove(self.hook)
+
+    class AdamW:
+        def step(self):
+            before, after = hooks
+            before(self, (), {})
+            torch.event(ALLOC, 512, 512)
+            after(self, (), {})
+
+    monkeypatch.setattr(torch, "optim", types.SimpleNamespace(optimizer=types.SimpleNamespace(
+        register_optimizer_step_pre_hook=Handle, register_optimizer_step_post_hook=Handle)),
+        raising=False)
+    with tidemark.torch.record(tmp_path / "run.tml"):
+        AdamW().step()
+    assert not hooks
+    trace = tidemark.load(str(tmp_path / "run.tml"))
+    assert kinds(trace) == ["range_begin", "allocate", "range_end"]
+    assert trace.string(trace[0].aux) == "Optimizer.step#AdamW.step"
 
 
 def test_without_a_compiler_pytorch_records_itself(torch, tmp_path, monkeypatch, capsys):
