@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable, List, Union
 
 
@@ -9,16 +10,19 @@ def follow(torch: Any, recording: Any, wanted: Union[bool, str]) -> List[Callabl
     """Follows the steps of optimizers; if more is wanted record_function, which optimizers use for
     these, and, for "modules", the forward pass of modules. What it gives undoes it."""
     if not wanted:
-        return _follow_steps(torch, recording)
+        return _follow_steps(recording)
     undo = [_follow_functions(torch, recording)]
     if wanted == "modules":
         undo += _follow_modules(torch, recording)
     return undo
 
 
-def _follow_steps(torch: Any, recording: Any) -> List[Callable[[], None]]:
+def _follow_steps(recording: Any) -> List[Callable[[], None]]:
     """By the names that optimizers give them for record_function."""
-    optimizers = getattr(getattr(torch, "optim", None), "optimizer", None)
+    try:  # torch.optim hides its modules
+        optimizers: Any = importlib.import_module("torch.optim.optimizer")
+    except ImportError:
+        return []
     if not hasattr(optimizers, "register_optimizer_step_post_hook"):
         return []
 

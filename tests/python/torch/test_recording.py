@@ -185,7 +185,7 @@ def test_annotations_are_ranges(torch, tmp_path):
                                                                "range_end"]
 
 
-def test_steps_of_optimizers_are_ranges_without_being_asked_for(torch, tmp_path, monkeypatch):
+def test_steps_of_optimizers_are_always_ranges(torch, tmp_path, monkeypatch):
     hooks = []
 
     class Handle:
@@ -203,9 +203,8 @@ def test_steps_of_optimizers_are_ranges_without_being_asked_for(torch, tmp_path,
             torch.event(ALLOC, 512, 512)
             after(self, (), {})
 
-    monkeypatch.setattr(torch, "optim", types.SimpleNamespace(optimizer=types.SimpleNamespace(
-        register_optimizer_step_pre_hook=Handle, register_optimizer_step_post_hook=Handle)),
-        raising=False)
+    monkeypatch.setitem(sys.modules, "torch.optim.optimizer", types.SimpleNamespace(
+        register_optimizer_step_pre_hook=Handle, register_optimizer_step_post_hook=Handle))
     with tidemark.torch.record(tmp_path / "run.tml"):
         AdamW().step()
     assert not hooks
