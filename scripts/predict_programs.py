@@ -19,8 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 STEPS = 4
-# How many times as much each step works on, for prove_scale.py.
-BATCH, LENGTH = (int(os.environ.get(f"TIMES_{what}", 1)) for what in ("BATCH", "LENGTH"))
+BATCH = int(os.environ.get("TIMES_BATCH", 1))  # how many times as large, for prove_scale.py
 PROGRAMS = {}
 VOCABULARY = 32000
 
@@ -59,7 +58,7 @@ def tokens(batch, length, vocabulary=VOCABULARY):
 def batches(largest=6, lengths=(128, 192, 256, 384)):
     """(batch, length) of each step."""
     while True:
-        yield BATCH * random.randint(2, largest), LENGTH * random.choice(lengths)
+        yield BATCH * random.randint(2, largest), random.choice(lengths)
 
 
 def train_text(model, optimizer, precision=None, vocabulary=VOCABULARY, **named):

@@ -74,6 +74,8 @@ def compare(folder, times, tidemark):
                          f"{100 * error:+6.2f} %")
         print(f"{path.name[:-6]:24} " + " | ".join(cells))
     for setting, all_of in off.items():
+        if not all_of:
+            continue
         errors = [one for one, _ in all_of]
         print(f"{setting}: {len(errors)} programs, median {100 * statistics.median(errors):.2f} %, "
               f"within 3 %: {sum(one <= .03 for one in errors)}, in the range: "

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import pathlib
-import tempfile
 from typing import Any, Dict
 
+from tidemark import _outputs
 from tidemark.errors import OptionError
 
 
@@ -51,9 +50,6 @@ def for_card(path: str, card: Dict[str, Any]) -> Book:
 
 def write(book: Book, path: str) -> None:
     """The whole file or nothing of it."""
-    whole = dataclasses.asdict(book)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", delete=False,
-                                     dir=os.path.dirname(os.path.abspath(path))) as file:
-        json.dump(whole, file, indent=0, sort_keys=True)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    with _outputs.whole_file(path, _outputs.OTHER, overwrite=True) as name, \
+            open(name, "w", encoding="utf-8") as file:
+        json.dump(dataclasses.asdict(book), file, indent=0, sort_keys=True)

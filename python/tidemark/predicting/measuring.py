@@ -12,6 +12,7 @@ import sys
 import tempfile
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from tidemark import _outputs
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.predicting import elf, runs, stubs
 from tidemark.predicting.book import Book, load, write
@@ -68,8 +69,10 @@ def measure(script: List[str], path: str, core: pathlib.Path) -> Tuple[Book, int
     """Runs the script on this machine's GPU and adds what cuDNN says there to the book at `path`,
     which may be new. Returns the book, how many plans and convolutions are new in it, and the
     script's exit code."""
+    # What isn't a book, or can't be one, is said before the script runs.
+    _outputs.check(path, _outputs.OTHER, overwrite=True)
     if os.path.exists(path):
-        load(path)  # what isn't a book is said before the script runs
+        load(path)
     with tempfile.TemporaryDirectory(prefix="tidemark-measure-") as name:
         folder = pathlib.Path(name)
         library, lines = interposer(folder, core, needed_versions()), folder / "lines"

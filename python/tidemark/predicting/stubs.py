@@ -103,10 +103,14 @@ def driver_names(path: pathlib.Path) -> Set[str]:
         return {name.decode() for name in DRIVER_NAME.findall(image)}
 
 
-def driver_names_in_source(folder: pathlib.Path) -> Set[str]:
-    """The same of what is compiled on the user's machine: Triton's own driver, in C."""
-    texts = (path.read_bytes() for path in sorted(folder.glob("triton/backends/nvidia/*.c")))
-    return {name.decode() for text in texts for name in DRIVER_CALL.findall(text)}
+def driver_sources(packages: pathlib.Path) -> List[pathlib.Path]:
+    """What calls the driver and is compiled on the user's machine: Triton's own driver, in C."""
+    return sorted(packages.glob("triton/backends/nvidia/*.c"))
+
+
+def driver_names_in_source(path: pathlib.Path) -> Set[str]:
+    """The same of such a source."""
+    return {name.decode() for name in DRIVER_CALL.findall(path.read_bytes())}
 
 
 def wanted_functions(libraries: Iterable[elf.Library]) -> Dict[str, Dict[str, Optional[str]]]:
@@ -210,14 +214,16 @@ def make(core: pathlib.Path) -> Stubs:
             del wanted[soname]
     asking = [torch / "lib" / "libc10_cuda.so", torch / "lib" / "libtorch_cuda.so",
               *filter(None, (cudnn, compiler))]
-    folder = _cache() / _key(core, [library.path for library in libraries] + asking)
+    sources = driver_sources(torch.parent)
+    folder = _cache() / _key(core, [library.path for library in libraries] + asking + sources)
     if not folder.exists():
         for path in asking:
             # A runtime inside a library of NVIDIA's must find no driver.
             for name in driver_names(path) - {"cuGetExportTable", "cuGetProcAddress"}:
                 wanted[MONITOR if name.startswith("nvml") else DRIVER].setdefault(name, None)
-        for name in driver_names_in_source(torch.parent):
-            wanted[DRIVER].setdefault(name, None)
+        for path in sources:
+            for name in driver_names_in_source(path):
+                wanted[DRIVER].setdefault(name, None)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
             counts = _write(pathlib.Path(name), core, wanted)

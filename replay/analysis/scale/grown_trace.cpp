@@ -18,8 +18,7 @@ class GrownCursor final : public TraceCursor {
         size_.assign(batch.size, batch.size + batch.count);
         addresses_.resize(batch.count, 0);
         for (std::size_t i = 0; i < batch.count; ++i)
-            if (batch.kind[i] == EventKind::allocate &&
-                (batch.flags[i] & (kPreamble | kTierMask)) == 0 && request_ < sizes_.size())
+            if (is_step_request(batch.kind[i], batch.flags[i]) && request_ < sizes_.size())
                 size_[i] = sizes_[request_++];
         batch.size = size_.data();
         batch.address = addresses_.data();

@@ -63,7 +63,7 @@ struct ScaleReport {
 
 // Errors (bad_option): a policy that cannot be, a growth that isn't above 0 and at most
 // kLargestGrowth, a length where the recording doesn't tell it from the batch; cancelled; those of
-// the trace. Some 4 replays a row, with `memory` some 30.
+// the trace. Some 3 replays a row, with `memory` some 30.
 Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
                           const ScaleQuestion& question);
 

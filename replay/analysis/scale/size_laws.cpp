@@ -95,13 +95,13 @@ class LawFinder {
         for (std::size_t i = 2; i < requests_.steps.size(); ++i)
             if (bytes_of(step(i)) > bytes_of(step(best)))
                 best = i;
-        found_.reference = best;
+        reference_ = best;
     }
 
     // How the bytes of a step have grown that have grown alike; 1 if few have.
     double growth_of(std::size_t index) const {
         std::map<std::int64_t, std::pair<double, Bytes>> ratios;
-        const auto reference = step(found_.reference);
+        const auto reference = step(reference_);
         Bytes all = 0;
         for (std::size_t i = 0; i < step(index).size(); ++i) {
             const std::uint32_t position = alignments_[index][i];
@@ -135,7 +135,7 @@ class LawFinder {
         std::map<std::vector<std::uint32_t>, std::size_t> known;
         alignments_.resize(requests_.steps.size());
         growths_.assign(requests_.steps.size(), 1);
-        const auto reference = step(found_.reference);
+        const auto reference = step(reference_);
         for (std::size_t i = 0; i < requests_.steps.size(); ++i) {
             const auto [entry, fresh] = known.try_emplace(order_of(step(i)), i);
             if (!fresh) {
@@ -166,8 +166,8 @@ class LawFinder {
 
     // Of steps of the same sizes one; the first step last: it makes more than others.
     void choose_learnt() {
-        learnt_ = {found_.reference};
-        learnt_as_[sizes_of(found_.reference)] = 0;
+        learnt_ = {reference_};
+        learnt_as_[sizes_of(reference_)] = 0;
         const auto offer = [&](std::size_t i) {
             if (aligned_share(i) >= kWellAligned && learnt_.size() < kMostLearnt &&
                 learnt_as_.try_emplace(sizes_of(i), learnt_.size()).second)
@@ -177,7 +177,7 @@ class LawFinder {
             offer(i);
         if (learnt_.size() < 2)
             offer(0);
-        samples_.resize(step(found_.reference).size());
+        samples_.resize(step(reference_).size());
         for (const std::size_t index : learnt_)
             for (std::size_t i = 0; i < step(index).size(); ++i)
                 if (alignments_[index][i] != kUnaligned)
@@ -216,7 +216,7 @@ class LawFinder {
         std::vector<StepAxes> axes;
         for (std::size_t i = 0; i < whole.ratios.size(); ++i) {
             const double part = batch == nullptr ? whole.ratios[i] : batch->ratios[i];
-            axes.push_back({part, whole.ratios[i] / part, true});
+            axes.push_back({part, whole.ratios[i] / part});
         }
         return axes;
     }
@@ -311,9 +311,8 @@ class LawFinder {
         found_.steps.resize(requests_.steps.size());
         for (std::size_t i = 0; i < found_.steps.size(); ++i) {
             const auto same = learnt_as_.find(sizes_of(i));
-            found_.steps[i] = same != learnt_as_.end()
-                                  ? best[same->second]
-                                  : StepAxes{growths_[i], 1, aligned_share(i) >= kWellAligned};
+            found_.steps[i] =
+                same != learnt_as_.end() ? best[same->second] : StepAxes{growths_[i], 1};
         }
     }
 
@@ -484,6 +483,7 @@ class LawFinder {
 
     const StepRequests& requests_;
     SizeLaws found_;
+    std::size_t reference_ = 0;  // the step that all others are compared with
     std::vector<std::vector<std::uint32_t>> alignments_;   // of each step
     std::vector<double> growths_;                          // likewise
     std::vector<std::size_t> learnt_;                      // steps, the reference first
@@ -499,12 +499,11 @@ class LawFinder {
 Bytes SizeLaws::grown(const StepRequest& request, std::size_t index, const ScaleFactors& factors,
                       UnknownSizes unknown) const {
     const SizeLaw& law = laws[of_request[index]];
-    const bool open = law.kind == LawKind::unknown;
-    if (law.kind == LawKind::constant || (open && unknown == UnknownSizes::as_recorded))
+    if (law.kind == LawKind::constant ||
+        (law.kind == LawKind::unknown && unknown == UnknownSizes::as_recorded))
         return request.size;
-    const Powers powers =
-        open && unknown == UnknownSizes::growing ? Powers{1, 1} : Powers{law.batch, law.length};
-    const double factor = value_at({factors.batch, factors.length, true}, powers);
+    const Powers powers{law.batch, law.length};
+    const double factor = value_at({factors.batch, factors.length}, powers);
     const auto size = static_cast<double>(request.size);
     const double part = law.kind == LawKind::shifted || law.kind == LawKind::rounded
                             ? std::min(size, law.slope * value_at(steps[of_step[index]], powers))

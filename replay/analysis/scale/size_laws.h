@@ -44,7 +44,6 @@ struct SizeLaw {
 // A step's position in the axes, relative to the reference.
 struct StepAxes {
     double batch = 1, length = 1;
-    bool aligned = false;  // well enough to learn from
 };
 
 struct SizeLaws {
@@ -52,7 +51,6 @@ struct SizeLaws {
     std::vector<std::uint32_t> of_request;  // StepRequests::requests -> laws
     std::vector<std::uint32_t> of_step;     // -> steps; requests behind the last step: steps.size()
     std::vector<StepAxes> steps;
-    std::size_t reference = 0;
     bool has_length = false;  // the recording tells two axes apart
     // Requests of steps by their law's kind, and bytes.
     std::array<std::uint64_t, 5> counts{};

@@ -28,7 +28,7 @@ class RequestReader {
     void add(const EventBatch& batch) {
         for (std::size_t i = 0; i < batch.count; ++i, ++event_) {
             const EventKind kind = batch.kind[i];
-            if (kind == EventKind::allocate && (batch.flags[i] & (kPreamble | kTierMask)) == 0)
+            if (is_step_request(kind, batch.flags[i]))
                 allocate(batch[i]);
             else if (kind == EventKind::free || kind == EventKind::retire)
                 free(batch.slot[i]);

@@ -12,6 +12,11 @@
 
 namespace tidemark {
 
+// Whether that event is one: an allocation on the device, not of the preamble.
+inline bool is_step_request(EventKind kind, std::uint8_t flags) {
+    return kind == EventKind::allocate && (flags & (kPreamble | kTierMask)) == 0;
+}
+
 // One allocation.
 struct StepRequest {
     Bytes size = 0;
