@@ -2,6 +2,7 @@
 // whatever container the process sees it.
 #include "replay/attach/torch_probes.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -100,6 +101,8 @@ Result<TorchProbes> find_torch_probes(int process) {
         return refuse(fmt::format("{} has no probes of its allocator", mapping.path),
                       "an older PyTorch, or one built without them: python -m tidemark.record "
                       "records from inside");
+    std::ranges::stable_partition(found.probes,
+                                  [](const Probe& probe) { return probe.name == "free"; });
     return found;
 }
 

@@ -15,8 +15,10 @@
 namespace tidemark::attach {
 
 struct TorchProbes {
-    std::string file;           // the library, as the kernel finds it
-    std::vector<Probe> probes;  // one or several of each
+    std::string file;  // the library, as the kernel finds it
+    // One or several of each, those of `free` first: whoever listens to them in this order misses
+    // no end of a block whose begin was heard.
+    std::vector<Probe> probes;
 
     bool is_malloc(std::uint64_t probe) const { return probes[probe].name == "malloc"; }
 };

@@ -41,6 +41,12 @@ class Scale final : public Command {
         arguments.text({"--batch", "xN", "likewise, where the recording tells batch from length"},
                        batch_);
         arguments.text({"--length", "xN", "N times the length, or the image's side"}, length_);
+        arguments.count({"--steps", "N", "a run of N steps: what grows from step to step goes on"},
+                        question_.steps);
+        arguments.flag({"--one-more", "",
+                        "of --fit and -o: the recorded steps stay, and one that grows comes after "
+                        "them"},
+                       question_.one_more);
         arguments.bytes({"--fit", "SIZE", "the largest growth that a card of this size holds"},
                         question_.memory);
         arguments.limit({"--overhead", "SIZE", "of --fit, what others than the allocator hold"},
@@ -75,7 +81,9 @@ class Scale final : public Command {
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
-        TM_ASSIGN(const ScaleModel model, find_scale(*trace).map_error(in_trace(path_)));
+        TM_ASSIGN(const ScaleModel model,
+                  find_scale(*trace, question_.steps > 0 ? KeptSteps::all : KeptSteps::reference)
+                      .map_error(in_trace(path_)));
         const std::string name = trace_name(path_);
         Progress progress(context.front(), "scaling " + name);
         question_.progress = [&](std::size_t done, std::size_t total) {
@@ -104,22 +112,31 @@ class Scale final : public Command {
         TM_ASSIGN(question_.growth.length, parse_growth(length_, "--length"));
         question_.growth.batch = tokens * batch;
         question_.along = along_ == kAxes[1] ? Axis::length : Axis::batch;
-        if (question_.growth.batch == 1 && question_.growth.length == 1 && question_.memory == 0)
+        const bool grows = question_.growth.batch != 1 || question_.growth.length != 1;
+        if (!grows && question_.steps == 0 && question_.memory == 0)
             return fail(ErrorCode::bad_option, "says no growth", "scale",
-                        "give --tokens x2, --batch x2, --length x2, or --fit 80GiB");
+                        "give --tokens x2, --batch x2, --length x2, --steps 1000, or --fit 80GiB");
+        if (question_.memory == 0 && (question_.overhead || !along_.empty()))
+            return fail(ErrorCode::bad_option, "is of --fit",
+                        question_.overhead ? "--overhead" : "--along", "give --fit 80GiB as well");
+        if (question_.one_more && question_.steps > 0)
+            return fail(ErrorCode::bad_option, "contradicts --steps", "--one-more");
+        if (question_.one_more && question_.memory == 0 && !output_.wanted())
+            return fail(ErrorCode::bad_option, "is of --fit and -o", "--one-more",
+                        "the peak with one step more is in its own column");
         return {};
     }
 
     Result<void> write(const Trace& trace, const ScaleModel& model, const TraceTarget& target) {
-        const GrownTrace grown(trace, model.requests, model.laws, question_.growth,
-                               UnknownSizes::growing);
+        TM_ASSIGN(GrowthPlan plan, plan_growth(model, question_));
+        const GrownTrace grown(trace, model.requests, model.laws, &model.steps, std::move(plan));
         return write_trace(target, output_, [&](TraceSink& sink) { return grown.write(sink); })
             .map([](const TraceOutput&) {});
     }
 
     std::string path_;
     std::string tokens_, batch_, length_;
-    std::string along_ = std::string(kAxes[0]);
+    std::string along_;
     ScaleQuestion question_;
     OutputTarget output_;
     bool json_ = false;
@@ -131,11 +148,12 @@ class Scale final : public Command {
 CommandInfo scale_command() {
     return {
         .name = "scale",
-        .summary = "what a run would need with a larger batch or length, and what fits a card",
+        .summary = "what a run would need with larger or more steps, and what fits a card",
         .examples =
             "  tidemark scale run.tml --tokens x2\n"
             "  tidemark scale run.tml --length x4 -p torch:expandable_segments=true\n"
             "  tidemark scale run.tml --fit 80GiB              the largest batch, in each setting\n"
+            "  tidemark scale run.tml --steps 1000             with its leaks and caches\n"
             "  tidemark scale run.tml --batch x2 -o twice.tmk  for advise, compare, view, ...\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Scale>(); },
         .tables = "rows",

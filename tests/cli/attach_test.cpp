@@ -55,6 +55,8 @@ class Child {
 
     std::string id() const { return std::to_string(id_); }
 
+    void send(int signal) const { ::kill(id_, signal); }
+
     bool runs() const { return ::waitpid(id_, nullptr, WNOHANG) == 0; }
 
     // Its exit code, or 128 and the signal that ended it.
@@ -145,14 +147,17 @@ TEST_CASE("every event of every thread is recorded, in the order of its address"
                   folder.file("out"));
     folder.wait_for(folder.file("out"), "ready");
     const std::string id = program.id();
-    const support::Said end =
-        support::tidemark({"record", "--attach", id, "-o", folder.recording, "--json"});
-    INFO(end.err);
-    REQUIRE(end.code == 0);
+    const std::string err = folder.file("err");
+    Child recorder({TIDEMARK_PROGRAM, "record", "--attach", id, "-o", folder.recording, "--json"},
+                   folder.file("said"), err);
+    folder.wait_for(err, "attached to process");
+    program.send(SIGUSR1);
     CHECK(program.end() == 0);
-    const json said = json::parse(end.out);
-    CHECK(support::printed_keys(end.out, {"processes[].kinds"}) ==
-          support::documented_keys("record"));
+    REQUIRE(recorder.end() == 0);
+    INFO(support::read_file(err));
+    const std::string out = support::read_file(folder.file("said"));
+    const json said = json::parse(out);
+    CHECK(support::printed_keys(out, {"processes[].kinds"}) == support::documented_keys("record"));
     CHECK(said["program"] == "probed_program");
     CHECK(said["program_exit_code"].is_null());
     CHECK(said["attached"]["unknown_frees"] == 3);

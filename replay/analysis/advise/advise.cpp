@@ -19,6 +19,7 @@
 #include "replay/analysis/advise/setting_hazards.h"
 #include "replay/analysis/advise/setting_names.h"
 #include "replay/analysis/fit/fit_search.h"
+#include "replay/analysis/trace/sites.h"
 #include "replay/analysis/trace/trace_summary.h"
 #include "replay/record/allocator_family.h"
 #include "replay/record/explained_record.h"
@@ -115,10 +116,6 @@ Result<PolicySpec> base_policy(const TraceInfo& info, const AdviseOptions& optio
 
 bool is_torch(const PolicySpec& policy) {
     return policy.policy->name == "torch";
-}
-
-bool has_stacks(const TraceInfo& info) {
-    return info.stacks.size() > 1;
 }
 
 void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {

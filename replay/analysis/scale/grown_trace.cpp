@@ -1,20 +1,34 @@
 // Sizes of requests are computed once; a cursor hands them out in order.
 #include "replay/analysis/scale/grown_trace.h"
 
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "traces/model/event_columns.h"
 
 namespace tidemark {
 namespace {
 
 class GrownCursor final : public TraceCursor {
   public:
-    GrownCursor(std::unique_ptr<TraceCursor> inner, const std::vector<Bytes>& sizes)
-        : inner_(std::move(inner)), sizes_(sizes) {}
+    // The first `events` of `inner`, then those of `added`.
+    GrownCursor(std::unique_ptr<TraceCursor> inner, const std::vector<Bytes>& sizes,
+                std::uint64_t events, std::optional<AddedSteps> added)
+        : inner_(std::move(inner)), sizes_(sizes), events_(events), added_(std::move(added)) {}
 
     Result<EventBatch> next() override {
+        if (events_ == 0)
+            return next_added();
         TM_ASSIGN(EventBatch batch, inner_->next());
+        batch.count = static_cast<std::size_t>(std::min<std::uint64_t>(batch.count, events_));
+        if (batch.count == 0)
+            return batch;
+        events_ -= batch.count;
         size_.assign(batch.size, batch.size + batch.count);
         addresses_.resize(batch.count, 0);
         for (std::size_t i = 0; i < batch.count; ++i)
@@ -26,29 +40,72 @@ class GrownCursor final : public TraceCursor {
     }
 
   private:
+    // Steps without an event are passed over.
+    EventBatch next_added() {
+        while (added_ && added_->next(step_))
+            if (!step_.empty()) {
+                columns_.assign(step_);
+                return columns_.batch();
+            }
+        return {};
+    }
+
     std::unique_ptr<TraceCursor> inner_;
     const std::vector<Bytes>& sizes_;
+    std::uint64_t events_;
+    std::optional<AddedSteps> added_;
     std::size_t request_ = 0;
     std::vector<Bytes> size_;
     std::vector<std::uint64_t> addresses_;  // zeros
+    std::vector<TraceEvent> step_;
+    EventColumns columns_;
 };
+
+std::string growth_text(const ScaleFactors& growth) {
+    return fmt::format("{:g} times the batch and {:g} times the length", growth.batch,
+                       growth.length);
+}
 
 }  // namespace
 
 GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const SizeLaws& laws,
-                       const ScaleFactors& growth, UnknownSizes unknown)
-    : trace_(trace), info_(trace.info()) {
+                       const RecordedSteps* steps, GrowthPlan plan)
+    : trace_(trace),
+      requests_(requests),
+      laws_(laws),
+      steps_(steps),
+      plan_(std::move(plan)),
+      info_(trace.info()) {
     sizes_.reserve(requests.requests.size());
     for (std::size_t i = 0; i < requests.requests.size(); ++i)
-        sizes_.push_back(laws.grown(requests.requests[i], i, growth, unknown));
+        sizes_.push_back(laws.grown(requests.requests[i], i, plan_.recorded, plan_.unknown));
     info_.warnings.push_back(
-        fmt::format("steps are of {:g} times the batch and {:g} times the length; where the "
-                    "recorded system put things is left out",
-                    growth.batch, growth.length));
+        fmt::format("steps are of {}; where the recorded system put things is left out",
+                    growth_text(plan_.recorded)));
+    if (plan_.added.empty())
+        return;
+    info_.warnings.push_back(fmt::format("the last {} steps were added, the last of them of {}",
+                                         plan_.added.size(),
+                                         growth_text(plan_.added.back().growth)));
+    info_.event_count = steps_->end();
+    AddedSteps all = added();
+    for (std::vector<TraceEvent> events; all.next(events);) {
+        info_.event_count += events.size();
+        if (!events.empty())
+            info_.duration = events.back().time;
+    }
+    info_.slot_count = std::max(info_.slot_count, all.slot_count());
+}
+
+AddedSteps GrownTrace::added() const {
+    return AddedSteps(*steps_, requests_, laws_, plan_.added, plan_.unknown);
 }
 
 std::unique_ptr<TraceCursor> GrownTrace::cursor() const {
-    return std::make_unique<GrownCursor>(trace_.cursor(), sizes_);
+    const bool more = !plan_.added.empty();
+    return std::make_unique<GrownCursor>(
+        trace_.cursor(), sizes_, more ? steps_->end() : std::numeric_limits<std::uint64_t>::max(),
+        more ? std::optional(added()) : std::nullopt);
 }
 
 Result<TraceInfo> GrownTrace::write(TraceSink& sink) const {
@@ -70,8 +127,14 @@ Result<TraceInfo> GrownTrace::write(TraceSink& sink) const {
 
 // By what it hands out: factors that come to the same sizes are the same trace.
 std::uint64_t GrownTrace::grown(std::uint64_t hash) const {
+    const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15U; };
     for (const Bytes size : sizes_)
-        hash = (hash ^ size) * 0x9e3779b97f4a7c15U;
+        mix(size);
+    for (const AddedStep& added : plan_.added) {
+        mix(added.step);
+        mix(std::bit_cast<std::uint64_t>(added.growth.batch));
+        mix(std::bit_cast<std::uint64_t>(added.growth.length));
+    }
     return hash;
 }
 

@@ -1,23 +1,33 @@
-// GrownTrace: a recorded program as it would be with steps of another size.
+// GrownTrace: a recorded program as it would be with steps of another size, and with more of them.
 //
 // The order of requests, lifetimes, streams and pools stay; where the recorded system put things,
-// and what it refused, is left out. A Trace; see there.
+// and what it refused, is left out. Where steps are added, so is what came after the last one.
+// A Trace; see there.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "replay/analysis/scale/recorded_steps.h"
 #include "replay/analysis/scale/size_laws.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
 
+// How a program grows.
+struct GrowthPlan {
+    ScaleFactors recorded = {};         // of the recorded steps
+    std::vector<AddedStep> added = {};  // behind them, in order
+    UnknownSizes unknown = UnknownSizes::growing;
+};
+
 class GrownTrace final : public Trace {
   public:
-    // `trace` must outlive it, and `requests` and `laws` be its own. O(requests).
+    // `trace` must outlive it, and what it was found to be: `requests`, `laws` and `steps` (which
+    // may be null if none are added). O(requests + events of added steps).
     GrownTrace(const Trace& trace, const StepRequests& requests, const SizeLaws& laws,
-               const ScaleFactors& growth, UnknownSizes unknown);
+               const RecordedSteps* steps, GrowthPlan plan);
 
     const TraceInfo& info() const override { return info_; }
 
@@ -34,9 +44,14 @@ class GrownTrace final : public Trace {
 
   private:
     std::uint64_t grown(std::uint64_t hash) const;
+    AddedSteps added() const;
 
     const Trace& trace_;
-    std::vector<Bytes> sizes_;  // of each request
+    const StepRequests& requests_;
+    const SizeLaws& laws_;
+    const RecordedSteps* steps_;
+    GrowthPlan plan_;
+    std::vector<Bytes> sizes_;  // of each recorded request
     TraceInfo info_;
 };
 

@@ -69,11 +69,11 @@ class LawFinder {
         align_all();
         choose_learnt();
         collect_clusters();
-        if (clusters_.empty())
-            return fail(ErrorCode::unsupported, "all steps are of one size", "",
-                        "record steps of another batch or length as well: `with "
-                        "tidemark.torch.record(\"run.tml\"):` around both");
-        find_axes();
+        found_.has_sizes = !clusters_.empty();
+        if (found_.has_sizes)
+            find_axes();
+        else
+            found_.steps.resize(requests_.steps.size());
         learn_positions();
         apply();
         return std::move(found_);
@@ -95,13 +95,13 @@ class LawFinder {
         for (std::size_t i = 2; i < requests_.steps.size(); ++i)
             if (bytes_of(step(i)) > bytes_of(step(best)))
                 best = i;
-        reference_ = best;
+        found_.reference = best;
     }
 
     // How the bytes of a step have grown that have grown alike; 1 if few have.
     double growth_of(std::size_t index) const {
         std::map<std::int64_t, std::pair<double, Bytes>> ratios;
-        const auto reference = step(reference_);
+        const auto reference = step(found_.reference);
         Bytes all = 0;
         for (std::size_t i = 0; i < step(index).size(); ++i) {
             const std::uint32_t position = alignments_[index][i];
@@ -135,7 +135,7 @@ class LawFinder {
         std::map<std::vector<std::uint32_t>, std::size_t> known;
         alignments_.resize(requests_.steps.size());
         growths_.assign(requests_.steps.size(), 1);
-        const auto reference = step(reference_);
+        const auto reference = step(found_.reference);
         for (std::size_t i = 0; i < requests_.steps.size(); ++i) {
             const auto [entry, fresh] = known.try_emplace(order_of(step(i)), i);
             if (!fresh) {
@@ -166,8 +166,8 @@ class LawFinder {
 
     // Of steps of the same sizes one; the first step last: it makes more than others.
     void choose_learnt() {
-        learnt_ = {reference_};
-        learnt_as_[sizes_of(reference_)] = 0;
+        learnt_ = {found_.reference};
+        learnt_as_[sizes_of(found_.reference)] = 0;
         const auto offer = [&](std::size_t i) {
             if (aligned_share(i) >= kWellAligned && learnt_.size() < kMostLearnt &&
                 learnt_as_.try_emplace(sizes_of(i), learnt_.size()).second)
@@ -177,7 +177,7 @@ class LawFinder {
             offer(i);
         if (learnt_.size() < 2)
             offer(0);
-        samples_.resize(step(reference_).size());
+        samples_.resize(step(found_.reference).size());
         for (const std::size_t index : learnt_)
             for (std::size_t i = 0; i < step(index).size(); ++i)
                 if (alignments_[index][i] != kUnaligned)
@@ -390,6 +390,8 @@ class LawFinder {
     }
 
     SizeLaw law_of(std::span<const Sample> samples) const {
+        if (!found_.has_sizes)
+            return {LawKind::constant, 0, 0, 0};
         if (samples.size() < 2)
             return {};
         const bool constant = std::ranges::all_of(
@@ -442,6 +444,7 @@ class LawFinder {
 
     void apply() {
         found_.of_request.assign(requests_.requests.size(), kUnknown);
+        found_.positions.assign(requests_.requests.size(), kUnaligned);
         found_.of_step.assign(requests_.requests.size(),
                               static_cast<std::uint32_t>(requests_.steps.size()));
         for (std::size_t index = 0; index < requests_.steps.size(); ++index) {
@@ -450,6 +453,7 @@ class LawFinder {
                 const std::size_t request = requests_.steps[index].begin + i;
                 const std::uint32_t law = law_in(index, i, by_size);
                 found_.of_request[request] = law;
+                found_.positions[request] = alignments_[index][i];
                 found_.of_step[request] = static_cast<std::uint32_t>(index);
                 const auto kind = static_cast<std::size_t>(found_.laws[law].kind);
                 ++found_.counts[kind];
@@ -469,6 +473,8 @@ class LawFinder {
 
     std::uint32_t law_in(std::size_t index, std::size_t i,
                          const std::unordered_map<Bytes, std::uint32_t>& by_size) const {
+        if (!found_.has_sizes)
+            return kConstant;
         const std::uint32_t position = alignments_[index][i];
         if (position != kUnaligned && of_position_[position] != kUnknown)
             return of_position_[position];
@@ -483,7 +489,6 @@ class LawFinder {
 
     const StepRequests& requests_;
     SizeLaws found_;
-    std::size_t reference_ = 0;  // the step that all others are compared with
     std::vector<std::vector<std::uint32_t>> alignments_;   // of each step
     std::vector<double> growths_;                          // likewise
     std::vector<std::size_t> learnt_;                      // steps, the reference first

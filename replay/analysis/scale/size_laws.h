@@ -50,7 +50,10 @@ struct SizeLaws {
     std::vector<SizeLaw> laws;
     std::vector<std::uint32_t> of_request;  // StepRequests::requests -> laws
     std::vector<std::uint32_t> of_step;     // -> steps; requests behind the last step: steps.size()
+    std::vector<std::uint32_t> positions;   // -> requests of the reference step, or kUnaligned
+    std::size_t reference = 0;              // the largest step, but for the first
     std::vector<StepAxes> steps;
+    bool has_sizes = false;   // steps of different sizes; else no law but constant is known
     bool has_length = false;  // the recording tells two axes apart
     // Requests of steps by their law's kind, and bytes.
     std::array<std::uint64_t, 5> counts{};
@@ -61,8 +64,8 @@ struct SizeLaws {
                 UnknownSizes unknown) const;
 };
 
-// Errors (unsupported): there are fewer than two steps, or all are of one size. O(requests x what
-// align_steps costs for steps of different orders).
+// Errors (unsupported): there are fewer than two steps. O(requests x what align_steps costs for
+// steps of different orders).
 Result<SizeLaws> find_size_laws(const StepRequests& requests);
 
 }  // namespace tidemark

@@ -53,7 +53,7 @@ class RequestReader {
     void allocate(const TraceEvent& event) {
         if (event.slot < of_slot_.size())
             of_slot_[event.slot] = static_cast<std::uint32_t>(found_.requests.size());
-        found_.requests.push_back({event.size, 0, true});
+        found_.requests.push_back({event.size, 0, true, event.stack});
         std::uint64_t what = event.stack;
         for (const std::uint64_t part : {std::uint64_t{to_integer(event.stream)},
                                          std::uint64_t{event.device}, std::uint64_t{event.aux}})
@@ -73,7 +73,7 @@ class RequestReader {
     }
 
     void end_step() {
-        found_.steps.push_back({step_begin_, found_.requests.size()});
+        found_.steps.push_back({step_begin_, found_.requests.size(), event_});
         step_begin_ = found_.requests.size();
         ends_ = ends_.subspan(1);
     }

@@ -23,11 +23,13 @@ struct StepRequest {
     // Of what steps of different sizes have in common: stream, device, pool, stack, and how soon it
     // is freed.
     std::uint32_t symbol = 0;
-    bool outlives = false;  // the step
+    bool outlives = false;    // the step
+    std::uint32_t stack = 0;  // of TraceInfo's
 };
 
 struct RequestsOfStep {
     std::size_t begin = 0, end = 0;  // of StepRequests::requests
+    std::uint64_t last_event = 0;    // of the trace
 };
 
 struct StepRequests {

@@ -153,7 +153,7 @@ std::string_view to_text(Change change) {
 
 Result<Growth> find_growth(const Trace& before, const Trace& after, std::size_t top) {
     Growth growth;
-    growth.by_site = before.info().stacks.size() > 1 && after.info().stacks.size() > 1;
+    growth.by_site = has_stacks(before.info()) && has_stacks(after.info());
     ByName names;
     std::size_t side = 0;
     for (const Trace* trace : {&before, &after}) {

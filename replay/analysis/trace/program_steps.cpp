@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "replay/analysis/trace/sites.h"
 #include "replay/facts/step_names.h"
 
 namespace tidemark {
@@ -39,7 +40,7 @@ struct Signature {
 class StepFinder {
   public:
     StepFinder(const TraceInfo& info, std::size_t least)
-        : info_(info), least_(least), by_stack_(info.stacks.size() > 1), sizes_(info.slot_count) {}
+        : info_(info), least_(least), by_stack_(has_stacks(info)), sizes_(info.slot_count) {}
 
     void add(const EventBatch& batch) {
         for (std::size_t i = 0; i < batch.count; ++i, ++event_) {

@@ -28,6 +28,11 @@ enum class FrameOrigin : std::uint8_t {
 // O(length).
 FrameOrigin frame_origin(std::string_view file);
 
+// Whether anything was recorded with a stack. O(1).
+inline bool has_stacks(const TraceInfo& info) {
+    return info.stacks.size() > 1;
+}
+
 class Sites {
   public:
     // What is given must outlive the sites.

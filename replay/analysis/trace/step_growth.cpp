@@ -91,7 +91,7 @@ const StepGrowth* StepReport::worst() const {
 class StepWatcher::Books {
   public:
     Books(const TraceInfo& info, ProgramSteps steps)
-        : info_(info), sites_(info), live_(info.slot_count), by_stack_(info.stacks.size() > 1) {
+        : info_(info), sites_(info), live_(info.slot_count), by_stack_(has_stacks(info)) {
         if (steps.ends.empty() && info.event_count >= kRunParts) {
             report_.parts = true;
             for (std::size_t i = 1; i <= kRunParts; ++i)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/growth_text.h"
 
 namespace tidemark {
 namespace {
@@ -16,12 +17,9 @@ std::string leak_text(const Advice& advice) {
         std::ranges::find(advice.growth.growths, StepGrowthKind::leak, &StepGrowth::kind);
     if (leak == advice.growth.growths.end())
         return {};
-    return fmt::format("Find the leak first: what is live {} {} grows by {} a {}, from {} to {}. ",
-                       advice.has_stacks || leak->site.empty() ? "of" : "in blocks of",
-                       leak->site.empty() ? "the program" : leak->site,
-                       format_bytes(static_cast<Bytes>(std::max(leak->bytes_per_step, 1.0))),
-                       advice.growth.parts ? kRunPart : std::string_view("step"),
-                       format_bytes(leak->first_bytes), format_bytes(leak->last_bytes));
+    return fmt::format("Find the leak first: {}. ",
+                       growth_text(*leak, advice.has_stacks,
+                                   advice.growth.parts ? kRunPart : std::string_view("step")));
 }
 
 std::string out_of_memory_change(std::uint64_t before, std::uint64_t then) {

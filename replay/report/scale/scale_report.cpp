@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/growth_text.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/forms/table.h"
 #include "replay/report/forms/wording.h"
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, 5> kMeanings{
     "do not grow", "grow in proportion or with a power", "grow by a constant more",
     "grow as far as kernels round them", "grow as nothing tells"};
 
-std::string growth_text(const ScaleModel& model, const ScaleFactors& growth) {
+std::string factor_text(const ScaleModel& model, const ScaleFactors& growth) {
     if (!model.laws.has_length)
         return fmt::format("x{:g}", growth.batch);
     std::string text;
@@ -33,13 +34,27 @@ std::string growth_text(const ScaleModel& model, const ScaleFactors& growth) {
         text = fmt::format("batch x{:g}", growth.batch);
     if (growth.length != 1)
         text += fmt::format("{}length x{:g}", text.empty() ? "" : ", ", growth.length);
-    return text.empty() ? "as recorded" : text;
+    return text;
 }
 
-std::string peaks_text(const ScaleRow& row) {
-    const std::string peak = format_bytes(row.peak), least = format_bytes(row.least),
-                      most = format_bytes(row.most);
-    return least == most ? peak : fmt::format("{} ({} to {})", peak, least, most);
+bool grows(const ScaleFactors& growth) {
+    return growth.batch != 1 || growth.length != 1;
+}
+
+// What the column of the whole run is about; "" = nothing is asked of it.
+std::string run_text(const ScaleModel& model, const ScaleQuestion& question) {
+    const std::string steps =
+        question.steps > 0 ? fmt::format("{} steps", format_count(question.steps)) : "";
+    if (!grows(question.growth))
+        return steps;
+    return fmt::format("{}, {}", steps.empty() ? "every step" : steps,
+                       factor_text(model, question.growth));
+}
+
+std::string peaks_text(const ScaledPeak& peak) {
+    const std::string likely = format_bytes(peak.likely), least = format_bytes(peak.least),
+                      most = format_bytes(peak.most);
+    return least == most ? likely : fmt::format("{} ({} to {})", likely, least, most);
 }
 
 std::string growth_that_fits(const ScaleRow& row) {
@@ -48,6 +63,25 @@ std::string growth_that_fits(const ScaleRow& row) {
     const std::string surely = fmt::format("x{:.2f}", row.fits_surely),
                       perhaps = fmt::format("x{:.2f}", row.fits_perhaps);
     return surely == perhaps ? surely : fmt::format("{} to {}", surely, perhaps);
+}
+
+std::string unknown_text(const std::vector<UnknownSite>& sites) {
+    if (sites.empty())
+        return {};
+    Table table({{"nothing tells how these grow", Align::left}, {"count"}, {"bytes"}});
+    for (const UnknownSite& site : sites)
+        table.row(site.site.empty() ? "without a stack" : one_line(site.site),
+                  format_count(site.requests), format_bytes(site.bytes));
+    return table.ruled(Emphasis::none) + "\n";
+}
+
+// Leaks and drift, which more steps go on with.
+std::string growths_text(const ScaleReport& report) {
+    std::string text;
+    for (const StepGrowth& growth : report.growths)
+        if (growth.kind == StepGrowthKind::leak)
+            text += fmt::format("leak: {}\n", one_line(growth_text(growth, report.by_site)));
+    return text;
 }
 
 std::string laws_text(const SizeLaws& laws) {
@@ -63,38 +97,64 @@ Json scaled_row_of(const ScaleRow& row) {
     return {{"policy", row.policy},
             {"recorded", row.recorded},
             {"before_peak_reserved_bytes", row.before},
-            {"peak_reserved_bytes", row.peak},
-            {"peak_reserved_least_bytes", row.least},
-            {"peak_reserved_most_bytes", row.most},
+            {"peak_reserved_bytes", row.peak.likely},
+            {"peak_reserved_least_bytes", row.peak.least},
+            {"peak_reserved_most_bytes", row.peak.most},
+            {"one_more_peak_reserved_bytes", row.one_more.likely},
+            {"one_more_peak_reserved_least_bytes", row.one_more.least},
+            {"one_more_peak_reserved_most_bytes", row.one_more.most},
             {"largest_growth_surely", or_null(row.fits_surely, 0.0)},
             {"largest_growth_perhaps", or_null(row.fits_perhaps, 0.0)}};
+}
+
+Json growth_of(const StepGrowth& growth) {
+    constexpr std::array<std::string_view, 3> kKinds{"leak", "drift", "cache"};
+    return {{"kind", kKinds.at(static_cast<std::size_t>(growth.kind))},
+            {"site", or_null(growth.site)},
+            {"bytes_per_step", growth.bytes_per_step},
+            {"first_bytes", growth.first_bytes},
+            {"last_bytes", growth.last_bytes}};
+}
+
+Json unknown_of(const UnknownSite& site) {
+    return {{"site", or_null(site.site)}, {"requests", site.requests}, {"bytes", site.bytes}};
 }
 
 }  // namespace
 
 std::string scale_text(const std::string& name, const ScaleModel& model,
                        const ScaleReport& report) {
-    const bool card = report.question.memory > 0;
-    std::vector<TableColumn> columns{
-        {"setting", Align::left}, {"as it was"}, {growth_text(model, report.question.growth)}};
-    if (card)
+    const ScaleQuestion& question = report.question;
+    const std::string run = run_text(model, question);
+    std::vector<TableColumn> columns{{"setting", Align::left}, {"as it was"}};
+    if (!run.empty())
+        columns.push_back({run});
+    if (grows(question.growth))
+        columns.push_back({fmt::format("one step more, {}", factor_text(model, question.growth))});
+    if (question.memory > 0)
         columns.push_back({fmt::format("largest {} on {}",
-                                       report.question.along == Axis::length ? "length"
-                                       : model.laws.has_length               ? "batch"
-                                                                             : "step",
-                                       format_bytes(report.question.memory))});
+                                       question.along == Axis::length ? "length"
+                                       : model.laws.has_length        ? "batch"
+                                                                      : "step",
+                                       format_bytes(question.memory))});
     Table table(columns);
     for (const ScaleRow& row : report.rows) {
         std::vector<TableCell> cells{{row.policy + (row.recorded ? " (as recorded)" : "")},
-                                     {format_bytes(row.before)},
-                                     {peaks_text(row)}};
-        if (card)
+                                     {format_bytes(row.before)}};
+        if (!run.empty())
+            cells.push_back({peaks_text(row.peak)});
+        if (grows(question.growth))
+            cells.push_back({peaks_text(row.one_more)});
+        if (question.memory > 0)
             cells.push_back({growth_that_fits(row)});
         table.add(std::move(cells));
     }
-    std::string text = fmt::format("{}: {} steps\n\n{}\nPeaks of reserved memory\n{}",
-                                   printable(name), model.requests.steps.size(),
-                                   laws_text(model.laws), table.ruled(Emphasis::none));
+    std::string text =
+        fmt::format("{}: {} steps\n\n", printable(name), model.requests.steps.size());
+    if (model.laws.has_sizes)
+        text += laws_text(model.laws) + "\n" + unknown_text(report.unknown);
+    text += "Peaks of reserved memory\n" + table.ruled(Emphasis::none);
+    text += growths_text(report);
     for (const std::string& note : report.notes)
         text += fmt::format("note: {}\n", note);
     return text;
@@ -110,11 +170,16 @@ std::string scale_json(const std::string& name, const ScaleModel& model, const S
     return report::text_of({{"trace", name},
                             {"steps", model.requests.steps.size()},
                             {"step_name", model.requests.name},
+                            {"sizes_known", model.laws.has_sizes},
                             {"length_known", model.laws.has_length},
                             {"batch_growth", report.question.growth.batch},
                             {"length_growth", report.question.growth.length},
+                            {"steps_in_all", or_null(report.question.steps)},
+                            {"one_more", report.question.one_more},
                             {"memory_bytes", or_null(report.question.memory)},
                             {"laws", laws},
+                            {"unknown", list_of(report.unknown, unknown_of)},
+                            {"growths", list_of(report.growths, growth_of)},
                             {"rows", list_of(report.rows, scaled_row_of)},
                             {"notes", report.notes},
                             {"provenance", report::provenance_of(provenance)}});

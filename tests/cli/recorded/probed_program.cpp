@@ -1,11 +1,13 @@
 // A program that allocates by a library with probes, once somebody listens:
-//   probed_program THREADS ALLOCATIONS   and no more
+//   probed_program THREADS ALLOCATIONS   and no more, when SIGUSR1 has come as well: a probe counts
+//                                        as listened to before its listener hears it
 //   probed_program forever               until it is killed
 // Half of the threads begin before anybody listens. Thread t asks for (t + 1) * 2^24 + i bytes in
 // its allocation i, on device t % 2 and stream 256 * (t + 1), frees what is seven allocations old,
 // and keeps the last seven. Three blocks live before, and are freed afterwards.
-#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,8 +25,16 @@ void wait_for_listener() {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-void work(unsigned long thread, unsigned long allocations) {
+std::atomic<bool> begun = false;
+
+void wait_for_begin() {
     wait_for_listener();
+    while (!begun)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void work(unsigned long thread, unsigned long allocations) {
+    wait_for_begin();
     std::vector<unsigned long> addresses(allocations);
     for (unsigned long i = 0; i < allocations; ++i) {
         addresses[i] = probed_malloc(((thread + 1) << 24U) + i,
@@ -40,6 +50,7 @@ int main(int count, char** arguments) {
     if (count < 2)
         return 2;
     const bool forever = std::string(arguments[1]) == "forever";
+    std::signal(SIGUSR1, [](int) { begun = true; });
     unsigned long before[3];
     for (unsigned long& each : before)
         each = probed_malloc(1, 0, 0);
@@ -56,7 +67,7 @@ int main(int count, char** arguments) {
     std::vector<std::thread> running;
     for (unsigned long i = 0; i < threads; ++i) {
         if (i == threads / 2)
-            wait_for_listener();
+            wait_for_begin();
         running.emplace_back(work, i, allocations);
     }
     for (std::thread& each : running)

@@ -8,6 +8,7 @@
 #include "replay/analysis/cut/cut.h"
 #include "replay/analysis/fit/fit.h"
 #include "replay/analysis/trace/program_steps.h"
+#include "replay/scenario/trial.h"
 #include "tests/support/vector_trace.h"
 #include "traces/open.h"
 
@@ -49,7 +50,9 @@ std::unique_ptr<Trace> open_sample(const std::string& name) {
 }  // namespace
 
 TEST_CASE("the largest step of a recorded training comes out of the others") {
-    const std::unique_ptr<Trace> whole = open_sample("gpt2_var-exp");
+    const bool expandable = GENERATE(false, true);
+    CAPTURE(expandable);
+    const std::unique_ptr<Trace> whole = open_sample(expandable ? "gpt2_var-exp" : "gpt2_var");
     const VectorTrace known = begin_of(*whole, 5);  // the sixth is the largest
     const Result<ScaleModel> model = find_scale(known);
     REQUIRE(model);
@@ -57,12 +60,18 @@ TEST_CASE("the largest step of a recorded training comes out of the others") {
         scale(known, *model, {.growth = {419.0 / 374, 1}, .policies = {"extent"}});
     REQUIRE(report);
     REQUIRE(report->rows.size() == 2);
-    CHECK(report->rows[0].recorded);
-    // 6,746 MiB were reserved with it.
-    CHECK(report->rows[0].peak == 6746_MiB);
-    CHECK(report->rows[0].before < report->rows[0].peak);
-    CHECK(report->rows[0].least <= report->rows[0].peak);
-    CHECK(report->rows[0].peak <= report->rows[0].most);
+    const ScaleRow& row = report->rows[0];
+    CHECK(row.recorded);
+    // As PyTorch reserved with it.
+    CHECK(row.one_more.likely == (expandable ? 6746_MiB : 8496_MiB));
+    CHECK(row.one_more.least == row.one_more.most);
+    CHECK(row.before < row.one_more.likely);
+    CHECK(row.peak.least <= row.peak.likely);
+    CHECK(row.peak.likely <= row.peak.most);
+    const Result<TrialResult> real =
+        run_trial(*whole, {.policy = *parse_policy("extent"), .simulated = true});
+    REQUIRE(real);
+    CHECK(report->rows[1].one_more.likely == real->peak.reserved);
 }
 
 TEST_CASE("the largest growth that a card holds survives, and more dies") {
@@ -76,8 +85,8 @@ TEST_CASE("the largest growth that a card holds survives, and more dies") {
     CHECK(row.fits_surely > 1);
     CHECK(row.fits_surely <= row.fits_perhaps);
     const auto survives = [&](double factor) {
-        const GrownTrace grown(*trace, model->requests, model->laws, {factor, 1},
-                               UnknownSizes::growing);
+        const GrownTrace grown(*trace, model->requests, model->laws, nullptr,
+                               {.recorded = {factor, 1}});
         const Result<FitReport> fitted =
             fit(grown, {.policies = {"torch"}, .memory = 12_GiB, .overhead = 0});
         REQUIRE(fitted);
@@ -91,8 +100,8 @@ TEST_CASE("a grown trace has the events of the recorded one, without where thing
     const std::unique_ptr<Trace> trace = open_sample("gpt2_var");
     const Result<ScaleModel> model = find_scale(*trace);
     REQUIRE(model);
-    const GrownTrace same(*trace, model->requests, model->laws, {}, UnknownSizes::growing);
-    const GrownTrace twice(*trace, model->requests, model->laws, {2, 1}, UnknownSizes::growing);
+    const GrownTrace same(*trace, model->requests, model->laws, nullptr, {});
+    const GrownTrace twice(*trace, model->requests, model->laws, nullptr, {.recorded = {2, 1}});
     CHECK(same.hash() != twice.hash());
     Collected events;
     const Result<TraceInfo> info = twice.write(events);
@@ -109,6 +118,12 @@ TEST_CASE("a grown trace has the events of the recorded one, without where thing
         recorded += request.size;
     CHECK(requested > recorded);
     CHECK(requested < 2 * recorded);
+}
+
+TEST_CASE("a recording that begins inside its first step has no two whole ones") {
+    const Result<ScaleModel> model = find_scale(*open_sample("gpt2_var-ring"));
+    REQUIRE_FALSE(model);
+    CHECK(model.error().what == "it begins inside its first step, and only one whole step follows");
 }
 
 TEST_CASE("what can't be asked is refused") {

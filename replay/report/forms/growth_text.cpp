@@ -1,0 +1,20 @@
+// One sentence's part.
+#include "replay/report/forms/growth_text.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tidemark {
+
+std::string growth_text(const StepGrowth& growth, bool by_site, std::string_view step) {
+    return fmt::format("what is live {} {} grows by {} a {}, from {} to {}",
+                       by_site || growth.site.empty() ? "of" : "in blocks of",
+                       growth.site.empty() ? "the program" : growth.site,
+                       format_bytes(static_cast<Bytes>(std::max(growth.bytes_per_step, 1.0))), step,
+                       format_bytes(growth.first_bytes), format_bytes(growth.last_bytes));
+}
+
+}  // namespace tidemark
