@@ -475,6 +475,21 @@ void note_conditions(const TraceInfo& info, const SettingNames& names, Advice& a
     add(expandable_hazards(info, torch_releases(info)));
 }
 
+// Of settings alone: what a program must do otherwise is not in its trace.
+Result<void> find_largest_steps(const Trace& trace, const AdviseOptions& options, Advice& advice) {
+    if (options.settings_only)
+        return {};
+    LargestStepsQuestion question{.memory = advice.memory,
+                                  .overhead = advice.overhead,
+                                  .profile = options.profile,
+                                  .threads = options.threads,
+                                  .stop = options.stop};
+    if (advice.search.improves && advice.search.best.is_setting())
+        question.policies = {advice.search.best.policy.text()};
+    TM_ASSIGN(advice.largest_steps, largest_steps(trace, question));
+    return {};
+}
+
 Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
     const TraceInfo& info = trace.info();
     Advice advice;
@@ -555,6 +570,7 @@ Result<Advice> advise_on(const Trace& trace, const AdviseOptions& options) {
         }
         TM_TRY(spread_advice(trace, rival, {.runs = options.spread, .threads = options.threads},
                              advice));
+        TM_TRY(find_largest_steps(trace, options, advice));
         TM_ASSIGN(advice.offline, offline_bound(trace, {.search = options.bound,
                                                         .threads = options.threads,
                                                         .stop = options.stop}));

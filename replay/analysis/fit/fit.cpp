@@ -267,6 +267,16 @@ Result<FitReport> fit(const Trace& trace, const FitQuestion& requested) {
                                                     .stop = question.stop}));
     TM_TRY(spread_rows(trace, profile, report));
     note_spread(report);
+    const auto best = std::ranges::min_element(
+        report.rows, [](const FitRow& a, const FitRow& b) { return better(a, b); });
+    if (question.memory > 0 && !report.interrupted) {
+        TM_ASSIGN(report.largest_steps, largest_steps(trace, {.memory = question.memory,
+                                                              .overhead = question.overhead,
+                                                              .policies = {best->policy},
+                                                              .profile = question.profile,
+                                                              .threads = question.threads,
+                                                              .stop = question.stop}));
+    }
     return report;
 }
 

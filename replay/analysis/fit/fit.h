@@ -16,6 +16,7 @@
 
 #include "core/base/result.h"
 #include "replay/analysis/bound/offline_bound.h"
+#include "replay/analysis/scale/largest_steps.h"
 #include "replay/analysis/trace/event_position.h"
 #include "replay/scenario/peak_spread.h"
 #include "replay/scenario/scenario.h"
@@ -104,6 +105,8 @@ struct FitReport {
     std::uint64_t recorded_refusals = 0;
     std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
     std::vector<std::string> notes;  // sentences: what the figures don't say
+    // Under `memory`, of the recorded settings and the best of the others; empty: nothing tells.
+    std::vector<LargestStep> largest_steps;
     OfflineBound offline;
     std::uint64_t profile_hash = 0;
     bool interrupted = false;  // FitQuestion::stop: rows are missing

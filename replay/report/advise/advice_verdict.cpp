@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/report/forms/growth_text.h"
+#include "replay/report/forms/step_growth_text.h"
 
 namespace tidemark {
 namespace {
@@ -18,7 +18,7 @@ std::string leak_text(const Advice& advice) {
     if (leak == advice.growth.growths.end())
         return {};
     return fmt::format("Find the leak first: {}. ",
-                       growth_text(*leak, advice.has_stacks,
+                       step_growth_text(*leak, advice.has_stacks,
                                    advice.growth.parts ? kRunPart : std::string_view("step")));
 }
 

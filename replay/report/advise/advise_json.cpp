@@ -9,6 +9,7 @@
 #include "replay/report/findings/finding_json.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/json_values.h"
+#include "replay/report/forms/largest_steps_text.h"
 #include "replay/report/forms/wording.h"
 
 namespace tidemark {
@@ -212,6 +213,7 @@ std::string advice_json(const std::string& name, const Trace& trace, const Advic
                 {"runner_ups", runner_ups(search)},
                 {"floor_bytes", search.floor},
                 {"peak_requested_bytes", advice.peak_requested},
+                {"largest_steps", largest_steps_of(advice.largest_steps)},
                 {"offline_bound_bytes", or_null(advice.offline.packed)},
                 {"offline_lower_bytes", advice.offline.lower},
                 {"trials", search.trials},

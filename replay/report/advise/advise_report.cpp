@@ -11,6 +11,7 @@
 #include "replay/findings/find.h"
 #include "replay/report/advise/advice_verdict.h"
 #include "replay/report/bound/offline_text.h"
+#include "replay/report/forms/largest_steps_text.h"
 #include "replay/report/findings/finding_text.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/table.h"
@@ -301,6 +302,8 @@ std::string bounds_text(const Advice& advice) {
     text += fmt::format(". The program requested {} at most.\n  Offline bound: {}, {}.\n",
                         format_bytes(advice.peak_requested), offline_figure(advice.offline),
                         offline_meaning(advice.offline));
+    if (const std::string larger = largest_steps_text(advice.largest_steps); !larger.empty())
+        text += "  " + larger;
     if (advice.others.empty())
         return text;
     text += "  Other allocators, for comparison:";

@@ -11,6 +11,7 @@
 #include "replay/report/bound/offline_text.h"
 #include "replay/report/findings/out_of_memory_report.h"
 #include "replay/report/forms/json_values.h"
+#include "replay/report/forms/largest_steps_text.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/runs/text.h"
 
@@ -224,6 +225,7 @@ std::string fit_text(const std::string& name, const TraceInfo& info, const FitRe
                             others_text(report.question.overhead.value_or(0)));
     text += fmt::format("Offline bound: {}, {}.\n", offline_figure(report.offline),
                         offline_meaning(report.offline));
+    text += largest_steps_text(report.largest_steps);
     if (report.interrupted)
         text += "note: interrupted: rows are missing\n";
     for (const std::string& note : report.notes)
@@ -253,6 +255,7 @@ std::string fit_json(const std::string& name, const Trace& trace, const FitRepor
          {"no_worse_than_recorded", report.requested() ? Json(answer.no_worse) : Json()},
          {"died_at", death_of(answer.died_at)},
          {"candidates", list_of(report.rows, row_of)},
+         {"largest_steps", largest_steps_of(report.largest_steps)},
          {"offline_bound_bytes", or_null(report.offline.packed)},
          {"offline_lower_bytes", report.offline.lower},
          {"recorded_out_of_memory", report.recorded_refusals},

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/report/forms/growth_text.h"
+#include "replay/report/forms/step_growth_text.h"
 #include "replay/report/forms/json_values.h"
+#include "replay/report/forms/largest_steps_text.h"
 #include "replay/report/forms/table.h"
 #include "replay/report/forms/wording.h"
 
@@ -57,14 +58,6 @@ std::string peaks_text(const ScaledPeak& peak) {
     return least == most ? likely : fmt::format("{} ({} to {})", likely, least, most);
 }
 
-std::string growth_that_fits(const ScaleRow& row) {
-    if (row.fits_perhaps == 0)
-        return "none";
-    const std::string surely = fmt::format("x{:.2f}", row.fits_surely),
-                      perhaps = fmt::format("x{:.2f}", row.fits_perhaps);
-    return surely == perhaps ? surely : fmt::format("{} to {}", surely, perhaps);
-}
-
 std::string unknown_text(const std::vector<UnknownSite>& sites) {
     if (sites.empty())
         return {};
@@ -80,7 +73,7 @@ std::string growths_text(const ScaleReport& report) {
     std::string text;
     for (const StepGrowth& growth : report.growths)
         if (growth.kind == StepGrowthKind::leak)
-            text += fmt::format("leak: {}\n", one_line(growth_text(growth, report.by_site)));
+            text += fmt::format("leak: {}\n", one_line(step_growth_text(growth, report.by_site)));
     return text;
 }
 
@@ -146,7 +139,7 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
         if (grows(question.growth))
             cells.push_back({peaks_text(row.one_more)});
         if (question.memory > 0)
-            cells.push_back({growth_that_fits(row)});
+            cells.push_back({growth_range_text(row.fits_surely, row.fits_perhaps)});
         table.add(std::move(cells));
     }
     std::string text =

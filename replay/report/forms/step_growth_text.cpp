@@ -1,5 +1,5 @@
 // One sentence's part.
-#include "replay/report/forms/growth_text.h"
+#include "replay/report/forms/step_growth_text.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-std::string growth_text(const StepGrowth& growth, bool by_site, std::string_view step) {
+std::string step_growth_text(const StepGrowth& growth, bool by_site, std::string_view step) {
     return fmt::format("what is live {} {} grows by {} a {}, from {} to {}",
                        by_site || growth.site.empty() ? "of" : "in blocks of",
                        growth.site.empty() ? "the program" : growth.site,

@@ -1,0 +1,37 @@
+// Largest steps: how much larger the steps of a recorded program can be on a card, as one more fact
+// for answers about something else (fit, advise).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "traces/model/trace.h"
+
+namespace tidemark {
+
+// Relative to the recorded steps: 2 = twice as large. 0: not even small ones fit.
+struct LargestStep {
+    std::string policy;
+    bool recorded = false;
+    double surely = 0, perhaps = 0;
+};
+
+struct LargestStepsQuestion {
+    Bytes memory = 0;  // of the card; 0: nothing is asked
+    std::optional<Bytes> overhead = {};  // of `memory`; none = card_overhead()
+    std::vector<std::string> policies = {};  // beside the recorded settings
+    std::string profile = "h200";
+    unsigned threads = 0;  // 0 = one for each core
+    std::function<bool()> stop = {};  // asked between replays; may be empty
+};
+
+// Of the recorded settings, if they are known, then of the others. Empty where the recording tells
+// nothing (no steps, or all of one size) or is too long for an answer beside another one. Some 25
+// replays a setting. Errors: as scale(), but cancelled: then empty.
+Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
+                                               const LargestStepsQuestion& question);
+
+}  // namespace tidemark

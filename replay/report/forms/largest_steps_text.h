@@ -1,0 +1,25 @@
+// How large the steps of a program can be, as a line and as an array.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay/analysis/scale/largest_steps.h"
+#include "replay/report/forms/json_values.h"
+
+namespace tidemark {
+
+// "x1.31", "x1.28 to x1.31", "none".
+std::string growth_range_text(double surely, double perhaps);
+
+// "Largest step there, beside those recorded: x1.31; with extent x1.72 (tidemark scale).\n"; "" of
+// nothing.
+std::string largest_steps_text(const std::vector<LargestStep>& steps);
+
+namespace report {
+
+Json largest_steps_of(const std::vector<LargestStep>& steps);
+
+}  // namespace report
+
+}  // namespace tidemark
