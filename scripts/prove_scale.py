@@ -69,17 +69,19 @@ def compare(folder, times, tidemark):
             real = peak(tidemark, larger, setting)
             inside = least * 0.99 <= real <= most * 1.01
             error = likely / real - 1
-            off[setting].append((abs(error), inside))
+            off[setting].append((abs(error), inside, most / least - 1))
             cells.append(f"{likely / MIB:7,.0f} ({least / MIB:,.0f} to {most / MIB:,.0f}) for {real / MIB:7,.0f} "
                          f"{100 * error:+6.2f} %")
         print(f"{path.name[:-6]:24} " + " | ".join(cells))
     for setting, all_of in off.items():
         if not all_of:
             continue
-        errors = [one for one, _ in all_of]
+        errors = [error for error, _, _ in all_of]
         print(f"{setting}: {len(errors)} programs, median {100 * statistics.median(errors):.2f} %, "
               f"within 3 %: {sum(one <= .03 for one in errors)}, in the range: "
-              f"{sum(inside for _, inside in all_of)}")
+              f"{sum(inside for _, inside, _ in all_of)}, which is wide: median "
+              f"{100 * statistics.median(width for _, _, width in all_of):.1f} %, mean "
+              f"{100 * statistics.mean(width for _, _, width in all_of):.1f} %")
 
 
 def main():

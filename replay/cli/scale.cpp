@@ -82,8 +82,7 @@ class Scale final : public Command {
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
         TM_ASSIGN(const ScaleModel model,
-                  find_scale(*trace, question_.steps > 0 ? KeptSteps::all : KeptSteps::reference)
-                      .map_error(in_trace(path_)));
+                  find_scale(*trace).map_error(in_trace(path_)));
         const std::string name = trace_name(path_);
         Progress progress(context.front(), "scaling " + name);
         question_.progress = [&](std::size_t done, std::size_t total) {

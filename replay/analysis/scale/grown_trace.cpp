@@ -61,11 +61,6 @@ class GrownCursor final : public TraceCursor {
     EventColumns columns_;
 };
 
-std::string growth_text(const ScaleFactors& growth) {
-    return fmt::format("{:g} times the batch and {:g} times the length", growth.batch,
-                       growth.length);
-}
-
 }  // namespace
 
 GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const SizeLaws& laws,
@@ -79,15 +74,12 @@ GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const S
     sizes_.reserve(requests.requests.size());
     for (std::size_t i = 0; i < requests.requests.size(); ++i)
         sizes_.push_back(laws.grown(requests.requests[i], i, plan_.recorded, plan_.unknown));
-    info_.warnings.push_back(
-        fmt::format("steps are of {}; where the recorded system put things is left out",
-                    growth_text(plan_.recorded)));
-    if (plan_.added.empty())
+    info_.warnings.emplace_back(
+        "steps are of other sizes than recorded, or more; where the recorded system put things is "
+        "left out");
+    if (plan_.before == 0)
         return;
-    info_.warnings.push_back(fmt::format("the last {} steps were added, the last of them of {}",
-                                         plan_.added.size(),
-                                         growth_text(plan_.added.back().growth)));
-    info_.event_count = steps_->end();
+    info_.event_count = steps_->events_of(plan_.before);
     AddedSteps all = added();
     for (std::vector<TraceEvent> events; all.next(events);) {
         info_.event_count += events.size();
@@ -98,13 +90,13 @@ GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const S
 }
 
 AddedSteps GrownTrace::added() const {
-    return AddedSteps(*steps_, requests_, laws_, plan_.added, plan_.unknown);
+    return AddedSteps(*steps_, requests_, laws_, plan_.before, plan_.added, plan_.unknown);
 }
 
 std::unique_ptr<TraceCursor> GrownTrace::cursor() const {
-    const bool more = !plan_.added.empty();
+    const bool more = plan_.before > 0;
     return std::make_unique<GrownCursor>(
-        trace_.cursor(), sizes_, more ? steps_->end() : std::numeric_limits<std::uint64_t>::max(),
+        trace_.cursor(), sizes_, more ? steps_->events_of(plan_.before) : std::numeric_limits<std::uint64_t>::max(),
         more ? std::optional(added()) : std::nullopt);
 }
 
@@ -130,6 +122,7 @@ std::uint64_t GrownTrace::grown(std::uint64_t hash) const {
     const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15U; };
     for (const Bytes size : sizes_)
         mix(size);
+    mix(plan_.before);
     for (const AddedStep& added : plan_.added) {
         mix(added.step);
         mix(std::bit_cast<std::uint64_t>(added.growth.batch));

@@ -17,15 +17,16 @@ namespace tidemark {
 
 // How a program grows.
 struct GrowthPlan {
-    ScaleFactors recorded = {};         // of the recorded steps
-    std::vector<AddedStep> added = {};  // behind them, in order
-    UnknownSizes unknown = UnknownSizes::growing;
+    ScaleFactors recorded = {};  // of the recorded steps, each where it was
+    std::size_t before = 0;      // so many of them stay, and others follow; 0: all of the trace
+    std::vector<AddedStep> added = {};
+    UnknownSizes unknown = kUnknownGrow;
 };
 
 class GrownTrace final : public Trace {
   public:
     // `trace` must outlive it, and what it was found to be: `requests`, `laws` and `steps` (which
-    // may be null if none are added). O(requests + events of added steps).
+    // may be null if `plan` keeps all of it). O(requests + events of added steps).
     GrownTrace(const Trace& trace, const StepRequests& requests, const SizeLaws& laws,
                const RecordedSteps* steps, GrowthPlan plan);
 

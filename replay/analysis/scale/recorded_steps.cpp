@@ -13,37 +13,29 @@ namespace tidemark {
 class RecordedSteps::Reader {
   public:
     Reader(const TraceInfo& info, const StepRequests& requests, const SizeLaws& laws,
-           std::span<const std::size_t> wanted)
-        : requests_(requests), laws_(laws), wanted_(wanted), at_(info.slot_count, kNothing) {
-        found_.recorded_ = requests.steps.size();
-        found_.slot_count_ = info.slot_count;
+           std::span<const std::size_t> wanted, std::span<const std::size_t> before)
+        : requests_(requests),
+          laws_(laws),
+          wanted_(wanted),
+          before_(before),
+          at_(info.slot_count, kNothing) {
         open_step();
     }
 
-    // Whether it goes on: the last step has not ended yet.
-    bool add(const EventBatch& batch) {
+    void add(const EventBatch& batch) {
         for (std::size_t i = 0; i < batch.count; ++i) {
             add(batch[i]);
-            ++found_.end_;
-            if (found_.end_ == requests_.steps[step_].last_event + 1 && !end_step(batch.time[i]))
-                return false;
+            time_ = batch.time[i];
+            if (++event_ == requests_.steps[std::min(step_, last())].last_event + 1)
+                end_step();
         }
-        return true;
     }
 
     RecordedSteps take() {
         for (auto& [number, step] : found_.steps_)
             finish(number, step);
-        for (std::uint32_t slot = 0; slot < at_.size(); ++slot) {
-            if (at_[slot] == kNothing) {
-                found_.vacant_.push_back(slot);
-                continue;
-            }
-            const Life& life = lives_[at_[slot]];
-            const std::uint32_t lifetime = lifetime_of(life);
-            if (lifetime != kNever)
-                found_.left_.push_back({life.step, life.key, slot, lifetime});
-        }
+        for (auto& [before, at] : at_bases_)
+            finish(at, found_.bases_[before]);
         return std::move(found_);
     }
 
@@ -66,26 +58,29 @@ class RecordedSteps::Reader {
         std::uint32_t life = 0;
     };
 
+    std::size_t last() const { return requests_.steps.size() - 1; }
+
     void open_step() {
         made_ = 0;
         growing_ = most_growing_ = 0;
         kept_ = std::ranges::binary_search(wanted_, step_) ? &found_.steps_[step_] : nullptr;
         if (kept_ != nullptr)
-            kept_->begin = found_.end_time_;
+            kept_->begin = time_;
     }
 
-    bool end_step(Nanoseconds time) {
-        found_.end_time_ = time;
+    void end_step() {
         if (kept_ != nullptr) {
-            kept_->length = time - kept_->begin;
+            kept_->length = time_ - kept_->begin;
             kept_->outliving = most_growing_ == 0 ? 0
                                                   : static_cast<double>(growing_) /
                                                         static_cast<double>(most_growing_);
         }
-        if (++step_ == requests_.steps.size())
-            return false;
+        ++step_;
+        if (std::ranges::binary_search(before_, step_)) {
+            found_.bases_[step_] = {event_, time_, {}, {}};
+            at_bases_[step_] = at_;
+        }
         open_step();
-        return true;
     }
 
     void add(const TraceEvent& event) {
@@ -99,11 +94,11 @@ class RecordedSteps::Reader {
 
     void begin(const TraceEvent& event) {
         Life life{.number = made_, .slot = event.slot};
+        if (is_step_request(event.kind, event.flags))
+            life.request = next_request_++;
+        life.key = key_of(life.request);
         if ((event.flags & kPreamble) == 0) {
             life.step = static_cast<std::uint32_t>(step_);
-            if (is_step_request(event.kind, event.flags))
-                life.request = next_request_++;
-            life.key = key_of(life.request);
             ++made_;
             count_growing(life, true);
         }
@@ -125,7 +120,8 @@ class RecordedSteps::Reader {
         if (slot >= at_.size() || at_[slot] == kNothing)
             return;
         Life& life = lives_[std::exchange(at_[slot], kNothing)];
-        if (life.step == kNothing)
+        // What goes at the program's end would have lived on.
+        if (life.step == kNothing || step_ > last())
             return;
         life.lifetime = static_cast<std::uint32_t>(step_) - life.step;
         std::uint32_t& longest = lifetimes_[life.key];
@@ -149,51 +145,67 @@ class RecordedSteps::Reader {
                 return;
             references_[step_].push_back({kept_->events.size(), at_[event.slot]});
         }
-        kept_->events.push_back({event, kOwn});
+        kept_->events.push_back({event, 0, Maker::none});
     }
 
-    // Also of one whose end was not recorded: others at its position tell.
+    // Of one that would end behind the last step others at its position tell.
     std::uint32_t lifetime_of(const Life& life) const {
         if (life.lifetime != kNever || life.step == kNothing)
             return life.lifetime;
         const auto known = lifetimes_.find(life.key);
-        return known == lifetimes_.end() ? kNever : known->second;
+        const bool unseen = known != lifetimes_.end() && life.step + known->second > last();
+        return unseen ? known->second : kNever;
     }
 
-    void finish(std::size_t number, Step& step) {
-        for (const std::uint32_t life : made_by_[number])
+    void finish(std::size_t number, Step& step) const {
+        for (const std::uint32_t life : of(made_by_, number))
             step.made.push_back(
                 {lives_[life].key, lifetime_of(lives_[life]), lives_[life].request});
-        std::vector<bool> gone(step.events.size());
-        for (const Reference& reference : references_[number]) {
+        for (const Reference& reference : of(references_, number)) {
             const Life& life = lives_[reference.life];
             StepEvent& event = step.events[reference.event];
-            const std::uint32_t lifetime = lifetime_of(life);
-            if (life.step == number) {
-                event.event.slot = life.number;
-            } else if (lifetime == kNever) {
-                event.age = kLivesOn;
-                gone[reference.event] = at_[life.slot] != reference.life;
-            } else {
-                event.age = static_cast<std::uint32_t>(number) - life.step;
-                event.event.slot = life.key;
-            }
+            const bool own = life.step == number;
+            event.event.slot = own ? life.number : life.key;
+            event.maker = own                           ? Maker::own
+                          : lifetime_of(life) == kNever ? Maker::step
+                                                        : Maker::ago;
+            event.step = event.maker == Maker::ago ? static_cast<std::uint32_t>(number) - life.step
+                                                   : life.step;
         }
-        std::size_t next = 0;
-        std::erase_if(step.events, [&](const StepEvent&) { return gone[next++]; });
+    }
+
+    void finish(const std::vector<std::uint32_t>& at, Base& base) const {
+        for (std::uint32_t slot = 0; slot < at.size(); ++slot) {
+            if (at[slot] == kNothing) {
+                base.vacant.push_back(slot);
+                continue;
+            }
+            const Life& life = lives_[at[slot]];
+            base.left.push_back({life.step, life.key, slot, lifetime_of(life)});
+        }
+    }
+
+    template <class Entry>
+    static std::span<const Entry> of(const std::map<std::size_t, std::vector<Entry>>& all,
+                                     std::size_t step) {
+        const auto found = all.find(step);
+        return found == all.end() ? std::span<const Entry>() : found->second;
     }
 
     const StepRequests& requests_;
     const SizeLaws& laws_;
-    std::span<const std::size_t> wanted_;
+    std::span<const std::size_t> wanted_, before_;
     RecordedSteps found_;
     std::vector<Life> lives_;
     std::vector<std::uint32_t> at_;                               // slots -> what lives there
+    std::map<std::size_t, std::vector<std::uint32_t>> at_bases_;  // the same, then
     std::unordered_map<std::uint32_t, std::uint32_t> lifetimes_;  // the longest of each key
     std::map<std::size_t, std::vector<std::uint32_t>> made_by_;   // steps -> lives
     std::map<std::size_t, std::vector<Reference>> references_;    // of steps
     Step* kept_ = nullptr;                                        // the step that is read
     std::size_t step_ = 0;
+    std::uint64_t event_ = 0;
+    Nanoseconds time_ = 0;  // of the end of the last step
     std::uint32_t made_ = 0, next_request_ = 0;
     std::uint32_t lone_key_ = kNothing;
     Bytes growing_ = 0, most_growing_ = 0;  // of the step's own, alive
@@ -201,36 +213,42 @@ class RecordedSteps::Reader {
 
 Result<RecordedSteps> RecordedSteps::read(const Trace& trace, const StepRequests& requests,
                                           const SizeLaws& laws,
-                                          std::span<const std::size_t> wanted) {
-    Reader reader(trace.info(), requests, laws, wanted);
+                                          std::span<const std::size_t> wanted,
+                                          std::span<const std::size_t> before) {
+    Reader reader(trace.info(), requests, laws, wanted, before);
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     for (;;) {
         TM_ASSIGN(const EventBatch batch, cursor->next());
-        if (batch.count == 0 || !reader.add(batch))
+        if (batch.count == 0)
             return reader.take();
+        reader.add(batch);
     }
 }
 
 AddedSteps::AddedSteps(const RecordedSteps& steps, const StepRequests& requests,
-                       const SizeLaws& laws, std::span<const AddedStep> added, UnknownSizes unknown)
+                       const SizeLaws& laws, std::size_t before, std::span<const AddedStep> added,
+                       UnknownSizes unknown)
     : steps_(steps),
       requests_(requests),
       laws_(laws),
       added_(added),
       unknown_(unknown),
-      step_(steps.recorded_),
-      time_(steps.end_time_) {
-    for (std::uint32_t i = 0; i < steps.slot_count_; ++i)
+      step_(before),
+      time_(steps.bases_.at(before).time) {
+    const RecordedSteps::Base& base = steps.bases_.at(before);
+    for (std::size_t i = 0; i < base.left.size() + base.vacant.size(); ++i)
         slots_.take();
-    for (const std::uint32_t slot : steps.vacant_)
+    for (const std::uint32_t slot : base.vacant)
         slots_.give_back(slot);
-    for (const RecordedSteps::Left& left : steps.left_)
-        live({left.step, left.key}, left.slot, left.step + left.lifetime);
+    for (const RecordedSteps::Left& left : base.left)
+        live({left.step, left.key}, left.slot, left.lifetime);
 }
 
-void AddedSteps::live(const Key& key, std::uint32_t slot, std::uint64_t until) {
-    living_[key] = slot;
-    due_[std::max(until, step_)].push_back(key);
+void AddedSteps::live(const Key& key, std::uint32_t slot, std::uint32_t lifetime) {
+    const bool ends = lifetime != RecordedSteps::kNever;
+    living_[key] = {slot, ends};
+    if (ends)
+        due_[std::max(key.first + lifetime, step_)].push_back(key);
 }
 
 bool AddedSteps::next(std::vector<TraceEvent>& events) {
@@ -240,22 +258,22 @@ bool AddedSteps::next(std::vector<TraceEvent>& events) {
     const AddedStep& added = added_[next_++];
     const RecordedSteps::Step& step = steps_.steps_.at(added.step);
     own_.assign(step.made.size(), kNoSlot);
-    for (const auto& [recorded, age] : step.events) {
-        TraceEvent event = recorded;
-        event.time = time_ + (recorded.time - step.begin);
+    for (const RecordedSteps::StepEvent& recorded : step.events) {
+        TraceEvent event = recorded.event;
+        event.time = time_ + (event.time - step.begin);
         event.address = 0;
         if (event.kind == EventKind::allocate)
-            allocate(step.made[recorded.slot], added.growth, event);
-        else if (recorded.slot != kNoSlot)
-            event.slot = find(recorded, age);
-        if (event.slot != kNoSlot || recorded.slot == kNoSlot)
+            allocate(step.made[event.slot], added.growth, event);
+        else if (recorded.maker != RecordedSteps::Maker::none)
+            event.slot = find(recorded);
+        if (event.slot != kNoSlot || recorded.maker == RecordedSteps::Maker::none)
             events.push_back(event);
     }
     time_ += step.length;
     for (const Key& key : due_[step_])
         if (const auto late = living_.find(key); late != living_.end()) {
-            events.push_back({.time = time_, .slot = late->second, .kind = EventKind::free});
-            slots_.give_back(late->second);
+            events.push_back({.time = time_, .slot = late->second.slot, .kind = EventKind::free});
+            slots_.give_back(late->second.slot);
             living_.erase(late);
         }
     due_.erase(step_++);
@@ -269,20 +287,25 @@ void AddedSteps::allocate(const RecordedSteps::Made& made, const ScaleFactors& g
     if (made.request < requests_.requests.size())
         event.size = laws_.grown(requests_.requests[made.request], made.request, growth, unknown_);
     own_[number] = event.slot;
-    if (made.lifetime != RecordedSteps::kNever && made.lifetime > 0)
-        live({step_, made.key}, event.slot, step_ + made.lifetime);
+    if (made.lifetime > 0)
+        live({step_, made.key}, event.slot, made.lifetime);
 }
 
 // The slot that an event is about, given back if that is its end; kNoSlot: none.
-std::uint32_t AddedSteps::find(const TraceEvent& event, std::uint32_t age) {
-    const bool ends = event.kind == EventKind::free || event.kind == EventKind::finish;
-    if (age == RecordedSteps::kLivesOn)
-        return event.slot;
+std::uint32_t AddedSteps::find(const RecordedSteps::StepEvent& recorded) {
+    const EventKind kind = recorded.event.kind;
+    const bool ends = kind == EventKind::free || kind == EventKind::finish;
     std::uint32_t slot = kNoSlot;
-    if (age == RecordedSteps::kOwn) {
-        slot = ends ? std::exchange(own_[event.slot], kNoSlot) : own_[event.slot];
-    } else if (const auto found = living_.find({step_ - age, event.slot}); found != living_.end()) {
-        slot = found->second;
+    if (recorded.maker == RecordedSteps::Maker::own) {
+        std::uint32_t& own = own_[recorded.event.slot];
+        slot = ends ? std::exchange(own, kNoSlot) : own;
+    } else {
+        const bool ago = recorded.maker == RecordedSteps::Maker::ago;
+        const auto found =
+            living_.find({ago ? step_ - recorded.step : recorded.step, recorded.event.slot});
+        if (found == living_.end() || (ago && !found->second.ends))
+            return kNoSlot;
+        slot = found->second.slot;
         if (ends)
             living_.erase(found);
     }

@@ -1,5 +1,5 @@
-// RecordedSteps: steps of a recorded program, kept so that they can come once more behind its last
-// one: a larger step after those recorded, or many more steps.
+// RecordedSteps: the steps of a recorded program, kept so that they can come in another order, of
+// other sizes, and more often.
 //
 // What a step lets go that an earlier one made is known by its position (SizeLaws::positions) and
 // by how many steps ago that was, so a step can follow any other. What never was let go lives on,
@@ -24,21 +24,23 @@
 
 namespace tidemark {
 
-// A step that comes once more.
+// A step that comes behind others.
 struct AddedStep {
-    std::size_t step = 0;  // of StepRequests::steps
+    std::size_t step = 0;  // of StepRequests::steps; their number: what came after the last one
     ScaleFactors growth;   // of it
 };
 
 class RecordedSteps {
   public:
-    // Keeps those of `wanted`, rising. `requests` and `laws` must be of `trace`. O(events); memory
-    // O(events of these steps + live). Errors: those of the cursor.
+    // Keeps those of `wanted`, to come behind the first so many as one of `before` says (at least
+    // 1); both rising. `requests` and `laws` must be of `trace`. O(events); memory O(events of these
+    // steps + live). Errors: those of the cursor.
     static Result<RecordedSteps> read(const Trace& trace, const StepRequests& requests,
-                                      const SizeLaws& laws, std::span<const std::size_t> wanted);
+                                      const SizeLaws& laws, std::span<const std::size_t> wanted,
+                                      std::span<const std::size_t> before);
 
-    // Events of the trace up to the end of its last step.
-    std::uint64_t end() const { return end_; }
+    // Events of the trace up to the end of its first `before` steps, as one that was given.
+    std::uint64_t events_of(std::size_t before) const { return bases_.at(before).events; }
 
     // Of the growing bytes that live at some moment of that step the part that outlives it, 0 to 1:
     // near 1 are caches. O(1); that step was wanted.
@@ -47,15 +49,16 @@ class RecordedSteps {
   private:
     friend class AddedSteps;
 
-    static constexpr std::uint32_t kOwn = 0;  // ages
-    static constexpr std::uint32_t kLivesOn = std::numeric_limits<std::uint32_t>::max();
-    static constexpr std::uint32_t kNever = kLivesOn;  // lifetimes
+    static constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();  // lifetimes
 
-    // `event.slot` is, by age: the number of an allocation of this step; of kLivesOn, a slot; else
-    // the key of an allocation so many steps ago.
+    enum class Maker : std::uint8_t { none, own, ago, step };
+
+    // The slot of `event` is, by who made what is there: no slot; the number of an allocation of
+    // this step; else the key of an allocation, of so many steps ago or of a certain step.
     struct StepEvent {
         TraceEvent event;
-        std::uint32_t age = kOwn;
+        std::uint32_t step = 0;
+        Maker maker = Maker::none;
     };
 
     // An allocation of a step.
@@ -72,29 +75,33 @@ class RecordedSteps {
         double outliving = 0;
     };
 
-    // An allocation of a recorded step that lives at the end of the last one.
+    // An allocation that lives where others come.
     struct Left {
         std::uint32_t step = 0, key = 0, slot = 0;
         std::uint32_t lifetime = kNever;
     };
 
+    // The end of some first steps.
+    struct Base {
+        std::uint64_t events = 0;
+        Nanoseconds time = 0;
+        std::vector<Left> left;
+        std::vector<std::uint32_t> vacant;  // slots
+    };
+
     class Reader;
 
     std::map<std::size_t, Step> steps_;
-    std::vector<Left> left_;
-    std::vector<std::uint32_t> vacant_;  // slots, at the end
-    std::uint32_t slot_count_ = 0;
-    std::uint64_t end_ = 0;
-    Nanoseconds end_time_ = 0;
-    std::size_t recorded_ = 0;  // steps
+    std::map<std::size_t, Base> bases_;  // by how many steps
 };
 
 // The events of added steps, one step at a time. One thread.
 class AddedSteps {
   public:
-    // What is given must outlive this; `added` are steps that `steps` has kept.
+    // What is given must outlive this; `steps` has kept what is added, and that it comes behind
+    // the first `before`.
     AddedSteps(const RecordedSteps& steps, const StepRequests& requests, const SizeLaws& laws,
-               std::span<const AddedStep> added, UnknownSizes unknown);
+               std::size_t before, std::span<const AddedStep> added, UnknownSizes unknown);
 
     // The events of the next step instead of those in `events`; false: there is none.
     bool next(std::vector<TraceEvent>& events);
@@ -106,9 +113,9 @@ class AddedSteps {
     // The step that made it, counted through, and its position.
     using Key = std::pair<std::uint64_t, std::uint32_t>;
 
-    void live(const Key& key, std::uint32_t slot, std::uint64_t until);
+    void live(const Key& key, std::uint32_t slot, std::uint32_t lifetime);
     void allocate(const RecordedSteps::Made& made, const ScaleFactors& growth, TraceEvent& event);
-    std::uint32_t find(const TraceEvent& event, std::uint32_t age);
+    std::uint32_t find(const RecordedSteps::StepEvent& recorded);
 
     const RecordedSteps& steps_;
     const StepRequests& requests_;
@@ -116,7 +123,12 @@ class AddedSteps {
     std::span<const AddedStep> added_;
     UnknownSizes unknown_;
     VacantIds slots_;
-    std::map<Key, std::uint32_t> living_;            // slots of what lives from step to step
+    struct Living {
+        std::uint32_t slot = 0;
+        bool ends = false;  // some step lets it go
+    };
+
+    std::map<Key, Living> living_;                   // from step to step
     std::map<std::uint64_t, std::vector<Key>> due_;  // gone at the end of that step at the latest
     std::vector<std::uint32_t> own_;                 // slots of the step's allocations
     std::uint64_t step_;

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,7 +26,23 @@ namespace tidemark {
 namespace {
 
 constexpr double kFinest = 1.0 / 64;  // of a growth that is searched, relative
-constexpr std::size_t kReplays = 5, kReplaysOfCard = 30;
+constexpr std::size_t kReplays = 17, kReplaysOfCard = 120;
+
+// What sizes without a law may be, the likely answer first.
+std::vector<UnknownSizes> variants_of(const ScaleModel& model, std::uint64_t events) {
+    constexpr std::uint64_t kFewEvents = 100'000, kManyEvents = 1'000'000;
+    const std::array<std::uint64_t, 5>& counts = model.laws.counts;
+    std::vector<UnknownSizes> variants{kUnknownGrow};
+    const bool unknown = counts[static_cast<std::size_t>(LawKind::unknown)] > 0;
+    if (unknown)
+        variants.insert(variants.end(), {kUnknownStay, {2, 0}, {-2, 0}});
+    if (unknown || counts[static_cast<std::size_t>(LawKind::rounded)] > 0) {
+        const std::uint64_t drawn = events > kManyEvents ? 0 : events > kFewEvents ? 2 : 6;
+        for (std::uint64_t seed = 1; seed <= drawn; ++seed)
+            variants.push_back({.seed = seed});
+    }
+    return variants;
+}
 
 class ScaleSearch {
   public:
@@ -35,31 +52,58 @@ class ScaleSearch {
           model_(model),
           question_(question),
           profile_(profile),
+          variants_(variants_of(model, trace.info().event_count)),
           replayed_(std::move(replayed)) {}
 
     Result<ScaleRow> run(const Candidate& candidate) {
         ScaleRow row{.policy = candidate.policy.text(), .recorded = candidate.recorded};
         TM_ASSIGN(row.before, peak(candidate.policy, {}));
+        TM_TRY(hold_back(candidate.policy, row));
         TM_ASSIGN(row.peak, range_of(candidate.policy, false));
         TM_ASSIGN(row.one_more, range_of(candidate.policy, true));
         if (question_.memory > 0) {
-            TM_ASSIGN(row.fits_perhaps, largest(candidate.policy, UnknownSizes::as_recorded));
-            TM_ASSIGN(row.fits_surely, largest(candidate.policy, UnknownSizes::growing));
+            TM_ASSIGN(row.fits_perhaps, largest(candidate.policy, true));
+            TM_ASSIGN(row.fits_surely, largest(candidate.policy, false));
             row.fits_surely = std::min(row.fits_surely, row.fits_perhaps);
         }
         return row;
     }
 
   private:
-    Result<TrialResult> replay(const PolicySpec& policy, GrowthPlan plan, bool on_card) {
+    // The error of the step that was held back, for growths that are asked.
+    Result<void> hold_back(const PolicySpec& policy, ScaleRow& row) {
+        if (!model_.held_back)
+            return {};
+        const HeldBack& step = *model_.held_back;
+        const auto peak_of = [&](GrowthPlan plan) {
+            return peak_in(policy, GrownTrace(trace_, model_.requests, step.laws, &step.steps,
+                                              std::move(plan)));
+        };
+        TM_ASSIGN(row.held_back_told, peak_of(step.told()));
+        TM_ASSIGN(row.held_back, peak_of(step.recorded()));
+        error_ = static_cast<double>(row.held_back) / static_cast<double>(row.held_back_told);
+        return {};
+    }
+
+    // The error grows with the way: at most so many times as far as the step that was held back.
+    double error_at(const ScaleFactors& growth) const {
+        constexpr double kMostTimes = 3;
+        if (!model_.held_back)
+            return 1;
+        const auto way = [](const ScaleFactors& factors) {
+            return std::log(factors.batch * factors.length);
+        };
+        return std::pow(error_, std::clamp(way(growth) / way(model_.held_back->growth), 0.0,
+                                           kMostTimes));
+    }
+
+    Result<TrialResult> replay(const PolicySpec& policy, const GrownTrace& grown, Bytes memory) {
         if (question_.stop && question_.stop())
             return fail(ErrorCode::cancelled, "interrupted");
-        const GrownTrace grown(trace_, model_.requests, model_.laws, &model_.steps,
-                               std::move(plan));
         TrialSetup setup{.policy = policy, .profile = &profile_, .simulated = true};
         setup.limit = 0;
-        if (on_card) {
-            setup.memory = question_.memory;
+        if (memory > 0) {
+            setup.memory = memory;
             setup.overhead = question_.overhead.value_or(0);
             setup.stop_at_refusal = true;
         }
@@ -68,8 +112,16 @@ class ScaleSearch {
         return found;
     }
 
+    GrownTrace grown(GrowthPlan plan) const {
+        return GrownTrace(trace_, model_.requests, model_.laws, &model_.steps, std::move(plan));
+    }
+
     Result<Bytes> peak(const PolicySpec& policy, GrowthPlan plan) {
-        TM_ASSIGN(const TrialResult found, replay(policy, std::move(plan), false));
+        return peak_in(policy, grown(std::move(plan)));
+    }
+
+    Result<Bytes> peak_in(const PolicySpec& policy, const GrownTrace& grown) {
+        TM_ASSIGN(const TrialResult found, replay(policy, grown, 0));
         return found.device_peaks.empty() ? found.peak.reserved
                                           : *std::ranges::max_element(found.device_peaks);
     }
@@ -81,29 +133,43 @@ class ScaleSearch {
         ScaledPeak found;
         TM_ASSIGN(found.likely, peak(policy, plan));
         found.least = found.most = found.likely;
-        if (model_.laws.counts[static_cast<std::size_t>(LawKind::unknown)] > 0) {
-            plan.unknown = UnknownSizes::as_recorded;
+        for (const UnknownSizes& unknown : std::span(variants_).subspan(1)) {
+            plan.unknown = unknown;
             TM_ASSIGN(const Bytes other, peak(policy, plan));
             found.least = std::min(found.least, other);
             found.most = std::max(found.most, other);
         }
+        const auto corrected = static_cast<Bytes>(static_cast<double>(found.likely) *
+                                                  error_at(question_.growth));
+        found.least = std::min(found.least, corrected);
+        found.most = std::max(found.most, corrected);
         return found;
     }
 
-    Result<bool> survives(const PolicySpec& policy, double factor, UnknownSizes unknown) {
+    // With one of the variants, or with all of them.
+    Result<bool> survives(const PolicySpec& policy, double factor, bool with_one) {
         ScaleQuestion asked = question_;
         (asked.along == Axis::batch ? asked.growth.batch : asked.growth.length) = factor;
         TM_ASSIGN(GrowthPlan plan, plan_growth(model_, asked));
-        plan.unknown = unknown;
-        TM_ASSIGN(const TrialResult found, replay(policy, std::move(plan), true));
-        return found.survived();
+        const double error = error_at(asked.growth);
+        const Bytes overhead = std::min(question_.memory, question_.overhead.value_or(0));
+        const Bytes memory =
+            overhead + static_cast<Bytes>(static_cast<double>(question_.memory - overhead) /
+                                          (with_one ? std::min(error, 1.0) : std::max(error, 1.0)));
+        for (const UnknownSizes& unknown : variants_) {
+            plan.unknown = unknown;
+            TM_ASSIGN(const TrialResult found, replay(policy, grown(plan), memory));
+            if (found.survived() == with_one)
+                return with_one;
+        }
+        return !with_one;
     }
 
     // The largest that survives, where all smaller ones do as far as was tried; 0: none.
-    Result<double> largest(const PolicySpec& policy, UnknownSizes unknown) {
+    Result<double> largest(const PolicySpec& policy, bool with_one) {
         double low = 0, high = 1;
         for (;;) {
-            TM_ASSIGN(const bool alive, survives(policy, high, unknown));
+            TM_ASSIGN(const bool alive, survives(policy, high, with_one));
             if (!alive)
                 break;
             low = high;
@@ -115,7 +181,7 @@ class ScaleSearch {
             low = kFinest;
         while (high - low > kFinest * low) {
             const double middle = (low + high) / 2;
-            TM_ASSIGN(const bool alive, survives(policy, middle, unknown));
+            TM_ASSIGN(const bool alive, survives(policy, middle, with_one));
             (alive ? low : high) = middle;
         }
         return low > kFinest ? low : 0;
@@ -125,6 +191,8 @@ class ScaleSearch {
     const ScaleModel& model_;
     const ScaleQuestion& question_;
     const CostProfile& profile_;
+    std::vector<UnknownSizes> variants_;
+    double error_ = 1;  // of the step that was held back: as recorded, to what was told
     std::function<void()> replayed_;
 };
 
@@ -173,18 +241,41 @@ double even_growth(const ScaleModel& model) {
                                                                   : 0;
 }
 
-// The recorded steps but the first again and again; where caches grow, the last one, growing.
-std::vector<AddedStep> more_steps(const ScaleModel& model, const ScaleQuestion& question) {
+// The recorded step whose order of requests is that of `step` grown: the one of the nearest size.
+AddedStep nearest_step(const SizeLaws& laws, std::size_t step, const ScaleFactors& growth) {
+    const StepAxes& own = laws.steps[step];
+    if (!own.alike || (growth.batch == 1 && growth.length == 1))
+        return {step, growth};
+    const double batch = own.batch * growth.batch, length = own.length * growth.length;
+    const auto distance = [&](std::size_t i) {
+        const StepAxes& other = laws.steps[i];
+        return std::abs(std::log(batch / other.batch)) + std::abs(std::log(length / other.length));
+    };
+    std::size_t best = step;
+    for (std::size_t i = 1; i + 1 < laws.steps.size(); ++i)
+        if (laws.steps[i].alike && distance(i) < distance(best) - 1e-9)
+            best = i;
+    return {best, {batch / laws.steps[best].batch, length / laws.steps[best].length}};
+}
+
+// All steps but the first, and what comes after the last; or as many as asked, the recorded steps
+// again and again; where caches grow, the last one, growing.
+std::vector<AddedStep> grown_steps(const ScaleModel& model, const ScaleQuestion& question) {
     const std::size_t recorded = model.requests.steps.size();
-    const double each = even_growth(model);
     std::vector<AddedStep> added;
+    for (std::size_t i = 1; i < recorded; ++i)
+        added.push_back(nearest_step(model.laws, i, question.growth));
+    if (question.steps == 0) {
+        added.push_back({recorded, question.growth});
+        return added;
+    }
+    const double each = even_growth(model);
     for (std::size_t i = recorded; i < question.steps; ++i) {
-        AddedStep one{recorded - 1, question.growth};
-        if (each > 0)
-            one.growth.batch *= 1 + each * static_cast<double>(i - recorded + 1);
-        else
-            one.step = 1 + (i - recorded) % (recorded - 1);
-        added.push_back(one);
+        ScaleFactors growth = question.growth;
+        growth.batch *= 1 + each * static_cast<double>(i - recorded + 1);
+        added.push_back(each > 0
+                            ? AddedStep{recorded - 1, growth}
+                            : nearest_step(model.laws, 1 + (i - recorded) % (recorded - 1), growth));
     }
     return added;
 }
@@ -239,29 +330,32 @@ Result<std::vector<StepGrowth>> growths_of(const Trace& trace, const PolicySpec&
 
 }  // namespace
 
-Result<ScaleModel> find_scale(const Trace& trace, KeptSteps kept) {
+Result<ScaleModel> find_scale(const Trace& trace) {
     TM_ASSIGN(StepRequests requests, read_step_requests(trace));
-    if (trace.info().begins_inside && requests.steps.size() == 2)
+    const std::size_t recorded = requests.steps.size();
+    if (trace.info().begins_inside && recorded == 2)
         return fail(ErrorCode::unsupported,
                     "it begins inside its first step, and only one whole step follows", "",
                     "record two steps more, or from the program's begin on");
     TM_ASSIGN(SizeLaws laws, find_size_laws(requests));
-    std::vector<std::size_t> wanted{laws.reference};
-    if (kept == KeptSteps::all) {
-        wanted.resize(requests.steps.size() - 1);
-        std::iota(wanted.begin(), wanted.end(), 1);
-    }
-    TM_ASSIGN(RecordedSteps steps, RecordedSteps::read(trace, requests, laws, wanted));
-    return ScaleModel{std::move(requests), std::move(laws), std::move(steps)};
+    std::vector<std::size_t> wanted(recorded);
+    std::iota(wanted.begin(), wanted.end(), 1);
+    TM_ASSIGN(RecordedSteps steps,
+              RecordedSteps::read(trace, requests, laws, wanted,
+                                  std::array<std::size_t, 2>{1, recorded}));
+    TM_ASSIGN(std::optional<HeldBack> held_back, hold_back(trace, requests, laws));
+    return ScaleModel{std::move(requests), std::move(laws), std::move(steps),
+                      std::move(held_back)};
 }
 
 Result<GrowthPlan> plan_growth(const ScaleModel& model, const ScaleQuestion& question) {
     TM_TRY(check(model, question));
     if (question.one_more)
-        return GrowthPlan{.added = {{model.laws.reference, question.growth}}};
-    return GrowthPlan{
-        .recorded = question.growth,
-        .added = question.steps > 0 ? more_steps(model, question) : std::vector<AddedStep>{}};
+        return GrowthPlan{.before = model.requests.steps.size(),
+                          .added = {{model.laws.reference, question.growth}}};
+    return GrowthPlan{.recorded = question.growth,
+                      .before = 1,
+                      .added = grown_steps(model, question)};
 }
 
 Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,

@@ -12,6 +12,7 @@
 
 #include "core/base/result.h"
 #include "replay/analysis/scale/grown_trace.h"
+#include "replay/analysis/scale/held_back.h"
 #include "replay/analysis/scale/recorded_steps.h"
 #include "replay/analysis/scale/size_laws.h"
 #include "replay/analysis/scale/step_requests.h"
@@ -26,15 +27,13 @@ constexpr unsigned kMostRunSteps = 1'000'000;
 struct ScaleModel {
     StepRequests requests;
     SizeLaws laws;
-    RecordedSteps steps;  // the reference, or all but the first
+    RecordedSteps steps;  // all but the first, to come behind the first, or behind all
+    std::optional<HeldBack> held_back;
 };
 
-enum class KeptSteps : std::uint8_t { reference, all };
-
-// `kept` tells which steps can be added: all of them for ScaleQuestion::steps. O(events); see
-// find_size_laws. Errors: those of it and of the trace; unsupported: one that begins inside its
-// first step has no two whole ones.
-Result<ScaleModel> find_scale(const Trace& trace, KeptSteps kept = KeptSteps::reference);
+// O(events), memory too; see find_size_laws. Errors: those of it and of the trace; unsupported: one
+// that begins inside its first step has no two whole ones.
+Result<ScaleModel> find_scale(const Trace& trace);
 
 enum class Axis : std::uint8_t { batch, length };
 
@@ -55,8 +54,9 @@ struct ScaleQuestion {
     std::function<bool()> stop = {};  // asked between replays; may be empty
 };
 
-// A peak of reserved memory. What fits no law grows like most of a step; the range is of that, and
-// of what it would be if it did not.
+// A peak of reserved memory. What fits no law grows like most of a step; the range is of that, of
+// what it would be if it did not, and of how far the step that was held back is from what the
+// others tell of it, more so the more is asked.
 struct ScaledPeak {
     Bytes likely = 0, least = 0, most = 0;
 };
@@ -67,6 +67,8 @@ struct ScaleRow {
     Bytes before = 0;          // as recorded, replayed the same way
     ScaledPeak peak = {};      // with all steps grown, and as many as asked
     ScaledPeak one_more = {};  // with one step behind the recorded ones, grown from the largest
+    // With the largest recorded step, as the others tell it, and as it was; 0: none is held back.
+    Bytes held_back_told = 0, held_back = 0;
     // The largest growth along the question's axis that the card holds; surely, and perhaps. 0: not
     // asked, or not even the least that was tried.
     double fits_surely = 0, fits_perhaps = 0;
@@ -88,8 +90,8 @@ struct ScaleReport {
     std::vector<std::string> notes;
 };
 
-// How the program grows that the question is about. `model` must have kept all steps if steps are
-// asked for. Errors (bad_option): a growth that isn't above 0 and at most kLargestGrowth, or where
+// How the program grows that the question is about: each step with the order of requests of the
+// recorded one that is of the nearest size. Errors (bad_option): a growth that isn't above 0 and at most kLargestGrowth, or where
 // all steps are of one size; a length where the recording doesn't tell it from the batch; fewer
 // steps than recorded, or more than kMostRunSteps.
 Result<GrowthPlan> plan_growth(const ScaleModel& model, const ScaleQuestion& question);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/random.h"
 #include "replay/analysis/scale/align_steps.h"
 
 namespace tidemark {
@@ -23,6 +25,7 @@ constexpr double kMostOff = 0.03;          // of a size that is rounded up
 constexpr Bytes kRoundedUp = 512;          // bytes, likewise
 constexpr double kOtherAxis = 0.1;         // of a logarithm: nearer is the same axis
 constexpr std::size_t kMostClusters = 16;  // that may be axes
+constexpr double kMostShare = 1.2;         // of the growth, where each size has one of its own
 
 std::int64_t key_of(double ratio) {
     return std::llround(std::log(ratio) * 1e9);
@@ -56,9 +59,15 @@ struct Cluster {
     }
 };
 
+// From 0 to 1, for all requests of that size.
+double drawn(Bytes size, std::uint64_t seed) {
+    return Random(size ^ Random(seed).next()).unit();
+}
+
 class LawFinder {
   public:
-    explicit LawFinder(const StepRequests& requests) : requests_(requests) {}
+    LawFinder(const StepRequests& requests, std::optional<std::size_t> kept_back)
+        : requests_(requests), kept_back_(kept_back) {}
 
     Result<SizeLaws> find() {
         if (requests_.steps.size() < 2)
@@ -75,6 +84,10 @@ class LawFinder {
         else
             found_.steps.resize(requests_.steps.size());
         learn_positions();
+        if (kept_back_)
+            found_.steps[*kept_back_] = axes_of(*kept_back_);
+        for (std::size_t i = 0; i < found_.steps.size(); ++i)
+            found_.steps[i].alike = aligned_share(i) >= kWellAligned;
         apply();
         return std::move(found_);
     }
@@ -91,36 +104,49 @@ class LawFinder {
 
     // The largest that isn't the first, which makes what all others use.
     void choose_reference() {
-        std::size_t best = 1;
-        for (std::size_t i = 2; i < requests_.steps.size(); ++i)
-            if (bytes_of(step(i)) > bytes_of(step(best)))
+        std::size_t best = kept_back_ == 1 && requests_.steps.size() > 2 ? 2 : 1;
+        for (std::size_t i = best + 1; i < requests_.steps.size(); ++i)
+            if (i != kept_back_ && bytes_of(step(i)) > bytes_of(step(best)))
                 best = i;
         found_.reference = best;
     }
 
-    // How the bytes of a step have grown that have grown alike; 1 if few have.
-    double growth_of(std::size_t index) const {
-        std::map<std::int64_t, std::pair<double, Bytes>> ratios;
-        const auto reference = step(found_.reference);
-        Bytes all = 0;
+    // The ratio to the reference that most bytes share, of the requests that `counts` takes.
+    struct Ratio {
+        double value = 1;
+        Bytes bytes = 0;  // in the reference
+    };
+
+    Ratio most_common(std::size_t index,
+                      const std::function<bool(std::uint32_t position, double ratio)>& counts) const {
+        std::map<std::int64_t, Ratio> ratios;
         for (std::size_t i = 0; i < step(index).size(); ++i) {
             const std::uint32_t position = alignments_[index][i];
-            if (position == kUnaligned || reference[position].size == 0)
+            if (position == kUnaligned)
                 continue;
-            const Bytes size = step(index)[i].size, before = reference[position].size;
-            all += before;
-            if (size == before || size == 0)
+            const Bytes size = step(index)[i].size, before = step(found_.reference)[position].size;
+            const double value = static_cast<double>(size) / static_cast<double>(before);
+            if (size == 0 || before == 0 || !counts(position, value))
                 continue;
-            const double ratio = static_cast<double>(size) / static_cast<double>(before);
-            auto& [value, bytes] = ratios[key_of(ratio)];
-            value = ratio;
-            bytes += before;
+            Ratio& ratio = ratios[key_of(value)];
+            ratio = {value, ratio.bytes + before};
         }
-        const auto most = std::ranges::max_element(
-            ratios, {}, [](const auto& entry) { return entry.second.second; });
-        const bool grows = most != ratios.end() && static_cast<double>(most->second.second) >=
-                                                       kFewBytes * static_cast<double>(all);
-        return grows ? most->second.first : 1;
+        Ratio most;
+        for (const auto& [key, ratio] : ratios)
+            if (ratio.bytes > most.bytes)
+                most = ratio;
+        return most;
+    }
+
+    // How the bytes of a step have grown that have grown alike; 1 if few have.
+    double growth_of(std::size_t index) const {
+        Bytes all = 0;
+        for (const std::uint32_t position : alignments_[index])
+            if (position != kUnaligned)
+                all += step(found_.reference)[position].size;
+        const Ratio most = most_common(index, [](std::uint32_t, double ratio) { return ratio != 1; });
+        return static_cast<double>(most.bytes) >= kFewBytes * static_cast<double>(all) ? most.value
+                                                                                       : 1;
     }
 
     static std::vector<std::uint32_t> order_of(std::span<const StepRequest> requests) {
@@ -169,7 +195,7 @@ class LawFinder {
         learnt_ = {found_.reference};
         learnt_as_[sizes_of(found_.reference)] = 0;
         const auto offer = [&](std::size_t i) {
-            if (aligned_share(i) >= kWellAligned && learnt_.size() < kMostLearnt &&
+            if (i != kept_back_ && aligned_share(i) >= kWellAligned && learnt_.size() < kMostLearnt &&
                 learnt_as_.try_emplace(sizes_of(i), learnt_.size()).second)
                 learnt_.push_back(i);
         };
@@ -334,6 +360,21 @@ class LawFinder {
                 std::swap(one.batch, one.length);
     }
 
+    // What most bytes say that grow with both axes, and with batch alone.
+    StepAxes axes_of(std::size_t index) const {
+        const auto ratio = [&](Powers powers) -> std::optional<double> {
+            const Ratio most = most_common(index, [&](std::uint32_t position, double) {
+                const SizeLaw& law = found_.laws[of_position_[position]];
+                return law.kind == LawKind::multiple && law.batch == powers.batch &&
+                       law.length == powers.length;
+            });
+            return most.bytes > 0 ? std::optional(most.value) : std::nullopt;
+        };
+        const double both = ratio({1, 1}).value_or(growths_[index]);
+        const double batch = found_.has_length ? ratio({1, 0}).value_or(both) : both;
+        return {batch, both / batch};
+    }
+
     std::optional<SizeLaw> exact_multiple(std::span<const Sample> samples) const {
         for (const Powers powers : kPowers) {
             const double first = value_at(found_.steps[samples.front().step], powers);
@@ -417,6 +458,38 @@ class LawFinder {
             if (known)
                 found_.laws.push_back(law);
         }
+        for (std::size_t i = 0; i + 1 < of_position_.size(); ++i)
+            if (const std::optional<Bytes> most = most_of_reduction(i)) {
+                of_position_[i] = static_cast<std::uint32_t>(found_.laws.size());
+                of_position_[i + 1] = kConstant;
+                found_.laws.push_back({LawKind::multiple, 1, 1, 0, *most});
+            }
+    }
+
+    bool is_exact(std::uint32_t law) const {
+        return found_.laws[law].kind == LawKind::constant ||
+               found_.laws[law].kind == LawKind::multiple;
+    }
+
+    // The largest buffer, if that position of the reference and the next are what PyTorch's
+    // reductions take once they are spread over several blocks: a buffer with a part for each
+    // block, then a counter for each group of blocks (ATen's Reduce.cuh). Blocks grow with what is
+    // reduced, as long as the device has room for more, and groups with what is put out.
+    std::optional<Bytes> most_of_reduction(std::size_t position) const {
+        constexpr Bytes kCounter = 4, kMostCounters = 64_KiB, kPart = 64_KiB;
+        constexpr Bytes kBlocks = 132 * 16;  // of an H100 or H200, and others are near
+        if (is_exact(of_position_[position]))
+            return std::nullopt;
+        const StepRequest& buffer = step(found_.reference)[position];
+        const StepRequest& counters = step(found_.reference)[position + 1];
+        if (buffer.outlives || counters.outlives || counters.size == 0 ||
+            counters.size > kMostCounters || counters.size % kCounter != 0)
+            return std::nullopt;
+        const Bytes groups = counters.size / kCounter;
+        if (buffer.size == 0 || buffer.size % (groups * kPart) != 0)
+            return std::nullopt;
+        const Bytes each = groups * kPart;
+        return std::max(buffer.size, each * ((kBlocks + groups - 1) / groups));
     }
 
     // Sizes of one step that are equal are mostly of one law: what isn't aligned has that.
@@ -488,6 +561,7 @@ class LawFinder {
     static constexpr std::uint32_t kUnknown = 0, kConstant = 1;  // laws
 
     const StepRequests& requests_;
+    std::optional<std::size_t> kept_back_;
     SizeLaws found_;
     std::vector<std::vector<std::uint32_t>> alignments_;   // of each step
     std::vector<double> growths_;                          // likewise
@@ -502,24 +576,30 @@ class LawFinder {
 }  // namespace
 
 Bytes SizeLaws::grown(const StepRequest& request, std::size_t index, const ScaleFactors& factors,
-                      UnknownSizes unknown) const {
+                      const UnknownSizes& unknown) const {
     const SizeLaw& law = laws[of_request[index]];
-    if (law.kind == LawKind::constant ||
-        (law.kind == LawKind::unknown && unknown == UnknownSizes::as_recorded))
+    if (law.kind == LawKind::constant)
         return request.size;
     const Powers powers{law.batch, law.length};
-    const double factor = value_at({factors.batch, factors.length}, powers);
+    double factor = value_at({factors.batch, factors.length}, powers);
     const auto size = static_cast<double>(request.size);
-    const double part = law.kind == LawKind::shifted || law.kind == LawKind::rounded
-                            ? std::min(size, law.slope * value_at(steps[of_step[index]], powers))
-                            : size;
-    const double grown = std::round(size + part * (factor - 1));
-    return grown < static_cast<double>(kLargestRequest) ? static_cast<Bytes>(grown)
-                                                        : kLargestRequest;
+    double part = size, off = 0;
+    if (law.kind == LawKind::shifted || law.kind == LawKind::rounded)
+        part = std::min(size, law.slope * value_at(steps[of_step[index]], powers));
+    if (unknown.seed != 0 && law.kind == LawKind::rounded)
+        off = kMostOff * (2 * drawn(request.size, unknown.seed) - 1) * part * (factor - 1);
+    if (law.kind == LawKind::unknown)
+        factor = std::pow(factor, unknown.seed == 0
+                                      ? unknown.share
+                                      : kMostShare * drawn(request.size, unknown.seed));
+    const double grown = std::round(size + part * (factor - 1) + off);
+    return grown < static_cast<double>(law.most) ? static_cast<Bytes>(std::max(grown, 1.0))
+                                                 : law.most;
 }
 
-Result<SizeLaws> find_size_laws(const StepRequests& requests) {
-    return LawFinder(requests).find();
+Result<SizeLaws> find_size_laws(const StepRequests& requests,
+                                std::optional<std::size_t> kept_back) {
+    return LawFinder(requests, kept_back).find();
 }
 
 }  // namespace tidemark

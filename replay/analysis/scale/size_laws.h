@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,18 +33,27 @@ enum class LawKind : std::uint8_t {
     unknown,   // fits none, or grows with an axis that nothing names
 };
 
-// What becomes of sizes whose law isn't known: most of a step grows.
-enum class UnknownSizes : std::uint8_t { as_recorded, growing };
+// What becomes of sizes whose law isn't known.
+struct UnknownSizes {
+    double share = 1;  // of the growth of most of a step: 0 = they stay as recorded
+    // Not 0: each size has a share of its own, from 0 to a little more than 1, drawn from the seed;
+    // and one that a law gives nearly is a little larger or smaller.
+    std::uint64_t seed = 0;
+};
+
+constexpr UnknownSizes kUnknownGrow{1, 0}, kUnknownStay{0, 0};
 
 struct SizeLaw {
     LawKind kind = LawKind::unknown;
     std::uint8_t batch = 1, length = 1;  // powers
     double slope = 0;  // of shifted: bytes that the reference step has of the part that grows
+    Bytes most = kLargestRequest;  // of multiple: it grows up to that
 };
 
 // A step's position in the axes, relative to the reference.
 struct StepAxes {
     double batch = 1, length = 1;
+    bool alike = true;  // most of its requests are those of the reference
 };
 
 struct SizeLaws {
@@ -61,11 +71,13 @@ struct SizeLaws {
 
     // The size of that request after the growth. O(1).
     Bytes grown(const StepRequest& request, std::size_t index, const ScaleFactors& growth,
-                UnknownSizes unknown) const;
+                const UnknownSizes& unknown) const;
 };
 
-// Errors (unsupported): there are fewer than two steps. O(requests x what align_steps costs for
-// steps of different orders).
-Result<SizeLaws> find_size_laws(const StepRequests& requests);
+// Nothing is learnt from the step `kept_back`, if there is one: its axes are what others' laws make
+// of it. Errors (unsupported): there are fewer than two steps. O(requests x what align_steps costs
+// for steps of different orders).
+Result<SizeLaws> find_size_laws(const StepRequests& requests,
+                                std::optional<std::size_t> kept_back = {});
 
 }  // namespace tidemark

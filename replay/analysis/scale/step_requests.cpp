@@ -16,7 +16,8 @@ constexpr std::size_t kFewSteps = 2;  // of different sizes tell how sizes grow
 // Lifetimes up to so many allocations are told apart; longer ones are alike, since they differ
 // between steps that do one thing more or less meanwhile.
 constexpr std::size_t kShortLife = 12;
-constexpr std::uint64_t kLongLife = kShortLife + 1, kOutlives = kShortLife + 2;
+constexpr std::uint64_t kLongLife = kShortLife + 1, kNextStep = kShortLife + 2,
+                        kOutlives = kShortLife + 3;
 
 constexpr std::uint32_t kNoRequest = std::numeric_limits<std::uint32_t>::max();
 
@@ -65,8 +66,12 @@ class RequestReader {
         if (slot >= of_slot_.size() || of_slot_[slot] == kNoRequest)
             return;
         const std::size_t request = std::exchange(of_slot_[slot], kNoRequest);
-        if (request < step_begin_)
+        if (request < step_begin_) {
+            // Gradients go in the next step, states of the optimizer don't.
+            if (request >= found_.steps.back().begin)
+                lives_[request].length = kNextStep;
             return;
+        }
         found_.requests[request].outlives = false;
         lives_[request].length =
             std::min<std::uint64_t>(found_.requests.size() - request, kLongLife);

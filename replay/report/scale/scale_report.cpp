@@ -96,6 +96,8 @@ Json scaled_row_of(const ScaleRow& row) {
             {"one_more_peak_reserved_bytes", row.one_more.likely},
             {"one_more_peak_reserved_least_bytes", row.one_more.least},
             {"one_more_peak_reserved_most_bytes", row.one_more.most},
+            {"held_back_told_bytes", or_null(row.held_back_told)},
+            {"held_back_bytes", or_null(row.held_back)},
             {"largest_growth_surely", or_null(row.fits_surely, 0.0)},
             {"largest_growth_perhaps", or_null(row.fits_perhaps, 0.0)}};
 }

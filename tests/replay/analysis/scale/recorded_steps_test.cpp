@@ -94,7 +94,7 @@ Live live_of(const Trace& trace) {
 }
 
 Live grown(const VectorTrace& trace, const ScaleQuestion& question) {
-    const Result<ScaleModel> model = find_scale(trace, KeptSteps::all);
+    const Result<ScaleModel> model = find_scale(trace);
     REQUIRE(model);
     const Result<GrowthPlan> plan = plan_growth(*model, question);
     REQUIRE(plan);
@@ -158,7 +158,7 @@ TEST_CASE("a cache that grows by as much in each step goes on growing") {
 
 TEST_CASE("fewer steps than were recorded are refused") {
     const VectorTrace trace = training({4_MiB, 6_MiB, 8_MiB, 4_MiB}, false);
-    const Result<ScaleModel> model = find_scale(trace, KeptSteps::all);
+    const Result<ScaleModel> model = find_scale(trace);
     REQUIRE(model);
     for (const unsigned steps : {3U, kMostRunSteps + 1})
         CHECK_FALSE(plan_growth(*model, {.steps = steps}));
