@@ -42,11 +42,11 @@ class Scale final : public Command {
                        batch_);
         arguments.text({"--length", "xN", "N times the length, or the image's side"}, length_);
         arguments.count({"--steps", "N", "a run of N steps: what grows from step to step goes on"},
-                        question_.steps);
+                        question_.run.steps);
         arguments.flag({"--one-more", "",
                         "of --fit and -o: the recorded steps stay, and one that grows comes after "
                         "them"},
-                       question_.one_more);
+                       question_.run.one_more);
         arguments.bytes({"--fit", "SIZE", "the largest growth that a card of this size holds"},
                         question_.memory);
         arguments.limit({"--overhead", "SIZE", "of --fit, what others than the allocator hold"},
@@ -108,26 +108,25 @@ class Scale final : public Command {
                         "tokens are what batch and length make together");
         TM_ASSIGN(const double tokens, parse_growth(tokens_, "--tokens"));
         TM_ASSIGN(const double batch, parse_growth(batch_, "--batch"));
-        TM_ASSIGN(question_.growth.length, parse_growth(length_, "--length"));
-        question_.growth.batch = tokens * batch;
+        TM_ASSIGN(question_.run.growth.length, parse_growth(length_, "--length"));
+        question_.run.growth.batch = tokens * batch;
         question_.along = along_ == kAxes[1] ? Axis::length : Axis::batch;
-        const bool grows = question_.growth.batch != 1 || question_.growth.length != 1;
-        if (!grows && question_.steps == 0 && question_.memory == 0)
+        if (!question_.run.grows() && question_.run.steps == 0 && question_.memory == 0)
             return fail(ErrorCode::bad_option, "says no growth", "scale",
                         "give --tokens x2, --batch x2, --length x2, --steps 1000, or --fit 80GiB");
         if (question_.memory == 0 && (question_.overhead || !along_.empty()))
             return fail(ErrorCode::bad_option, "is of --fit",
                         question_.overhead ? "--overhead" : "--along", "give --fit 80GiB as well");
-        if (question_.one_more && question_.steps > 0)
+        if (question_.run.one_more && question_.run.steps > 0)
             return fail(ErrorCode::bad_option, "contradicts --steps", "--one-more");
-        if (question_.one_more && question_.memory == 0 && !output_.wanted())
+        if (question_.run.one_more && question_.memory == 0 && !output_.wanted())
             return fail(ErrorCode::bad_option, "is of --fit and -o", "--one-more",
                         "the peak with one step more is in its own column");
         return {};
     }
 
     Result<void> write(const Trace& trace, const ScaleModel& model, const TraceTarget& target) {
-        TM_ASSIGN(GrowthPlan plan, plan_growth(model, question_));
+        TM_ASSIGN(GrowthPlan plan, plan_growth(model, question_.run));
         const GrownTrace grown(trace, model.requests, model.laws, &model.steps, std::move(plan));
         return write_trace(target, output_, [&](TraceSink& sink) { return grown.write(sink); })
             .map([](const TraceOutput&) {});

@@ -20,7 +20,7 @@ struct GrowthPlan {
     ScaleFactors recorded = {};  // of the recorded steps, each where it was
     std::size_t before = 0;      // so many of them stay, and others follow; 0: all of the trace
     std::vector<AddedStep> added = {};
-    UnknownSizes unknown = kUnknownGrow;
+    double unknown = 1;  // SizeLaws::grown
 };
 
 class GrownTrace final : public Trace {

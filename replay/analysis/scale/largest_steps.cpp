@@ -32,7 +32,7 @@ Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
     if (!report)
         return tl::make_unexpected(report.error());
     for (const ScaleRow& row : report->rows)
-        found.push_back({row.policy, row.recorded, row.fits_surely, row.fits_perhaps});
+        found.push_back({row.policy, row.recorded, row.fits.surely, row.fits.perhaps});
     return found;
 }
 

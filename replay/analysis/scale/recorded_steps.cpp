@@ -227,7 +227,7 @@ Result<RecordedSteps> RecordedSteps::read(const Trace& trace, const StepRequests
 
 AddedSteps::AddedSteps(const RecordedSteps& steps, const StepRequests& requests,
                        const SizeLaws& laws, std::size_t before, std::span<const AddedStep> added,
-                       UnknownSizes unknown)
+                       double unknown)
     : steps_(steps),
       requests_(requests),
       laws_(laws),

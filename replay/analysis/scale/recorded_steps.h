@@ -101,7 +101,7 @@ class AddedSteps {
     // What is given must outlive this; `steps` has kept what is added, and that it comes behind
     // the first `before`.
     AddedSteps(const RecordedSteps& steps, const StepRequests& requests, const SizeLaws& laws,
-               std::size_t before, std::span<const AddedStep> added, UnknownSizes unknown);
+               std::size_t before, std::span<const AddedStep> added, double unknown);
 
     // The events of the next step instead of those in `events`; false: there is none.
     bool next(std::vector<TraceEvent>& events);
@@ -121,7 +121,7 @@ class AddedSteps {
     const StepRequests& requests_;
     const SizeLaws& laws_;
     std::span<const AddedStep> added_;
-    UnknownSizes unknown_;
+    double unknown_;
     VacantIds slots_;
     struct Living {
         std::uint32_t slot = 0;

@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/random.h"
 #include "replay/analysis/scale/align_steps.h"
 
 namespace tidemark {
@@ -25,7 +24,7 @@ constexpr double kMostOff = 0.03;          // of a size that is rounded up
 constexpr Bytes kRoundedUp = 512;          // bytes, likewise
 constexpr double kOtherAxis = 0.1;         // of a logarithm: nearer is the same axis
 constexpr std::size_t kMostClusters = 16;  // that may be axes
-constexpr double kMostShare = 1.2;         // of the growth, where each size has one of its own
+constexpr std::size_t kSureClusters = 4;   // that two axes explain: so many are no chance
 
 std::int64_t key_of(double ratio) {
     return std::llround(std::log(ratio) * 1e9);
@@ -59,11 +58,6 @@ struct Cluster {
     }
 };
 
-// From 0 to 1, for all requests of that size.
-double drawn(Bytes size, std::uint64_t seed) {
-    return Random(size ^ Random(seed).next()).unit();
-}
-
 class LawFinder {
   public:
     LawFinder(const StepRequests& requests, std::optional<std::size_t> kept_back)
@@ -84,10 +78,11 @@ class LawFinder {
         else
             found_.steps.resize(requests_.steps.size());
         learn_positions();
-        if (kept_back_)
-            found_.steps[*kept_back_] = axes_of(*kept_back_);
-        for (std::size_t i = 0; i < found_.steps.size(); ++i)
+        for (std::size_t i = 0; i < found_.steps.size(); ++i) {
+            if (found_.has_sizes && !learnt_as_.contains(sizes_of(i)))
+                found_.steps[i] = axes_of(i);
             found_.steps[i].alike = aligned_share(i) >= kWellAligned;
+        }
         apply();
         return std::move(found_);
     }
@@ -294,10 +289,13 @@ class LawFinder {
             [&](Powers powers) { return explains(axes, clusters_.front(), powers); });
     }
 
-    // Whether one is a multiple of the other and a constant: then it is no axis of its own. Two
-    // steps don't tell; but sizes with a constant hardly share their ratio with different ones.
+    // Whether one is a multiple of the other and a constant: then it is no axis of its own. Steps of
+    // two sizes don't tell; but sizes with a constant hardly share their ratio with different ones.
     static bool on_a_line(const Cluster& one, const Cluster& other) {
-        if (one.ratios.size() < 3)
+        std::set<std::int64_t> sizes;
+        for (const double ratio : other.ratios)
+            sizes.insert(key_of(ratio));
+        if (sizes.size() < 3)
             return one.smallest == one.largest;
         const auto [low, high] = std::ranges::minmax_element(other.ratios);
         const auto least = static_cast<std::size_t>(low - other.ratios.begin());
@@ -320,9 +318,11 @@ class LawFinder {
         for (const Cluster& whole : clusters_)
             for (const Cluster& part : clusters_) {
                 const std::vector<StepAxes> axes = axes_by(whole, &part);
-                if (on_a_line(part, whole) || !are_two(axes) || !grow_together(axes))
+                if (!are_two(axes) || !grow_together(axes))
                     continue;
                 const Explained found = explained(axes);
+                if (on_a_line(part, whole) && found.clusters < kSureClusters)
+                    continue;
                 const bool as_much = found_.has_length && found.bytes + few >= most.bytes;
                 const bool more = found.clusters > most.clusters;
                 const bool simpler = found.clusters == most.clusters && found.powers < most.powers;
@@ -333,7 +333,7 @@ class LawFinder {
                 }
             }
         if (found_.has_length)
-            name_axes(best);
+            name_axes(best, most.clusters >= kSureClusters);
         found_.steps.resize(requests_.steps.size());
         for (std::size_t i = 0; i < found_.steps.size(); ++i) {
             const auto same = learnt_as_.find(sizes_of(i));
@@ -343,9 +343,9 @@ class LawFinder {
     }
 
     // Length is the one that some size is quadratic in. If that tells nothing (of two steps it may
-    // only seem to), they are two axes without names, and what grows with one of them alone may
+    // only seem to, unless that is `sure`), they are two axes without names, and what grows with one of them alone may
     // grow or not.
-    void name_axes(std::vector<StepAxes>& axes) {
+    void name_axes(std::vector<StepAxes>& axes, bool sure) {
         const auto quadratic = [&](std::initializer_list<Powers> all) {
             return std::ranges::any_of(clusters_, [&](const Cluster& cluster) {
                 return std::ranges::any_of(
@@ -353,7 +353,7 @@ class LawFinder {
             });
         };
         const bool in_length = quadratic({{1, 2}, {0, 2}}), in_batch = quadratic({{2, 1}, {2, 0}});
-        found_.has_length = in_length != in_batch && learnt_.size() > 2;
+        found_.has_length = in_length != in_batch && (learnt_.size() > 2 || sure);
         nameless_ = !found_.has_length;
         if (found_.has_length && in_batch)
             for (StepAxes& one : axes)
@@ -460,9 +460,11 @@ class LawFinder {
         }
         for (std::size_t i = 0; i + 1 < of_position_.size(); ++i)
             if (const std::optional<Bytes> most = most_of_reduction(i)) {
-                of_position_[i] = static_cast<std::uint32_t>(found_.laws.size());
+                const bool grows = step(found_.reference)[i].size < *most;
+                of_position_[i] = grows ? static_cast<std::uint32_t>(found_.laws.size()) : kConstant;
                 of_position_[i + 1] = kConstant;
-                found_.laws.push_back({LawKind::multiple, 1, 1, 0, *most});
+                if (grows)
+                    found_.laws.push_back({LawKind::multiple, 1, 1, 0, *most});
             }
     }
 
@@ -576,23 +578,19 @@ class LawFinder {
 }  // namespace
 
 Bytes SizeLaws::grown(const StepRequest& request, std::size_t index, const ScaleFactors& factors,
-                      const UnknownSizes& unknown) const {
+                      double unknown) const {
     const SizeLaw& law = laws[of_request[index]];
     if (law.kind == LawKind::constant)
         return request.size;
     const Powers powers{law.batch, law.length};
     double factor = value_at({factors.batch, factors.length}, powers);
-    const auto size = static_cast<double>(request.size);
-    double part = size, off = 0;
-    if (law.kind == LawKind::shifted || law.kind == LawKind::rounded)
-        part = std::min(size, law.slope * value_at(steps[of_step[index]], powers));
-    if (unknown.seed != 0 && law.kind == LawKind::rounded)
-        off = kMostOff * (2 * drawn(request.size, unknown.seed) - 1) * part * (factor - 1);
     if (law.kind == LawKind::unknown)
-        factor = std::pow(factor, unknown.seed == 0
-                                      ? unknown.share
-                                      : kMostShare * drawn(request.size, unknown.seed));
-    const double grown = std::round(size + part * (factor - 1) + off);
+        factor = std::pow(factor, unknown);
+    const auto size = static_cast<double>(request.size);
+    const double part = law.kind == LawKind::shifted || law.kind == LawKind::rounded
+                            ? std::min(size, law.slope * value_at(steps[of_step[index]], powers))
+                            : size;
+    const double grown = std::round(size + part * (factor - 1));
     return grown < static_cast<double>(law.most) ? static_cast<Bytes>(std::max(grown, 1.0))
                                                  : law.most;
 }

@@ -33,16 +33,6 @@ enum class LawKind : std::uint8_t {
     unknown,   // fits none, or grows with an axis that nothing names
 };
 
-// What becomes of sizes whose law isn't known.
-struct UnknownSizes {
-    double share = 1;  // of the growth of most of a step: 0 = they stay as recorded
-    // Not 0: each size has a share of its own, from 0 to a little more than 1, drawn from the seed;
-    // and one that a law gives nearly is a little larger or smaller.
-    std::uint64_t seed = 0;
-};
-
-constexpr UnknownSizes kUnknownGrow{1, 0}, kUnknownStay{0, 0};
-
 struct SizeLaw {
     LawKind kind = LawKind::unknown;
     std::uint8_t batch = 1, length = 1;  // powers
@@ -69,9 +59,10 @@ struct SizeLaws {
     std::array<std::uint64_t, 5> counts{};
     std::array<Bytes, 5> bytes{};
 
-    // The size of that request after the growth. O(1).
+    // The size of that request after the growth, of which sizes without a law take the power
+    // `unknown`: 0 = they stay as recorded, 1 = they grow as most of a step does. O(1).
     Bytes grown(const StepRequest& request, std::size_t index, const ScaleFactors& growth,
-                const UnknownSizes& unknown) const;
+                double unknown = 1) const;
 };
 
 // Nothing is learnt from the step `kept_back`, if there is one: its axes are what others' laws make

@@ -38,18 +38,14 @@ std::string factor_text(const ScaleModel& model, const ScaleFactors& growth) {
     return text;
 }
 
-bool grows(const ScaleFactors& growth) {
-    return growth.batch != 1 || growth.length != 1;
-}
-
 // What the column of the whole run is about; "" = nothing is asked of it.
 std::string run_text(const ScaleModel& model, const ScaleQuestion& question) {
     const std::string steps =
-        question.steps > 0 ? fmt::format("{} steps", format_count(question.steps)) : "";
-    if (!grows(question.growth))
+        question.run.steps > 0 ? fmt::format("{} steps", format_count(question.run.steps)) : "";
+    if (!question.run.grows())
         return steps;
     return fmt::format("{}, {}", steps.empty() ? "every step" : steps,
-                       factor_text(model, question.growth));
+                       factor_text(model, question.run.growth));
 }
 
 std::string peaks_text(const ScaledPeak& peak) {
@@ -96,10 +92,10 @@ Json scaled_row_of(const ScaleRow& row) {
             {"one_more_peak_reserved_bytes", row.one_more.likely},
             {"one_more_peak_reserved_least_bytes", row.one_more.least},
             {"one_more_peak_reserved_most_bytes", row.one_more.most},
-            {"held_back_told_bytes", or_null(row.held_back_told)},
-            {"held_back_bytes", or_null(row.held_back)},
-            {"largest_growth_surely", or_null(row.fits_surely, 0.0)},
-            {"largest_growth_perhaps", or_null(row.fits_perhaps, 0.0)}};
+            {"held_back_told_bytes", or_null(row.held_back.told)},
+            {"held_back_bytes", or_null(row.held_back.recorded)},
+            {"largest_growth_surely", or_null(row.fits.surely, 0.0)},
+            {"largest_growth_perhaps", or_null(row.fits.perhaps, 0.0)}};
 }
 
 Json growth_of(const StepGrowth& growth) {
@@ -124,8 +120,8 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
     std::vector<TableColumn> columns{{"setting", Align::left}, {"as it was"}};
     if (!run.empty())
         columns.push_back({run});
-    if (grows(question.growth))
-        columns.push_back({fmt::format("one step more, {}", factor_text(model, question.growth))});
+    if (question.run.grows())
+        columns.push_back({fmt::format("one step more, {}", factor_text(model, question.run.growth))});
     if (question.memory > 0)
         columns.push_back({fmt::format("largest {} on {}",
                                        question.along == Axis::length ? "length"
@@ -138,10 +134,10 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
                                      {format_bytes(row.before)}};
         if (!run.empty())
             cells.push_back({peaks_text(row.peak)});
-        if (grows(question.growth))
+        if (question.run.grows())
             cells.push_back({peaks_text(row.one_more)});
         if (question.memory > 0)
-            cells.push_back({growth_range_text(row.fits_surely, row.fits_perhaps)});
+            cells.push_back({growth_range_text(row.fits.surely, row.fits.perhaps)});
         table.add(std::move(cells));
     }
     std::string text =
@@ -167,10 +163,10 @@ std::string scale_json(const std::string& name, const ScaleModel& model, const S
                             {"step_name", model.requests.name},
                             {"sizes_known", model.laws.has_sizes},
                             {"length_known", model.laws.has_length},
-                            {"batch_growth", report.question.growth.batch},
-                            {"length_growth", report.question.growth.length},
-                            {"steps_in_all", or_null(report.question.steps)},
-                            {"one_more", report.question.one_more},
+                            {"batch_growth", report.question.run.growth.batch},
+                            {"length_growth", report.question.run.growth.length},
+                            {"steps_in_all", or_null(report.question.run.steps)},
+                            {"one_more", report.question.run.one_more},
                             {"memory_bytes", or_null(report.question.memory)},
                             {"laws", laws},
                             {"unknown", list_of(report.unknown, unknown_of)},

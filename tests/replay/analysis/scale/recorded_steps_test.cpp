@@ -93,7 +93,7 @@ Live live_of(const Trace& trace) {
     return found;
 }
 
-Live grown(const VectorTrace& trace, const ScaleQuestion& question) {
+Live grown(const VectorTrace& trace, const GrowthQuestion& question) {
     const Result<ScaleModel> model = find_scale(trace);
     REQUIRE(model);
     const Result<GrowthPlan> plan = plan_growth(*model, question);

@@ -29,7 +29,7 @@ StepRequests steps_of(const std::vector<Shape>& shapes, const std::vector<Rule>&
 
 // The last step's sizes after a growth.
 std::vector<Bytes> grown_of(const StepRequests& made, ScaleFactors factors,
-                            UnknownSizes unknown = kUnknownGrow) {
+                            double unknown = 1) {
     const Result<SizeLaws> laws = find_size_laws(made);
     REQUIRE(laws);
     std::vector<Bytes> sizes;
@@ -69,7 +69,7 @@ TEST_CASE("what the first step makes for all others does not grow") {
     const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}}, kRules);
     const Result<SizeLaws> laws = find_size_laws(made);
     REQUIRE(laws);
-    CHECK(laws->grown(made.requests.front(), 0, {2, 1}, kUnknownGrow) == 5000);
+    CHECK(laws->grown(made.requests.front(), 0, {2, 1}, 1) == 5000);
 }
 
 TEST_CASE("batch and length are told apart where some size is quadratic in one") {
@@ -93,8 +93,8 @@ TEST_CASE("what grows with one of two axes that have no name may grow or not") {
     const Result<SizeLaws> laws = find_size_laws(made);
     REQUIRE(laws);
     CHECK_FALSE(laws->has_length);
-    const auto least = grown_of(made, {2, 1}, kUnknownStay);
-    const auto most = grown_of(made, {2, 1}, kUnknownGrow);
+    const auto least = grown_of(made, {2, 1}, 0);
+    const auto most = grown_of(made, {2, 1}, 1);
     for (std::size_t rule = 0; rule < 4; ++rule) {
         CHECK(least[rule] == rules[rule]({6, 40}));
         CHECK(most[rule] == rules[rule]({6, 40}));
@@ -109,8 +109,8 @@ TEST_CASE("what fits no law has a range") {
     std::vector<Rule> rules = kRules;
     rules.push_back([](Shape s) -> Bytes { return s.length % 2 == 0 ? 100000 : 40000; });
     const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}, {4, 12}}, rules);
-    CHECK(grown_of(made, {2, 1}, kUnknownStay).back() == 100000);
-    CHECK(grown_of(made, {2, 1}, kUnknownGrow).back() == 200000);
+    CHECK(grown_of(made, {2, 1}, 0).back() == 100000);
+    CHECK(grown_of(made, {2, 1}, 1).back() == 200000);
 }
 
 TEST_CASE("sizes stay below what no allocator grants") {

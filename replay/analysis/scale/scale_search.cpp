@@ -1,0 +1,191 @@
+// Every answer is a replay of a grown trace, or several.
+#include "replay/analysis/scale/scale_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+constexpr double kFinest = 1.0 / 64;  // of a growth that is searched, relative
+
+// Powers of the growth that sizes without a law may have, beside 1.
+constexpr double kStay = 0, kFast = 2;
+
+Bytes peak_in(const TrialResult& result) {
+    return result.device_peaks.empty() ? result.peak.reserved
+                                       : *std::ranges::max_element(result.device_peaks);
+}
+
+void widen(ScaledPeak& peak, double bytes) {
+    const auto other = static_cast<Bytes>(std::max(bytes, 0.0));
+    peak.least = std::min(peak.least, other);
+    peak.most = std::max(peak.most, other);
+}
+
+// Where sizes grow otherwise than in proportion, as workspaces of kernels do, or nothing tells how,
+// free pieces come to lie elsewhere. Of 33 programs, what was free at the peak was up to 40 % more
+// or less then.
+double scatter(const SizeLaws& laws, const TrialResult& result) {
+    constexpr double kMattersNearly = 0.01, kMattersUnknown = 0.05, kScatter = 0.4;
+    const double all = std::accumulate(laws.bytes.begin(), laws.bytes.end(), 0.0);
+    const auto share = [&](LawKind kind) {
+        return static_cast<double>(laws.bytes[static_cast<std::size_t>(kind)]) / all;
+    };
+    if (share(LawKind::shifted) + share(LawKind::rounded) < kMattersNearly &&
+        share(LawKind::unknown) < kMattersUnknown)
+        return 0;
+    const Bytes used = std::min(result.peak.allocated, result.peak.reserved);
+    return kScatter * static_cast<double>(result.peak.reserved - used);
+}
+
+}  // namespace
+
+ScaleSearch::ScaleSearch(const Trace& trace, const ScaleModel& model, const PolicySpec& policy,
+                         const CostProfile& profile, std::function<bool()> stop,
+                         std::function<void()> replayed)
+    : trace_(trace),
+      model_(model),
+      policy_(policy),
+      profile_(profile),
+      stop_(std::move(stop)),
+      replayed_(std::move(replayed)) {}
+
+Result<HeldBackPeak> ScaleSearch::hold_back() {
+    HeldBackPeak found;
+    if (!model_.held_back)
+        return found;
+    const HeldBack& held = *model_.held_back;
+    const auto trace_of = [&](GrowthPlan plan) {
+        return GrownTrace(trace_, model_.requests, held.laws, &held.steps, std::move(plan));
+    };
+    TM_ASSIGN(found.told, peak(trace_of(held.told())));
+    TM_ASSIGN(found.recorded, peak(trace_of(held.recorded())));
+    if (found.told > 0)
+        error_ = static_cast<double>(found.recorded) / static_cast<double>(found.told);
+    return found;
+}
+
+Result<ScaledPeak> ScaleSearch::peak_of(const GrowthQuestion& question) {
+    TM_ASSIGN(GrowthPlan plan, plan_growth(model_, question));
+    TM_ASSIGN(const TrialResult result, replay(grown(plan), {}));
+    ScaledPeak found;
+    found.likely = found.least = found.most = peak_in(result);
+    if (has_unknown())
+        for (const double unknown : {kStay, kFast}) {
+            plan.unknown = unknown;
+            TM_ASSIGN(const Bytes other, peak(grown(plan)));
+            widen(found, static_cast<double>(other));
+        }
+    const auto likely = static_cast<double>(found.likely);
+    widen(found, likely * error_at(question.growth));
+    if (question.grows())  // then there are bytes
+        for (const double side : {-1.0, 1.0})
+            widen(found, likely + side * scatter(model_.laws, result));
+    return found;
+}
+
+Result<LargestGrowth> ScaleSearch::largest(const GrowthQuestion& question, Axis axis, Bytes memory,
+                                           Bytes overhead) {
+    const Card card{memory, overhead};
+    double ScaleFactors::*const along =
+        axis == Axis::batch ? &ScaleFactors::batch : &ScaleFactors::length;
+    LargestGrowth found;
+    TM_ASSIGN(found.perhaps, largest(question, along, card, false));
+    found.surely = found.perhaps;
+    if (has_unknown() || error_ != 1) {
+        TM_ASSIGN(found.surely, largest(question, along, card, true));
+        found.surely = std::min(found.surely, found.perhaps);
+    }
+    return found;
+}
+
+Result<TrialResult> ScaleSearch::replay(const Trace& trace, const Card& card) {
+    if (stop_ && stop_())
+        return fail(ErrorCode::cancelled, "interrupted");
+    TrialSetup setup{.policy = policy_, .profile = &profile_, .limit = Bytes{0}, .simulated = true};
+    if (card.memory > 0) {
+        setup.memory = card.memory;
+        setup.overhead = card.overhead;
+        setup.stop_at_refusal = true;
+    }
+    Result<TrialResult> found = run_trial(trace, setup);
+    replayed_();
+    return found;
+}
+
+Result<Bytes> ScaleSearch::peak(const Trace& trace) {
+    TM_ASSIGN(const TrialResult found, replay(trace, {}));
+    return peak_in(found);
+}
+
+GrownTrace ScaleSearch::grown(GrowthPlan plan) const {
+    return GrownTrace(trace_, model_.requests, model_.laws, &model_.steps, std::move(plan));
+}
+
+bool ScaleSearch::has_unknown() const {
+    return model_.laws.counts[static_cast<std::size_t>(LawKind::unknown)] > 0;
+}
+
+// The error grows with the way: at most so many times as far as the step that was held back.
+double ScaleSearch::error_at(const ScaleFactors& growth) const {
+    constexpr double kMostTimes = 3;
+    if (!model_.held_back)
+        return 1;
+    const auto way = [](const ScaleFactors& factors) {
+        return std::log(factors.batch * factors.length);
+    };
+    return std::pow(error_,
+                    std::clamp(way(growth) / way(model_.held_back->growth), 0.0, kMostTimes));
+}
+
+// Surely: with all that sizes may be, and the error against it; else with any of that.
+Result<bool> ScaleSearch::survives(const GrowthQuestion& question, Card card, bool surely) {
+    TM_ASSIGN(GrowthPlan plan, plan_growth(model_, question));
+    const double error = error_at(question.growth);
+    const Bytes room = card.memory - std::min(card.memory, card.overhead);
+    card.memory -= room;
+    card.memory += static_cast<Bytes>(static_cast<double>(room) /
+                                      (surely ? std::max(error, 1.0) : std::min(error, 1.0)));
+    for (const double unknown : {1.0, surely ? kFast : kStay}) {
+        plan.unknown = unknown;
+        TM_ASSIGN(const TrialResult found, replay(grown(plan), card));
+        if (found.survived() != surely)
+            return !surely;
+        if (!has_unknown())
+            break;
+    }
+    return surely;
+}
+
+// The largest that survives, where all smaller ones do as far as was tried; 0: none.
+Result<double> ScaleSearch::largest(GrowthQuestion question, double ScaleFactors::*axis,
+                                    const Card& card, bool surely) {
+    const auto alive_at = [&](double factor) {
+        question.growth.*axis = factor;
+        return survives(question, card, surely);
+    };
+    double low = 0, high = 1;
+    for (;;) {
+        TM_ASSIGN(const bool alive, alive_at(high));
+        if (!alive)
+            break;
+        low = high;
+        if (high >= kLargestGrowth)
+            return high;
+        high *= 2;
+    }
+    if (low == 0)
+        low = kFinest;
+    while (high - low > kFinest * low) {
+        const double middle = (low + high) / 2;
+        TM_ASSIGN(const bool alive, alive_at(middle));
+        (alive ? low : high) = middle;
+    }
+    return low > kFinest ? low : 0;
+}
+
+}  // namespace tidemark
