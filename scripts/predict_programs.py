@@ -19,7 +19,9 @@ import torch.nn.functional as F
 from torch import nn
 
 STEPS = 4
-BATCH = int(os.environ.get("TIMES_BATCH", 1))  # how many times as large, for prove_scale.py
+TIMES_BATCH = float(os.environ.get("TIMES_BATCH", 1))  # for prove_scale.py, as are these
+RUN_STEPS = int(os.environ.get("RUN_STEPS", 24))
+MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT", 0))
 PROGRAMS = {}
 VOCABULARY = 32000
 
@@ -51,6 +53,10 @@ def train(model, loss_of, optimizer, precision=None, steps=STEPS):
         print(f"step {step}: {loss.item():.3f}", flush=True)
 
 
+def grown(batch):
+    return max(1, round(TIMES_BATCH * batch))
+
+
 def tokens(batch, length, vocabulary=VOCABULARY):
     return torch.randint(0, vocabulary, (batch, length), device="cuda")
 
@@ -58,7 +64,7 @@ def tokens(batch, length, vocabulary=VOCABULARY):
 def batches(largest=6, lengths=(128, 192, 256, 384)):
     """(batch, length) of each step."""
     while True:
-        yield BATCH * random.randint(2, largest), random.choice(lengths)
+        yield grown(random.randint(2, largest)), random.choice(lengths)
 
 
 def train_text(model, optimizer, precision=None, vocabulary=VOCABULARY, **named):
@@ -75,7 +81,7 @@ def train_images(model, optimizer, precision=None, sizes=(160, 192, 224), larges
                  channels_last=False):
     def loss_of(_step):
         size = random.choice(sizes)
-        images = torch.randn(BATCH * random.randint(4, largest), 3, size, size, device="cuda")
+        images = torch.randn(grown(random.randint(4, largest)), 3, size, size, device="cuda")
         if channels_last:
             images = images.to(memory_format=torch.channels_last)
         out = model(images)
@@ -192,6 +198,18 @@ def llama_generate():
 
 
 @program("inference")
+def cached_decode():
+    """A token at a time, with a cache that grows; each token is a step by name."""
+    model = by_configuration(small("Llama")).to(torch.bfloat16).eval()
+    text, cache = tokens(grown(256), 8), None
+    for step in range(RUN_STEPS):
+        with torch.inference_mode(), torch.profiler.record_function(f"step {step}"):
+            out = model(input_ids=text, past_key_values=cache, use_cache=True)
+            text, cache = out.logits[:, -1:].argmax(-1), out.past_key_values
+    print(text.shape, flush=True)
+
+
+@program("inference")
 def gpt2_padded():
     """Texts of different lengths, as a tokenizer pads them: the mask comes from the host."""
     import transformers
@@ -230,7 +248,7 @@ def whisper():
         model = transformers.WhisperForConditionalGeneration(config)
 
     def loss_of(_step):
-        size = BATCH * random.randint(2, 5)
+        size = grown(random.randint(2, 5))
         sound = torch.randn(size, 80, 3000, device="cuda")
         return model(input_features=sound,
                      labels=tokens(size, random.randint(20, 60), 50000)).loss
@@ -312,12 +330,26 @@ class Unet(nn.Module):
 
 
 @program("diffusion")
+def unet_sizes():
+    """Images of one number and of several sizes."""
+    with torch.device("cuda"):
+        model = Unet()
+
+    def loss_of(step):
+        side = (48, 64, 96, 80)[step]
+        images = torch.randn(grown(6), 3, side, side, device="cuda")
+        return F.mse_loss(model(images, torch.rand(len(images), device="cuda")), images)
+
+    train(model, loss_of, adamw(model.parameters()), "bf16")
+
+
+@program("diffusion")
 def diffusion():
     with torch.device("cuda"):
         model = Unet()
 
     def loss_of(_step):
-        images = torch.randn(BATCH * random.randint(4, 10), 3, 64, 64, device="cuda")
+        images = torch.randn(grown(random.randint(4, 10)), 3, 64, 64, device="cuda")
         noise = torch.randn_like(images)
         time = torch.rand(len(images), device="cuda")
         return F.mse_loss(model(images + noise * time[:, None, None, None], time), noise)
@@ -332,7 +364,7 @@ def gcn():
     model = geometric.GCN(64, 256, 3, 16).cuda()
 
     def loss_of(_step):
-        nodes = BATCH * random.randint(20000, 40000)
+        nodes = grown(random.randint(20000, 40000))
         edges = torch.randint(0, nodes, (2, 8 * nodes))
         out = model(torch.randn(nodes, 64, device="cuda"), edges.cuda())
         return F.cross_entropy(out, torch.randint(0, 16, (nodes,), device="cuda"))
@@ -347,7 +379,7 @@ def gat():
     model = geometric.GAT(64, 128, 2, 16, heads=4).cuda()
 
     def loss_of(_step):
-        nodes = BATCH * random.randint(10000, 20000)
+        nodes = grown(random.randint(10000, 20000))
         edges = torch.randint(0, nodes, (2, 6 * nodes))
         out = model(torch.randn(nodes, 64, device="cuda"), edges.cuda())
         return F.cross_entropy(out, torch.randint(0, 16, (nodes,), device="cuda"))
@@ -361,7 +393,7 @@ def lstm():
                            nn.Linear(512, 10000)]).cuda()
 
     def loss_of(_step):
-        text = tokens(BATCH * random.randint(8, 32), random.randint(40, 80), 10000)
+        text = tokens(grown(random.randint(8, 32)), random.randint(40, 80), 10000)
         out = model[2](model[1](model[0](text))[0])
         return F.cross_entropy(out.flatten(0, 1), text.flatten())
 
@@ -454,7 +486,7 @@ def kept_wav2vec2():
         num_labels=20), "AutoModelForAudioClassification").cuda()
 
     def loss_of(_step):
-        size = BATCH * random.randint(2, 5)
+        size = grown(random.randint(2, 5))
         sound = torch.randn(size, 16000 * random.randint(2, 4), device="cuda")
         return model(sound, labels=torch.randint(0, 20, (size,), device="cuda")).loss
 
@@ -637,6 +669,9 @@ def main():
         return
     random.seed(1)
     torch.manual_seed(1)
+    if MEMORY_LIMIT:
+        torch.cuda.set_per_process_memory_fraction(
+            MEMORY_LIMIT / torch.cuda.get_device_properties(0).total_memory)
     PROGRAMS[sys.argv[1]][1]()
     torch.cuda.synchronize()
     stats = torch.cuda.memory_stats()

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """`tidemark scale` held against the same programs with larger batches.
 
-Usage: scripts/prove_scale.py predict FOLDER [--times N] [--workers N] NAME ...   no GPU needed
-       scripts/prove_scale.py run FOLDER [--times N] [--workers N] NAME ...       on a GPU
+Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--workers N] NAME ...   no GPU needed
+       scripts/prove_scale.py run FOLDER [--times N ...] [--workers N] NAME ...       on a GPU
        scripts/prove_scale.py compare FOLDER [--times N]
+       scripts/prove_scale.py fit FOLDER [--workers N] [NAME ...]                     on a GPU
 
 `predict` and `run` record each program of predict_programs.py as it is and with batches N times as
 large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
-`scale` tell the second from the first alone, in each setting.
+`scale` tell the second from the first alone, in each setting. `fit` asks `scale` for the largest
+batch of each program that `run` recorded in 1.6 times the memory that it took, and runs the program
+there with that batch less 3 %, and with 8 % more than may fit.
 """
 import argparse
 import concurrent.futures
@@ -54,6 +57,52 @@ def peak(tidemark, path, setting):
     return json.loads(done.stdout)["peak_reserved_bytes"]
 
 
+def largest_growth(tidemark, path, setting, memory):
+    done = subprocess.run([tidemark, "scale", "--json", "--fit", str(memory), "--overhead", "0", "-p", setting, path],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None
+    row = next(row for row in json.loads(done.stdout)["rows"] if row["policy"] == setting)
+    return row["largest_growth_surely"], row["largest_growth_perhaps"]
+
+
+def survives(name, times, setting, memory):
+    conf = "expandable_segments:True" if "expandable" in setting else ""
+    done = subprocess.run([sys.executable, "-B", PROGRAMS, name], capture_output=True, text=True, check=False,
+                          env={**os.environ, "TIMES_BATCH": str(times), "MEMORY_LIMIT": str(memory),
+                               "PYTORCH_CUDA_ALLOC_CONF": conf, "TQDM_DISABLE": "1"})
+    if done.returncode and "OutOfMemoryError" not in done.stderr:
+        raise RuntimeError(f"{name}: {done.stderr[-500:]}")
+    return done.returncode == 0
+
+
+def fit_one(folder, name, setting, tidemark):
+    path = folder / f"{name}.1.tml"
+    memory = int(1.6 * peak(tidemark, path, setting)) // (2 * MIB) * 2 * MIB
+    growth = largest_growth(tidemark, path, setting, memory)
+    if not growth or not growth[0]:
+        print(f"fit {name:24} {setting}: nothing told", flush=True)
+        return None
+    try:
+        found = (survives(name, 0.97 * growth[0], setting, memory),
+                 not survives(name, 1.08 * growth[1], setting, memory))
+    except RuntimeError as error:
+        print(error, flush=True)
+        return None
+    print(f"fit {name:24} {setting:32} {memory // MIB:6,} MiB: x{growth[0]:.2f} to x{growth[1]:.2f}, "
+          f"less survives: {found[0]}, more dies: {found[1]}", flush=True)
+    return found
+
+
+def fit(folder, names, workers, tidemark):
+    names = names or sorted(path.name[:-6] for path in folder.glob("*.1.tml"))
+    tasks = [(folder, name, setting, tidemark) for name in names for setting in SETTINGS[:2]]
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        found = [one for one in pool.map(lambda task: fit_one(*task), tasks) if one]
+    print(f"fit: {len(found)} runs, {sum(one[0] for one in found)} survive with less, "
+          f"{sum(one[1] for one in found)} die with more")
+
+
 def compare(folder, times, tidemark):
     off = {setting: [] for setting in SETTINGS}
     for path in sorted(folder.glob("*.1.tml")):
@@ -87,20 +136,25 @@ def compare(folder, times, tidemark):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["predict", "run", "compare"])
+    parser.add_argument("step", choices=["predict", "run", "compare", "fit"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--times", type=int, nargs="*", default=[2])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--tidemark", default=HERE.parent / "build" / "release" / "tidemark")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     if options.step == "compare":
-        compare(options.folder, options.times, options.tidemark)
+        for times in options.times:
+            print(f"x{times}")
+            compare(options.folder, times, options.tidemark)
+        return
+    if options.step == "fit":
+        fit(options.folder, options.names, options.workers, options.tidemark)
         return
     module = ["tidemark.predict", "--once"] if options.step == "predict" else ["tidemark.record"]
     tasks = [(options.folder, name, times, module) for name in options.names
-             for times in (1, options.times)]
+             for times in (1, *options.times)]
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         list(pool.map(lambda task: record(*task), tasks))
 

@@ -69,7 +69,7 @@ std::string growths_text(const ScaleReport& report) {
     std::string text;
     for (const StepGrowth& growth : report.growths)
         if (growth.kind == StepGrowthKind::leak)
-            text += fmt::format("leak: {}\n", one_line(step_growth_text(growth, report.by_site)));
+            text += fmt::format("goes on growing: {}\n", one_line(step_growth_text(growth, report.by_site)));
     return text;
 }
 
