@@ -10,6 +10,7 @@ JSON at the end.
 import contextlib
 import importlib
 import json
+import math
 import os
 import random
 import sys
@@ -20,6 +21,7 @@ from torch import nn
 
 STEPS = 4
 TIMES_BATCH = float(os.environ.get("TIMES_BATCH", 1))  # for prove_scale.py, as are these
+ROUND_BATCH = {"up": math.ceil, "down": math.floor}.get(os.environ.get("ROUND_BATCH"), round)
 RUN_STEPS = int(os.environ.get("RUN_STEPS", 24))
 MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT", 0))
 PROGRAMS = {}
@@ -54,7 +56,7 @@ def train(model, loss_of, optimizer, precision=None, steps=STEPS):
 
 
 def grown(batch):
-    return max(1, round(TIMES_BATCH * batch))
+    return max(1, ROUND_BATCH(TIMES_BATCH * batch))
 
 
 def tokens(batch, length, vocabulary=VOCABULARY):

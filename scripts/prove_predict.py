@@ -27,6 +27,8 @@ import sys
 import tempfile
 import time
 
+from memory_chart import MemoryChart
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "predict_programs.py"
 SETTINGS = {"default": "", "expandable": "expandable_segments:True"}
@@ -169,37 +171,20 @@ def curve(path):
 
 def picture(folder, name, output):
     """Steps of both: the real run as a band, the predicted one as a line over it."""
-    width, height, left, below = 760, 300, 64, 40
     curves = [curve(folder / f"{name}.default.{kind}.tml") for kind in ("real", "predicted")]
-    most = max(value for points in curves for _, value in points) * 1.08
+    chart = MemoryChart(max(value for points in curves for _, value in points) * 1.08)
     last = max(points[-1][0] for points in curves)
 
     def path_of(points):
-        drawn = []
-        for (at, value), (_, before) in zip(points, [(0, 0), *points]):
-            x = left + at / last * (width - left - 16)
-            drawn += [f"{x:.1f},{height - below - y / most * (height - below - 16):.1f}"
-                      for y in (before, value)]
-        return " ".join(drawn)
+        return " ".join(f"{chart.x(at / last):.1f},{chart.y(y):.1f}"
+                        for (at, value), (_, before) in zip(points, [(0, 0), *points])
+                        for y in (before, value))
 
-    gib = 2 ** 30
-    step = next(one for one in (.1, .25, .5, 1, 2, 5, 10, 20) if most / gib / one <= 6)
-    lines = []
-    for number in range(int(most / gib / step) + 1):
-        y = height - below - number * step * gib / most * (height - below - 16)
-        lines.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="#8884"/>'
-                     f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">'
-                     f'{number * step:g} GiB</text>')
-    style = "font:13px system-ui,sans-serif;fill:#888"
-    output.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" style="{style}">'
-        + "".join(lines)
-        + f'<polyline points="{path_of(curves[0])}" fill="none" stroke="#e8a33d" stroke-width="7"/>'
-        f'<polyline points="{path_of(curves[1])}" fill="none" stroke="#2f6fb5" stroke-width="2"/>'
-        f'<text x="{left + 24}" y="30">reserved: <tspan fill="#e8a33d">on an H100</tspan>, '
-        f'<tspan fill="#2f6fb5">predicted before</tspan></text>'
-        f'<text x="{(left + width) / 2:.0f}" y="{height - 12}" text-anchor="middle">'
-        f"allocations ({last:,} of them)</text></svg>\n")
+    output.write_text(chart.text(
+        [f'<polyline points="{path_of(curves[0])}" fill="none" stroke="#e8a33d" stroke-width="7"/>',
+         f'<polyline points="{path_of(curves[1])}" fill="none" stroke="#2f6fb5" stroke-width="2"/>'],
+        'reserved: <tspan fill="#e8a33d">on an H100</tspan>, '
+        '<tspan fill="#2f6fb5">predicted before</tspan>', f"allocations ({last:,} of them)"))
 
 
 def show(rows):

@@ -5,12 +5,14 @@ Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--workers N] NAME 
        scripts/prove_scale.py run FOLDER [--times N ...] [--workers N] NAME ...       on a GPU
        scripts/prove_scale.py compare FOLDER [--times N]
        scripts/prove_scale.py fit FOLDER [--workers N] [NAME ...]                     on a GPU
+       scripts/prove_scale.py picture FOLDER [--times N ...] NAME -o PICTURE.svg
 
 `predict` and `run` record each program of predict_programs.py as it is and with batches N times as
 large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
 `scale` tell the second from the first alone, in each setting. `fit` asks `scale` for the largest
 batch of each program that `run` recorded in 1.6 times the memory that it took, and runs the program
-there with that batch less 3 %, and with 8 % more than may fit.
+there with that, batches rounded down, and with 5 % more than may fit, rounded up. `picture` draws
+what `scale` tells of one program, and the recorded peaks.
 """
 import argparse
 import concurrent.futures
@@ -20,6 +22,8 @@ import pathlib
 import statistics
 import subprocess
 import sys
+
+from memory_chart import MemoryChart
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "predict_programs.py"
@@ -41,6 +45,8 @@ def record(folder, name, times, module):
 
 def scaled_peaks(tidemark, path, times):
     """The peaks that `scale` tells, of each setting, with their ranges; or why it doesn't."""
+    if times == 1:
+        return {setting: 3 * [peak(tidemark, path, setting)] for setting in SETTINGS}
     done = subprocess.run([tidemark, "scale", "--json", "--tokens", f"x{times}", path,
                            *[word for setting in SETTINGS for word in ("-p", setting)]],
                           capture_output=True, text=True, check=False)
@@ -66,10 +72,10 @@ def largest_growth(tidemark, path, setting, memory):
     return row["largest_growth_surely"], row["largest_growth_perhaps"]
 
 
-def survives(name, times, setting, memory):
+def survives(name, times, rounded, setting, memory):
     conf = "expandable_segments:True" if "expandable" in setting else ""
     done = subprocess.run([sys.executable, "-B", PROGRAMS, name], capture_output=True, text=True, check=False,
-                          env={**os.environ, "TIMES_BATCH": str(times), "MEMORY_LIMIT": str(memory),
+                          env={**os.environ, "TIMES_BATCH": str(times), "ROUND_BATCH": rounded, "MEMORY_LIMIT": str(memory),
                                "PYTORCH_CUDA_ALLOC_CONF": conf, "TQDM_DISABLE": "1"})
     if done.returncode and "OutOfMemoryError" not in done.stderr:
         raise RuntimeError(f"{name}: {done.stderr[-500:]}")
@@ -84,13 +90,13 @@ def fit_one(folder, name, setting, tidemark):
         print(f"fit {name:24} {setting}: nothing told", flush=True)
         return None
     try:
-        found = (survives(name, 0.97 * growth[0], setting, memory),
-                 not survives(name, 1.08 * growth[1], setting, memory))
+        found = (survives(name, growth[0], "down", setting, memory),
+                 not survives(name, 1.05 * growth[1], "up", setting, memory))
     except RuntimeError as error:
         print(error, flush=True)
         return None
     print(f"fit {name:24} {setting:32} {memory // MIB:6,} MiB: x{growth[0]:.2f} to x{growth[1]:.2f}, "
-          f"less survives: {found[0]}, more dies: {found[1]}", flush=True)
+          f"survives: {found[0]}, more dies: {found[1]}", flush=True)
     return found
 
 
@@ -99,7 +105,7 @@ def fit(folder, names, workers, tidemark):
     tasks = [(folder, name, setting, tidemark) for name in names for setting in SETTINGS[:2]]
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         found = [one for one in pool.map(lambda task: fit_one(*task), tasks) if one]
-    print(f"fit: {len(found)} runs, {sum(one[0] for one in found)} survive with less, "
+    print(f"fit: {len(found)} runs, {sum(one[0] for one in found)} survive, "
           f"{sum(one[1] for one in found)} die with more")
 
 
@@ -133,14 +139,39 @@ def compare(folder, times, tidemark):
               f"{100 * statistics.mean(width for _, _, width in all_of):.1f} %")
 
 
+def picture(folder, name, times, output, tidemark):
+    path = folder / f"{name}.1.tml"
+    growths = [.25 * number for number in range(2, 4 * max(times) + 1)]
+    told = [scaled_peaks(tidemark, path, growth) for growth in growths]
+    chart = MemoryChart(1.08 * max(peaks[0] for peaks in told[-1].values()))
+    names = {"torch": "defaults", "torch:expandable_segments=true": "expandable segments"}
+    colours = dict(zip(SETTINGS, ("#c8553d", "#e8a33d", "#2f6fb5")))
+    shapes = []
+    for setting, colour in colours.items():
+        line = " ".join(f"{chart.x(growth / growths[-1]):.1f},{chart.y(peaks[setting][0]):.1f}"
+                        for growth, peaks in zip(growths, told))
+        shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        for growth in (1, *times):
+            y = chart.y(peak(tidemark, folder / f"{name}.{growth}.tml", setting))
+            shapes.append(f'<circle cx="{chart.x(growth / growths[-1]):.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>')
+    for growth in (1, *times):
+        shapes.append(f'<text x="{chart.x(growth / growths[-1]):.1f}" y="{chart.y(0) + 16:.0f}" '
+                      f'text-anchor="middle">x{growth}</text>')
+    title = ", ".join(f'<tspan fill="{colour}">{names.get(setting, setting)}</tspan>'
+                      for setting, colour in colours.items())
+    output.write_text(chart.text(shapes, f"lines: told from x1; dots: recorded. {title}",
+                                 "batch"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["predict", "run", "compare", "fit"])
+    parser.add_argument("step", choices=["predict", "run", "compare", "fit", "picture"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--times", type=int, nargs="*", default=[2])
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("scale.svg"))
     parser.add_argument("--tidemark", default=HERE.parent / "build" / "release" / "tidemark")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -148,6 +179,9 @@ def main():
         for times in options.times:
             print(f"x{times}")
             compare(options.folder, times, options.tidemark)
+        return
+    if options.step == "picture":
+        picture(options.folder, options.names[0], options.times, options.output, options.tidemark)
         return
     if options.step == "fit":
         fit(options.folder, options.names, options.workers, options.tidemark)

@@ -391,14 +391,18 @@ def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts =
 
 
 def scale(trace: Source, *, tokens: Optional[float] = None, batch: Optional[float] = None,
-          length: Optional[float] = None, fit: Optional[Size] = None, policies: PolicyTexts = (),
+          length: Optional[float] = None, steps: Optional[int] = None,
+          fit: Optional[Size] = None, policies: PolicyTexts = (),
           out: Optional[Union[str, "os.PathLike[str]"]] = None, progress: Progress = None,
           **options: Any) -> Answer:
-    """What a run would need with `tokens` (or `batch`, `length`) so many times as large, and the
-    largest growth that a card of size `fit` holds. `out` is a file for the run as it would be."""
+    """What a run would need with `tokens` (or `batch`, `length`) so many times as large, with
+    `steps` in all, and the largest growth that a card of size `fit` holds. `out` is a file for the
+    run as it would be. one_more=True: `fit` and `out` are of the recorded steps as they were, and
+    one behind them that grows."""
     growths = {name: None if factor is None else f"x{factor:g}" for name, factor in
                (("tokens", tokens), ("batch", batch), ("length", length))}
-    return _ask("scale", [trace], {**growths, "fit": fit, "policies": _policies(policies),
+    return _ask("scale", [trace], {**growths, "steps": steps, "fit": fit,
+                                   "policies": _policies(policies),
                                    "output": out and os.fspath(out), **options}, progress)
 
 

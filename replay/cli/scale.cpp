@@ -19,17 +19,28 @@ namespace {
 
 constexpr std::string_view kAxes[] = {"batch", "length"};
 
-// "x2", "x1.5"; 1 of nothing.
+// The number that `text` is, above 0; 0: it is none.
+double positive(std::string_view text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    return std::from_chars(text.data(), end, value).ptr == end && value > 0 ? value : 0;
+}
+
+// "x2", "x1.5", "24/16" (24 instead of 16); 1 of nothing.
 Result<double> parse_growth(std::string_view text, const char* option) {
     if (text.empty())
         return 1.0;
-    double factor = 0;
-    const char* const end = text.data() + text.size();
-    if (text.starts_with('x') && std::from_chars(text.data() + 1, end, factor).ptr == end &&
-        factor > 0)
-        return factor;
-    return fail(ErrorCode::bad_option, fmt::format("'{}' is no growth", text), option,
-                "how many times what was recorded, such as x2 or x1.5");
+    const std::size_t slash = text.find('/');
+    const double now = positive(text.substr(text.starts_with('x') ? 1 : 0, slash));
+    const double before = slash == std::string_view::npos ? 0 : positive(text.substr(slash + 1));
+    if (text.starts_with('x') && slash == std::string_view::npos && now > 0)
+        return now;
+    if (!text.starts_with('x') && now > 0 && before > 0)
+        return now / before;
+    return fail(
+        ErrorCode::bad_option, fmt::format("'{}' is no growth", text), option,
+        "how many times what was recorded, such as x2 or x1.5; or, since a recording doesn't "
+        "say its sizes, 24/16 for 24 instead of 16");
 }
 
 class Scale final : public Command {
@@ -37,7 +48,9 @@ class Scale final : public Command {
     void declare(Arguments& arguments) override {
         arguments.input({"TRACE", "", "a recording of several steps, of different sizes", true},
                         path_);
-        arguments.text({"--tokens", "xN", "steps that work on N times as much"}, tokens_);
+        arguments.text({"--tokens", "xN",
+                        "steps that work on N times as much: x2, or 24/16 for 24 instead of 16"},
+                       tokens_);
         arguments.text({"--batch", "xN", "likewise, where the recording tells batch from length"},
                        batch_);
         arguments.text({"--length", "xN", "N times the length, or the image's side"}, length_);
@@ -81,8 +94,7 @@ class Scale final : public Command {
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
         TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
-        TM_ASSIGN(const ScaleModel model,
-                  find_scale(*trace).map_error(in_trace(path_)));
+        TM_ASSIGN(const ScaleModel model, find_scale(*trace).map_error(in_trace(path_)));
         const std::string name = trace_name(path_);
         Progress progress(context.front(), "scaling " + name);
         question_.progress = [&](std::size_t done, std::size_t total) {
@@ -149,6 +161,7 @@ CommandInfo scale_command() {
         .summary = "what a run would need with larger or more steps, and what fits a card",
         .examples =
             "  tidemark scale run.tml --tokens x2\n"
+            "  tidemark scale run.tml --batch 24/16            24 instead of the recorded 16\n"
             "  tidemark scale run.tml --length x4 -p torch:expandable_segments=true\n"
             "  tidemark scale run.tml --fit 80GiB              the largest batch, in each setting\n"
             "  tidemark scale run.tml --steps 1000             with its leaks and caches\n"

@@ -96,6 +96,7 @@ TEST_CASE("the JSON of advise is as documented", "[cli][docs]") {
     check_section(
         "advise",
         {{{"advise", kSample, "--budget", tries}},
+         {{"advise", kSample, "--memory", "16GiB", "--budget", tries}},
          {{"advise", kStreams, "--spread", "4", "--budget", tries}},
          {{"advise", "generate:steps:events=30000", "--limit", "1GiB", "--budget", tries}},
          {{"advise", support::project_file("traces/samples/torch-edges/two-devices.pickle.xz"),
@@ -128,7 +129,21 @@ TEST_CASE("the JSON of replay and compare over tiers is as documented", "[cli][d
 }
 
 TEST_CASE("the JSON of scale is as documented", "[cli][docs]") {
-    check_section("scale", {{{"scale", kSample, "--tokens", "x2", "--fit", "20GiB"}}});
+    const support::Folder folder;
+    const std::string leaking = folder / "leaking.jsonl";
+    std::string lines = R"({"type":"header","version":1,"unit":"us"})"
+                        "\n";
+    for (int step = 0; step < 12; ++step)
+        lines += fmt::format(R"({{"t":{0},"op":"begin","name":"step {0}"}}
+{{"t":{0},"op":"alloc","id":{0},"bytes":4194304}}
+{{"t":{0},"op":"end","name":"step {0}"}}
+)",
+                             step);
+    support::write_file(leaking, lines);
+    const std::string vision = support::project_file("traces/samples/torch/resnet.pickle.xz");
+    check_section("scale", {{{"scale", kSample, "--tokens", "x2", "--fit", "20GiB"}},
+                            {{"scale", vision, "--tokens", "x2"}},
+                            {{"scale", leaking, "--steps", "20"}}});
 }
 
 TEST_CASE("the JSON of fit is as documented", "[cli][docs]") {

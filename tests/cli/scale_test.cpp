@@ -26,10 +26,43 @@ TEST_CASE("the run that scale writes peaks as it says", "[cli][scale]") {
     const json report = json::parse(
         support::tidemark({"scale", kSample, "--tokens", "x2", "-p", "torch", "--json", "-o", path})
             .out);
+    CHECK(report["batch_growth"] == 2);
+    CHECK(support::tidemark_json({"scale", kSample, "--tokens", "24/12", "-p", "torch"})["rows"] ==
+          report["rows"]);
     const json replayed = support::tidemark_json({"replay", path, "-p", "torch"});
     CHECK(report["rows"][0]["peak_reserved_bytes"] == replayed["peak_reserved_bytes"]);
     CHECK(support::tidemark({"scale", kSample, "--tokens", "x2", "-o", path}).code !=
           0);  // --force
+}
+
+TEST_CASE("one larger step behind the recorded ones, and more steps", "[cli][scale]") {
+    const support::Folder folder;
+    const std::string path = folder / "more.tmk";
+    const json report = support::tidemark_json(
+        {"scale", kSample, "--tokens", "x2", "-p", "torch", "--one-more", "--fit", "16GiB"});
+    const json& row = report["rows"][0];
+    CHECK(row["one_more_peak_reserved_bytes"] < row["peak_reserved_bytes"]);
+    CHECK(row["held_back_predicted_bytes"] == row["held_back_bytes"]);
+    REQUIRE(
+        support::tidemark({"scale", kSample, "--tokens", "x2", "--one-more", "-o", path}).code ==
+        0);
+    CHECK(row["one_more_peak_reserved_bytes"] ==
+          support::tidemark_json({"replay", path, "-p", "torch"})["peak_reserved_bytes"]);
+    const Said more = support::tidemark({"scale", kSample, "--steps", "100", "-p", "torch"});
+    CHECK(more.code == 0);
+    CHECK(contains(more.out, "100 steps"));
+}
+
+TEST_CASE("fit and advise end with how much larger steps can be", "[cli][scale]") {
+    const json fitted =
+        support::tidemark_json({"fit", kSample, "--memory", "16GiB", "-p", "extent"});
+    CHECK(fitted["largest_steps"].size() == 2);
+    CHECK(fitted["largest_steps"][0]["recorded"] == true);
+    CHECK(fitted["largest_steps"][0]["growth_surely"] > 1.5);
+    const std::string line = "Steps can be so much larger than those recorded";
+    CHECK(contains(support::tidemark({"fit", kSample, "--memory", "16GiB"}).out, line));
+    CHECK(contains(support::tidemark({"advise", kSample, "--memory", "8GiB"}).out, line));
+    CHECK_FALSE(contains(support::tidemark({"fit", kSample}).out, line));
 }
 
 TEST_CASE("what scale can't be asked is said", "[cli][scale]") {
@@ -42,8 +75,15 @@ TEST_CASE("what scale can't be asked is said", "[cli][scale]") {
     };
     refused({}, "says no growth");
     refused({"--tokens", "2"}, "'2' is no growth");
+    for (const char* none : {"24/", "/16", "x2/1", "0/16", "24/0", "24/16/8", "a"})
+        refused({"--tokens", none}, "is no growth");
     refused({"--tokens", "x0"}, "'x0' is no growth");
     refused({"--tokens", "x1000"}, "1000 is not above 0");
     refused({"--tokens", "x2", "--batch", "x2"}, "contradicts");
     refused({"--length", "x2"}, "does not tell length from batch");
+    refused({"--steps", "3"}, "3 is not from the 6 steps recorded");
+    refused({"--tokens", "x2", "--along", "batch"}, "is of --fit");
+    refused({"--tokens", "x2", "--overhead", "1GiB"}, "is of --fit");
+    refused({"--tokens", "x2", "--one-more"}, "is of --fit and -o");
+    refused({"--steps", "10", "--one-more", "--fit", "8GiB"}, "contradicts --steps");
 }

@@ -16,8 +16,8 @@
 #include "replay/analysis/advise/out_of_memory.h"
 #include "replay/analysis/advise/search.h"
 #include "replay/analysis/bound/offline_bound.h"
-#include "replay/analysis/trace/gpus.h"
 #include "replay/analysis/scale/largest_steps.h"
+#include "replay/analysis/trace/gpus.h"
 #include "replay/analysis/trace/step_growth.h"
 #include "replay/record/explained_record.h"
 #include "traces/model/trace.h"
@@ -108,10 +108,10 @@ struct Advice {
     std::optional<IdleStretch> idle;         // after a peak, where the program can empty the cache
     // On a card that is known, of the settings compared with and the best; empty: nothing tells.
     std::vector<LargestStep> largest_steps;
-    OutOfMemoryReport out_of_memory;         // under the settings compared with
-    std::vector<OtherPolicy> others;         // by rising peak
-    std::vector<std::string> warnings;       // what the answer may be wrong by
-    std::vector<std::string> notes;          // what to know beside it
+    OutOfMemoryReport out_of_memory;    // under the settings compared with
+    std::vector<OtherPolicy> others;    // by rising peak
+    std::vector<std::string> warnings;  // what the answer may be wrong by
+    std::vector<std::string> notes;     // what to know beside it
 
     // Does most of the peak lie idle after it?
     bool worth_emptying() const {

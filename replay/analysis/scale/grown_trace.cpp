@@ -96,7 +96,8 @@ AddedSteps GrownTrace::added() const {
 std::unique_ptr<TraceCursor> GrownTrace::cursor() const {
     const bool more = plan_.before > 0;
     return std::make_unique<GrownCursor>(
-        trace_.cursor(), sizes_, more ? steps_->events_of(plan_.before) : std::numeric_limits<std::uint64_t>::max(),
+        trace_.cursor(), sizes_,
+        more ? steps_->events_of(plan_.before) : std::numeric_limits<std::uint64_t>::max(),
         more ? std::optional(added()) : std::nullopt);
 }
 

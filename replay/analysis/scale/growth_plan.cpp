@@ -82,9 +82,9 @@ std::vector<AddedStep> grown_steps(const ScaleModel& model, const GrowthQuestion
     for (std::size_t i = recorded; i < question.steps; ++i) {
         ScaleFactors growth = question.growth;
         growth.batch *= 1 + each * static_cast<double>(i - recorded + 1);
-        added.push_back(each > 0
-                            ? AddedStep{recorded - 1, growth}
-                            : nearest_step(model.laws, 1 + (i - recorded) % (recorded - 1), growth));
+        added.push_back(
+            each > 0 ? AddedStep{recorded - 1, growth}
+                     : nearest_step(model.laws, 1 + (i - recorded) % (recorded - 1), growth));
     }
     return added;
 }
@@ -96,9 +96,8 @@ Result<GrowthPlan> plan_growth(const ScaleModel& model, const GrowthQuestion& qu
     if (question.one_more)
         return GrowthPlan{.before = model.requests.steps.size(),
                           .added = {{model.laws.reference, question.growth}}};
-    return GrowthPlan{.recorded = question.growth,
-                      .before = 1,
-                      .added = grown_steps(model, question)};
+    return GrowthPlan{
+        .recorded = question.growth, .before = 1, .added = grown_steps(model, question)};
 }
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// HeldBack: the largest step of a recording, told from the others. How far that is from the step
-// that was recorded says how good an answer about a larger one can be.
+// HeldBack: the largest step of a recording, predicted from the others. How far that is from the
+// step that was recorded says how good an answer about a larger one can be.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct HeldBack {
     std::size_t step = 0;
     ScaleFactors growth;  // of the step, to the largest of the others
 
-    // The program up to the step, which is told, or as it was recorded.
-    GrowthPlan told() const { return {.before = step, .added = {{laws.reference, growth}}}; }
+    // The program up to the step, which is predicted, or as it was recorded.
+    GrowthPlan predicted() const { return {.before = step, .added = {{laws.reference, growth}}}; }
 
     GrowthPlan recorded() const { return {.before = step, .added = {{step, {}}}}; }
 };

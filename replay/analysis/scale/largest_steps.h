@@ -20,11 +20,11 @@ struct LargestStep {
 };
 
 struct LargestStepsQuestion {
-    Bytes memory = 0;  // of the card; 0: nothing is asked
-    std::optional<Bytes> overhead = {};  // of `memory`; none = card_overhead()
+    Bytes memory = 0;                        // of the card; 0: nothing is asked
+    std::optional<Bytes> overhead = {};      // of `memory`; none = card_overhead()
     std::vector<std::string> policies = {};  // beside the recorded settings
     std::string profile = "h200";
-    unsigned threads = 0;  // 0 = one for each core
+    unsigned threads = 0;             // 0 = one for each core
     std::function<bool()> stop = {};  // asked between replays; may be empty
 };
 

@@ -166,9 +166,7 @@ class RecordedSteps::Reader {
             StepEvent& event = step.events[reference.event];
             const bool own = life.step == number;
             event.event.slot = own ? life.number : life.key;
-            event.maker = own                           ? Maker::own
-                          : lifetime_of(life) == kNever ? Maker::step
-                                                        : Maker::ago;
+            event.maker = own ? Maker::own : lifetime_of(life) == kNever ? Maker::step : Maker::ago;
             event.step = event.maker == Maker::ago ? static_cast<std::uint32_t>(number) - life.step
                                                    : life.step;
         }
@@ -212,8 +210,7 @@ class RecordedSteps::Reader {
 };
 
 Result<RecordedSteps> RecordedSteps::read(const Trace& trace, const StepRequests& requests,
-                                          const SizeLaws& laws,
-                                          std::span<const std::size_t> wanted,
+                                          const SizeLaws& laws, std::span<const std::size_t> wanted,
                                           std::span<const std::size_t> before) {
     Reader reader(trace.info(), requests, laws, wanted, before);
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();

@@ -33,8 +33,8 @@ struct AddedStep {
 class RecordedSteps {
   public:
     // Keeps those of `wanted`, to come behind the first so many as one of `before` says (at least
-    // 1); both rising. `requests` and `laws` must be of `trace`. O(events); memory O(events of these
-    // steps + live). Errors: those of the cursor.
+    // 1); both rising. `requests` and `laws` must be of `trace`. O(events); memory O(events of
+    // these steps + live). Errors: those of the cursor.
     static Result<RecordedSteps> read(const Trace& trace, const StepRequests& requests,
                                       const SizeLaws& laws, std::span<const std::size_t> wanted,
                                       std::span<const std::size_t> before);
@@ -123,6 +123,7 @@ class AddedSteps {
     std::span<const AddedStep> added_;
     double unknown_;
     VacantIds slots_;
+
     struct Living {
         std::uint32_t slot = 0;
         bool ends = false;  // some step lets it go

@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/base/threads.h"
 #include "replay/analysis/trace/candidates.h"
+#include "replay/analysis/trace/offered_policies.h"
 #include "replay/analysis/trace/program_steps.h"
 #include "replay/analysis/trace/sites.h"
 #include "replay/scenario/card_overhead.h"
@@ -24,10 +25,16 @@ namespace {
 
 constexpr std::size_t kReplays = 9, kReplaysOfCard = 50;
 
-std::vector<std::string> policies_of(const Trace& trace, const ScaleQuestion& question) {
-    if (!question.policies.empty() || !trace.info().from_torch())
+// What the program's user can set, and `extent`.
+Result<std::vector<std::string>> policies_of(const Trace& trace, const ScaleQuestion& question) {
+    if (!question.policies.empty())
         return question.policies;
-    return {"torch:expandable_segments=true", "extent"};
+    std::vector<std::string> usual{"torch:expandable_segments=true"};
+    if (!trace.info().from_torch()) {
+        TM_ASSIGN(usual, offered_policies(trace));
+    }
+    usual.emplace_back("extent");
+    return usual;
 }
 
 // The sites of what fits no law; none if all of that is next to nothing.
@@ -72,7 +79,7 @@ Result<std::vector<StepGrowth>> growths_of(const Trace& trace, const PolicySpec&
     return watcher.report(kMostOfAKind).growths;
 }
 
-// A growth along the axis must be one that can be told.
+// A growth along the axis must be one that the recording has.
 Result<void> check_axis(const ScaleModel& model, const ScaleQuestion& question) {
     GrowthQuestion least = question.run;
     if (question.memory > 0)
@@ -115,8 +122,9 @@ Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
     if (question.memory > 0 && !question.overhead)
         report.question.overhead = card_overhead(trace, question.memory);
     TM_ASSIGN(const CostProfile profile, load_profile(question.profile));
+    TM_ASSIGN(const std::vector<std::string> policies, policies_of(trace, question));
     TM_ASSIGN(const std::vector<Candidate> chosen,
-              beside_recorded(trace.info(), policies_of(trace, question), report.notes));
+              beside_recorded(trace.info(), policies, report.notes));
     if (question.run.steps > 0 && !chosen.empty()) {
         TM_ASSIGN(report.growths, growths_of(trace, chosen.front().policy, profile));
     }

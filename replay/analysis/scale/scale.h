@@ -17,11 +17,12 @@
 namespace tidemark {
 
 struct ScaleQuestion {
-    GrowthQuestion run = {};  // one_more is of `memory` alone: peaks are told of both
+    GrowthQuestion run = {};  // one_more is of `memory` alone: peaks are of both
     Bytes memory = 0;  // of a card: the largest growth that it holds is searched; 0 = not asked
     std::optional<Bytes> overhead = {};  // of `memory`; none = card_overhead()
     Axis along = Axis::batch;            // that is searched
-    // Beside the recorded settings; empty: for PyTorch, expandable segments and `extent`.
+    // Beside the recorded settings; empty: for PyTorch, expandable segments and `extent`; for
+    // others, what they can set and `extent`.
     std::vector<std::string> policies = {};
     std::string profile = "h200";
     unsigned threads = 0;  // 0 = one for each core
@@ -33,9 +34,9 @@ struct ScaleQuestion {
 struct ScaleRow {
     std::string policy;
     bool recorded = false;
-    Bytes before = 0;           // as recorded, replayed the same way
-    ScaledPeak peak = {};       // with all steps grown, and as many as asked
-    ScaledPeak one_more = {};   // with one step behind the recorded ones, grown from the largest
+    Bytes before = 0;          // as recorded, replayed the same way
+    ScaledPeak peak = {};      // with all steps grown, and as many as asked
+    ScaledPeak one_more = {};  // with one step behind the recorded ones, grown from the largest
     HeldBackPeak held_back = {};
     LargestGrowth fits = {};
 };

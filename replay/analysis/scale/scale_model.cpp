@@ -18,12 +18,10 @@ Result<ScaleModel> find_scale(const Trace& trace) {
     TM_ASSIGN(SizeLaws laws, find_size_laws(requests));
     std::vector<std::size_t> wanted(recorded);
     std::iota(wanted.begin(), wanted.end(), 1);
-    TM_ASSIGN(RecordedSteps steps,
-              RecordedSteps::read(trace, requests, laws, wanted,
-                                  std::array<std::size_t, 2>{1, recorded}));
+    TM_ASSIGN(RecordedSteps steps, RecordedSteps::read(trace, requests, laws, wanted,
+                                                       std::array<std::size_t, 2>{1, recorded}));
     TM_ASSIGN(std::optional<HeldBack> held_back, hold_back(trace, requests, laws));
-    return ScaleModel{std::move(requests), std::move(laws), std::move(steps),
-                      std::move(held_back)};
+    return ScaleModel{std::move(requests), std::move(laws), std::move(steps), std::move(held_back)};
 }
 
 }  // namespace tidemark

@@ -11,6 +11,7 @@ namespace tidemark {
 namespace {
 
 constexpr double kFinest = 1.0 / 64;  // of a growth that is searched, relative
+constexpr int kNear = 4;              // so many of these steps around what is found are tried
 
 // Powers of the growth that sizes without a law may have, beside 1.
 constexpr double kStay = 0, kFast = 2;
@@ -62,10 +63,10 @@ Result<HeldBackPeak> ScaleSearch::hold_back() {
     const auto trace_of = [&](GrowthPlan plan) {
         return GrownTrace(trace_, model_.requests, held.laws, &held.steps, std::move(plan));
     };
-    TM_ASSIGN(found.told, peak(trace_of(held.told())));
+    TM_ASSIGN(found.predicted, peak(trace_of(held.predicted())));
     TM_ASSIGN(found.recorded, peak(trace_of(held.recorded())));
-    if (found.told > 0)
-        error_ = static_cast<double>(found.recorded) / static_cast<double>(found.told);
+    if (found.predicted > 0)
+        error_ = static_cast<double>(found.recorded) / static_cast<double>(found.predicted);
     return found;
 }
 
@@ -95,11 +96,8 @@ Result<LargestGrowth> ScaleSearch::largest(const GrowthQuestion& question, Axis 
         axis == Axis::batch ? &ScaleFactors::batch : &ScaleFactors::length;
     LargestGrowth found;
     TM_ASSIGN(found.perhaps, largest(question, along, card, false));
-    found.surely = found.perhaps;
-    if (has_unknown() || error_ != 1) {
-        TM_ASSIGN(found.surely, largest(question, along, card, true));
-        found.surely = std::min(found.surely, found.perhaps);
-    }
+    TM_ASSIGN(found.surely, largest(question, along, card, true));
+    found.surely = std::min(found.surely, found.perhaps);
     return found;
 }
 
@@ -161,7 +159,7 @@ Result<bool> ScaleSearch::survives(const GrowthQuestion& question, Card card, bo
     return surely;
 }
 
-// The largest that survives, where all smaller ones do as far as was tried; 0: none.
+// The largest that survives, surely: where all smaller ones do as far as was tried; 0: none.
 Result<double> ScaleSearch::largest(GrowthQuestion question, double ScaleFactors::*axis,
                                     const Card& card, bool surely) {
     const auto alive_at = [&](double factor) {
@@ -185,7 +183,17 @@ Result<double> ScaleSearch::largest(GrowthQuestion question, double ScaleFactors
         TM_ASSIGN(const bool alive, alive_at(middle));
         (alive ? low : high) = middle;
     }
-    return low > kFinest ? low : 0;
+    if (low <= kFinest)
+        return 0;
+    // A little more may fit where a little less doesn't: pieces fall otherwise.
+    double found = low;
+    for (int step = 1; step <= kNear; ++step) {
+        const double near = low * (1 + (surely ? -step : step + 1) * kFinest);
+        TM_ASSIGN(const bool alive, alive_at(near));
+        if (alive != surely)
+            found = near * (surely ? 1 - kFinest : 1);
+    }
+    return found;
 }
 
 }  // namespace tidemark

@@ -25,8 +25,8 @@ struct ScaledPeak {
 
 // Of a step that was held back.
 struct HeldBackPeak {
-    Bytes told = 0;      // as the other steps tell it
-    Bytes recorded = 0;  // as it was; 0: none is held back
+    Bytes predicted = 0;  // from the other steps
+    Bytes recorded = 0;   // as it was; 0: none is held back
 };
 
 // The largest growth along an axis that a card holds; surely, and perhaps. 0: none.
@@ -76,7 +76,7 @@ class ScaleSearch {
     const CostProfile& profile_;
     std::function<bool()> stop_;
     std::function<void()> replayed_;
-    double error_ = 1;  // of the step that was held back: as recorded, to what was told
+    double error_ = 1;  // of the step that was held back: as recorded, to what was predicted
 };
 
 }  // namespace tidemark

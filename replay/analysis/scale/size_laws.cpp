@@ -112,8 +112,9 @@ class LawFinder {
         Bytes bytes = 0;  // in the reference
     };
 
-    Ratio most_common(std::size_t index,
-                      const std::function<bool(std::uint32_t position, double ratio)>& counts) const {
+    Ratio most_common(
+        std::size_t index,
+        const std::function<bool(std::uint32_t position, double ratio)>& counts) const {
         std::map<std::int64_t, Ratio> ratios;
         for (std::size_t i = 0; i < step(index).size(); ++i) {
             const std::uint32_t position = alignments_[index][i];
@@ -139,7 +140,8 @@ class LawFinder {
         for (const std::uint32_t position : alignments_[index])
             if (position != kUnaligned)
                 all += step(found_.reference)[position].size;
-        const Ratio most = most_common(index, [](std::uint32_t, double ratio) { return ratio != 1; });
+        const Ratio most =
+            most_common(index, [](std::uint32_t, double ratio) { return ratio != 1; });
         return static_cast<double>(most.bytes) >= kFewBytes * static_cast<double>(all) ? most.value
                                                                                        : 1;
     }
@@ -149,6 +151,34 @@ class LawFinder {
         for (const StepRequest& request : requests)
             order.push_back(request.symbol);
         return order;
+    }
+
+    static Bytes largest_of(std::span<const StepRequest> requests) {
+        Bytes largest = 1;
+        for (const StepRequest& request : requests)
+            largest = std::max(largest, request.size);
+        return largest;
+    }
+
+    // Once more, by the growth that the first alignment shows, or that of the largest sizes:
+    // whichever explains more bytes.
+    void align_by_growth(std::size_t index) {
+        const auto reference = step(found_.reference);
+        const double by_largest = static_cast<double>(largest_of(step(index))) /
+                                  static_cast<double>(largest_of(reference));
+        std::vector<std::uint32_t> best;
+        Bytes most = 0;
+        for (const double growth : {growth_of(index), by_largest}) {
+            alignments_[index] = align_steps(reference, step(index), growth);
+            const Bytes explained =
+                most_common(index, [](std::uint32_t, double ratio) { return ratio != 1; }).bytes +
+                most_common(index, [](std::uint32_t, double ratio) { return ratio == 1; }).bytes;
+            if (best.empty() || explained > most) {
+                best = alignments_[index];
+                most = explained;
+            }
+        }
+        alignments_[index] = std::move(best);
     }
 
     // Steps of one order are aligned once.
@@ -163,8 +193,7 @@ class LawFinder {
                 alignments_[i] = alignments_[entry->second];
             } else {
                 alignments_[i] = align_steps(reference, step(i), 1);
-                growths_[i] = growth_of(i);
-                alignments_[i] = align_steps(reference, step(i), growths_[i]);
+                align_by_growth(i);
             }
             growths_[i] = growth_of(i);
         }
@@ -190,7 +219,8 @@ class LawFinder {
         learnt_ = {found_.reference};
         learnt_as_[sizes_of(found_.reference)] = 0;
         const auto offer = [&](std::size_t i) {
-            if (i != kept_back_ && aligned_share(i) >= kWellAligned && learnt_.size() < kMostLearnt &&
+            if (i != kept_back_ && aligned_share(i) >= kWellAligned &&
+                learnt_.size() < kMostLearnt &&
                 learnt_as_.try_emplace(sizes_of(i), learnt_.size()).second)
                 learnt_.push_back(i);
         };
@@ -207,8 +237,10 @@ class LawFinder {
 
     void collect_clusters() {
         std::map<std::vector<std::int64_t>, Cluster> all;
-        for (const std::vector<Sample>& samples : samples_) {
-            if (samples.size() != learnt_.size() || samples.front().size == 0)
+        for (std::size_t i = 0; i < samples_.size(); ++i) {
+            const std::vector<Sample>& samples = samples_[i];
+            if (samples.size() != learnt_.size() || samples.front().size == 0 ||
+                most_of_reduction(i))
                 continue;
             Cluster one;
             std::vector<std::int64_t> key;
@@ -289,8 +321,9 @@ class LawFinder {
             [&](Powers powers) { return explains(axes, clusters_.front(), powers); });
     }
 
-    // Whether one is a multiple of the other and a constant: then it is no axis of its own. Steps of
-    // two sizes don't tell; but sizes with a constant hardly share their ratio with different ones.
+    // Whether one is a multiple of the other and a constant: then it is no axis of its own. Steps
+    // of two sizes don't tell; but sizes with a constant hardly share their ratio with different
+    // ones.
     static bool on_a_line(const Cluster& one, const Cluster& other) {
         std::set<std::int64_t> sizes;
         for (const double ratio : other.ratios)
@@ -343,8 +376,8 @@ class LawFinder {
     }
 
     // Length is the one that some size is quadratic in. If that tells nothing (of two steps it may
-    // only seem to, unless that is `sure`), they are two axes without names, and what grows with one of them alone may
-    // grow or not.
+    // only seem to, unless that is `sure`), they are two axes without names, and what grows with
+    // one of them alone may grow or not.
     void name_axes(std::vector<StepAxes>& axes, bool sure) {
         const auto quadratic = [&](std::initializer_list<Powers> all) {
             return std::ranges::any_of(clusters_, [&](const Cluster& cluster) {
@@ -459,9 +492,11 @@ class LawFinder {
                 found_.laws.push_back(law);
         }
         for (std::size_t i = 0; i + 1 < of_position_.size(); ++i)
-            if (const std::optional<Bytes> most = most_of_reduction(i)) {
+            if (const std::optional<Bytes> most = most_of_reduction(i);
+                most && !is_exact(of_position_[i])) {
                 const bool grows = step(found_.reference)[i].size < *most;
-                of_position_[i] = grows ? static_cast<std::uint32_t>(found_.laws.size()) : kConstant;
+                of_position_[i] =
+                    grows ? static_cast<std::uint32_t>(found_.laws.size()) : kConstant;
                 of_position_[i + 1] = kConstant;
                 if (grows)
                     found_.laws.push_back({LawKind::multiple, 1, 1, 0, *most});
@@ -480,7 +515,7 @@ class LawFinder {
     std::optional<Bytes> most_of_reduction(std::size_t position) const {
         constexpr Bytes kCounter = 4, kMostCounters = 64_KiB, kPart = 64_KiB;
         constexpr Bytes kBlocks = 132 * 16;  // of an H100 or H200, and others are near
-        if (is_exact(of_position_[position]))
+        if (position + 1 == samples_.size())
             return std::nullopt;
         const StepRequest& buffer = step(found_.reference)[position];
         const StepRequest& counters = step(found_.reference)[position + 1];

@@ -19,7 +19,7 @@ std::string leak_text(const Advice& advice) {
         return {};
     return fmt::format("Find the leak first: {}. ",
                        step_growth_text(*leak, advice.has_stacks,
-                                   advice.growth.parts ? kRunPart : std::string_view("step")));
+                                        advice.growth.parts ? kRunPart : std::string_view("step")));
 }
 
 std::string out_of_memory_change(std::uint64_t before, std::uint64_t then) {

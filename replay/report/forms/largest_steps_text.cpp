@@ -10,17 +10,17 @@ namespace tidemark {
 std::string growth_range_text(double surely, double perhaps) {
     if (perhaps == 0)
         return "none";
-    const std::string least = fmt::format("x{:.2f}", surely), most = fmt::format("x{:.2f}", perhaps);
+    const std::string least = fmt::format("x{:.2f}", surely),
+                      most = fmt::format("x{:.2f}", perhaps);
     return least == most ? least : fmt::format("{} to {}", least, most);
 }
 
 std::string largest_steps_text(const std::vector<LargestStep>& steps) {
     std::string text;
     for (const LargestStep& step : steps)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                            growth_range_text(step.surely, step.perhaps),
-                            step.recorded ? "as recorded"
-                                          : fmt::format("with {}", printable(step.policy)));
+        text += fmt::format(
+            "{}{} {}", text.empty() ? "" : ", ", growth_range_text(step.surely, step.perhaps),
+            step.recorded ? "as recorded" : fmt::format("with {}", printable(step.policy)));
     if (text.empty())
         return {};
     return fmt::format("Steps can be so much larger than those recorded: {} (tidemark scale).\n",

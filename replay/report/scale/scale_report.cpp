@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/report/forms/step_growth_text.h"
 #include "replay/report/forms/json_values.h"
 #include "replay/report/forms/largest_steps_text.h"
+#include "replay/report/forms/step_growth_text.h"
 #include "replay/report/forms/table.h"
 #include "replay/report/forms/wording.h"
 
@@ -64,12 +64,24 @@ std::string unknown_text(const std::vector<UnknownSite>& sites) {
     return table.ruled(Emphasis::none) + "\n";
 }
 
+// How good the laws are, by the recording's own largest step.
+std::string held_back_text(const ScaleReport& report) {
+    if (report.rows.empty() || report.rows.front().held_back.recorded == 0)
+        return {};
+    const ScaleRow& row = report.rows.front();
+    return fmt::format(
+        "Held back, the largest recorded step comes to {} by the others, with {}; it "
+        "took {}.\n",
+        format_bytes(row.held_back.predicted), row.policy, format_bytes(row.held_back.recorded));
+}
+
 // Leaks and drift, which more steps go on with.
 std::string growths_text(const ScaleReport& report) {
     std::string text;
     for (const StepGrowth& growth : report.growths)
         if (growth.kind == StepGrowthKind::leak)
-            text += fmt::format("goes on growing: {}\n", one_line(step_growth_text(growth, report.by_site)));
+            text += fmt::format("goes on growing: {}\n",
+                                one_line(step_growth_text(growth, report.by_site)));
     return text;
 }
 
@@ -92,7 +104,7 @@ Json scaled_row_of(const ScaleRow& row) {
             {"one_more_peak_reserved_bytes", row.one_more.likely},
             {"one_more_peak_reserved_least_bytes", row.one_more.least},
             {"one_more_peak_reserved_most_bytes", row.one_more.most},
-            {"held_back_told_bytes", or_null(row.held_back.told)},
+            {"held_back_predicted_bytes", or_null(row.held_back.predicted)},
             {"held_back_bytes", or_null(row.held_back.recorded)},
             {"largest_growth_surely", or_null(row.fits.surely, 0.0)},
             {"largest_growth_perhaps", or_null(row.fits.perhaps, 0.0)}};
@@ -121,7 +133,8 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
     if (!run.empty())
         columns.push_back({run});
     if (question.run.grows())
-        columns.push_back({fmt::format("one step more, {}", factor_text(model, question.run.growth))});
+        columns.push_back(
+            {fmt::format("one step more, {}", factor_text(model, question.run.growth))});
     if (question.memory > 0)
         columns.push_back({fmt::format("largest {} on {}",
                                        question.along == Axis::length ? "length"
@@ -145,7 +158,7 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
     if (model.laws.has_sizes)
         text += laws_text(model.laws) + "\n" + unknown_text(report.unknown);
     text += "Peaks of reserved memory\n" + table.ruled(Emphasis::none);
-    text += growths_text(report);
+    text += held_back_text(report) + growths_text(report);
     for (const std::string& note : report.notes)
         text += fmt::format("note: {}\n", note);
     return text;

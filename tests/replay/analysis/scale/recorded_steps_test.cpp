@@ -1,6 +1,7 @@
 // Steps that come once more: lifetimes from step to step, leaks, caches that grow.
 #include "replay/analysis/scale/recorded_steps.h"
 
+#include <array>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -154,6 +155,28 @@ TEST_CASE("a cache that grows by as much in each step goes on growing") {
     const Live after = grown(program.build(), {.steps = 100});
     CHECK(after.end == 40_MiB + (16 + 99) * 64_KiB);
     CHECK(after.peak == 40_MiB + (15 + 99) * 64_KiB + (16 + 99) * 65_KiB);
+}
+
+TEST_CASE("a step that has grown does what the recorded step of that size does") {
+    Program program;
+    std::uint32_t next = Program::kFirst;
+    for (const Bytes size : {4_MiB, 4_MiB, 6_MiB, 9_MiB, 4_MiB}) {
+        program.begin_step();
+        for (unsigned i = 0; i < 6; ++i) {
+            program.allocate(next, size * std::array<Bytes, 3>{1, 5, 25}[i % 3]);
+            program.free(next++);
+        }
+        if (size > 8_MiB) {  // larger steps take something more
+            program.allocate(next, 3_MiB);
+            program.free(next++);
+        }
+        program.end_step();
+    }
+    const VectorTrace trace = program.build();
+    CHECK(live_of(trace).allocations == 1 + 5 * 6 + 1);
+    // The second, third and fifth step come to 8, 12 and 8 MiB: nearest to the fourth.
+    CHECK(grown(trace, {.growth = {2, 1}}).allocations == 1 + 5 * 6 + 4);
+    CHECK(grown(trace, {}).allocations == 1 + 5 * 6 + 1);
 }
 
 TEST_CASE("fewer steps than were recorded are refused") {

@@ -66,7 +66,7 @@ TEST_CASE("the largest step of a recorded training comes out of the others") {
     CHECK(row.one_more.likely == (expandable ? 6746_MiB : 8496_MiB));
     CHECK(row.one_more.least <= row.one_more.likely);
     CHECK(row.one_more.likely <= row.one_more.most);
-    CHECK(row.held_back.told == row.held_back.recorded);
+    CHECK(row.held_back.predicted == row.held_back.recorded);
     CHECK(row.before < row.one_more.likely);
     CHECK(row.peak.least <= row.peak.likely);
     CHECK(row.peak.likely <= row.peak.most);

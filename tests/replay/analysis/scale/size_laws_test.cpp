@@ -1,6 +1,8 @@
 // How sizes grow, from steps that are made by known rules.
 #include "replay/analysis/scale/size_laws.h"
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 using namespace tidemark;
@@ -28,8 +30,7 @@ StepRequests steps_of(const std::vector<Shape>& shapes, const std::vector<Rule>&
 }
 
 // The last step's sizes after a growth.
-std::vector<Bytes> grown_of(const StepRequests& made, ScaleFactors factors,
-                            double unknown = 1) {
+std::vector<Bytes> grown_of(const StepRequests& made, ScaleFactors factors, double unknown = 1) {
     const Result<SizeLaws> laws = find_size_laws(made);
     REQUIRE(laws);
     std::vector<Bytes> sizes;
@@ -83,6 +84,45 @@ TEST_CASE("batch and length are told apart where some size is quadratic in one")
     CHECK(laws->has_length);
     CHECK(grown_of(made, {2, 1}) == sizes_at(rules, {6, 40}));
     CHECK(grown_of(made, {1, 3}) == sizes_at(rules, {3, 120}));
+}
+
+TEST_CASE("two steps tell batch from length where many sizes agree") {
+    const std::vector<Rule> rules{
+        [](Shape s) -> Bytes { return 4096 * s.batch * s.length; },
+        [](Shape s) -> Bytes { return 512 * s.batch * s.length; },
+        [](Shape s) -> Bytes { return 8 * s.batch * s.length * s.length; },
+        [](Shape s) -> Bytes { return 32 * s.length * s.length; },
+        [](Shape s) -> Bytes { return 16 * s.length; },
+    };
+    const StepRequests made = steps_of({{5, 100}, {4, 128}, {5, 384}}, rules);
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    CHECK(laws->has_length);
+    CHECK(grown_of(made, {2, 1}) == sizes_at(rules, {10, 384}));
+    CHECK(grown_of(made, {1, 2}) == sizes_at(rules, {5, 768}));
+}
+
+TEST_CASE("buffers of reductions grow until the device has no room for more blocks") {
+    constexpr Bytes kEach = 12 * 64_KiB;
+    std::vector<Rule> rules = kRules;
+    rules.push_back([](Shape s) -> Bytes {
+        return kEach * std::min<Bytes>((s.batch * s.length + 15) / 16, 176);
+    });
+    rules.push_back([](Shape) -> Bytes { return 12 * 4; });  // counters
+    const StepRequests made = steps_of({{4, 90}, {4, 70}, {4, 101}, {4, 250}}, rules);
+    const auto buffer = [&](double growth) { return grown_of(made, {growth, 1})[4]; };
+    CHECK(buffer(1) == 63 * kEach);
+    CHECK(buffer(2) == 126 * kEach);
+    CHECK(buffer(8) == 176 * kEach);
+    CHECK(grown_of(made, {8, 1})[5] == 48);
+}
+
+TEST_CASE("what is kept back is not learnt from, and placed by what others show") {
+    const StepRequests made = steps_of({{4, 90}, {4, 70}, {4, 310}, {4, 100}}, kRules);
+    const Result<SizeLaws> laws = find_size_laws(made, 2);
+    REQUIRE(laws);
+    CHECK(laws->reference == 3);
+    CHECK(laws->steps[2].batch == Approx(3.1));
 }
 
 TEST_CASE("what grows with one of two axes that have no name may grow or not") {

@@ -1,0 +1,31 @@
+"""A drawing of memory against something, as SVG: the frame that scripts/prove_*.py share."""
+
+GIB = 2 ** 30
+LEFT, BELOW, MARGIN = 64, 40, 16
+
+
+class MemoryChart:
+    """Bytes upwards from 0 to `most`, and from left to right a share from 0 to 1."""
+
+    def __init__(self, most, width=760, height=300):
+        self.most, self.width, self.height = most, width, height
+
+    def x(self, share):
+        return LEFT + share * (self.width - LEFT - MARGIN)
+
+    def y(self, value):
+        return self.height - BELOW - value / self.most * (self.height - BELOW - MARGIN)
+
+    def text(self, shapes, title, below):
+        """The drawing: a line for each round number of GiB, `shapes`, and what it is about."""
+        step = next(one for one in (.1, .25, .5, 1, 2, 5, 10, 20) if self.most / GIB / one <= 6)
+        lines = []
+        for number in range(int(self.most / GIB / step) + 1):
+            y = self.y(number * step * GIB)
+            lines.append(f'<path d="M{LEFT} {y:.1f}H{self.width - MARGIN}" stroke="#8884"/>'
+                         f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">'
+                         f'{number * step:g} GiB</text>')
+        style = "font:13px system-ui,sans-serif;fill:#888"
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" style="{style}">'
+                f'{"".join(lines)}{"".join(shapes)}<text x="{LEFT + 24}" y="30">{title}</text>'
+                f'<text x="{(LEFT + self.width) / 2:.0f}" y="{self.height - 12}" text-anchor="middle">{below}</text></svg>\n')
