@@ -605,6 +605,7 @@ class Advice(Answer):
     improves: bool
     interrupted: bool
     is_state: bool
+    largest_steps: List[Any]
     limit_bytes: int
     limit_is_inferred: bool
     limit_source: str
@@ -663,6 +664,7 @@ class Fit(Answer):
     died_at: Any
     events: int
     interrupted: bool
+    largest_steps: List[Any]
     limit_bytes: Optional[int]
     limit_source: str
     memory_bytes: int

@@ -139,7 +139,7 @@ class Scale final : public Command {
 
     Result<void> write(const Trace& trace, const ScaleModel& model, const TraceTarget& target) {
         TM_ASSIGN(GrowthPlan plan, plan_growth(model, question_.run));
-        const GrownTrace grown(trace, model.requests, model.laws, &model.steps, std::move(plan));
+        const GrownTrace grown(trace, model.requests, model.laws, model.steps, std::move(plan));
         return write_trace(target, output_, [&](TraceSink& sink) { return grown.write(sink); })
             .map([](const TraceOutput&) {});
     }

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +16,7 @@ class GrownCursor final : public TraceCursor {
   public:
     // The first `events` of `inner`, then those of `added`.
     GrownCursor(std::unique_ptr<TraceCursor> inner, const std::vector<Bytes>& sizes,
-                std::uint64_t events, std::optional<AddedSteps> added)
+                std::uint64_t events, AddedSteps added)
         : inner_(std::move(inner)), sizes_(sizes), events_(events), added_(std::move(added)) {}
 
     Result<EventBatch> next() override {
@@ -42,7 +40,7 @@ class GrownCursor final : public TraceCursor {
   private:
     // Steps without an event are passed over.
     EventBatch next_added() {
-        while (added_ && added_->next(step_))
+        while (added_.next(step_))
             if (!step_.empty()) {
                 columns_.assign(step_);
                 return columns_.batch();
@@ -53,7 +51,7 @@ class GrownCursor final : public TraceCursor {
     std::unique_ptr<TraceCursor> inner_;
     const std::vector<Bytes>& sizes_;
     std::uint64_t events_;
-    std::optional<AddedSteps> added_;
+    AddedSteps added_;
     std::size_t request_ = 0;
     std::vector<Bytes> size_;
     std::vector<std::uint64_t> addresses_;  // zeros
@@ -64,7 +62,7 @@ class GrownCursor final : public TraceCursor {
 }  // namespace
 
 GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const SizeLaws& laws,
-                       const RecordedSteps* steps, GrowthPlan plan)
+                       const RecordedSteps& steps, GrowthPlan plan)
     : trace_(trace),
       requests_(requests),
       laws_(laws),
@@ -77,9 +75,7 @@ GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const S
     info_.warnings.emplace_back(
         "steps are of other sizes than recorded, or more; where the recorded system put things is "
         "left out");
-    if (plan_.before == 0)
-        return;
-    info_.event_count = steps_->events_of(plan_.before);
+    info_.event_count = steps_.events_of(plan_.before);
     AddedSteps all = added();
     for (std::vector<TraceEvent> events; all.next(events);) {
         info_.event_count += events.size();
@@ -90,15 +86,12 @@ GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const S
 }
 
 AddedSteps GrownTrace::added() const {
-    return AddedSteps(*steps_, requests_, laws_, plan_.before, plan_.added, plan_.unknown);
+    return AddedSteps(steps_, requests_, laws_, plan_.before, plan_.added, plan_.unknown);
 }
 
 std::unique_ptr<TraceCursor> GrownTrace::cursor() const {
-    const bool more = plan_.before > 0;
-    return std::make_unique<GrownCursor>(
-        trace_.cursor(), sizes_,
-        more ? steps_->events_of(plan_.before) : std::numeric_limits<std::uint64_t>::max(),
-        more ? std::optional(added()) : std::nullopt);
+    return std::make_unique<GrownCursor>(trace_.cursor(), sizes_, steps_.events_of(plan_.before),
+                                         added());
 }
 
 Result<TraceInfo> GrownTrace::write(TraceSink& sink) const {

@@ -1,7 +1,7 @@
 // GrownTrace: a recorded program as it would be with steps of another size, and with more of them.
 //
 // The order of requests, lifetimes, streams and pools stay; where the recorded system put things,
-// and what it refused, is left out. Where steps are added, so is what came after the last one.
+// and what it refused, is left out.
 // A Trace; see there.
 #pragma once
 
@@ -17,18 +17,17 @@ namespace tidemark {
 
 // How a program grows.
 struct GrowthPlan {
-    ScaleFactors recorded = {};  // of the recorded steps, each where it was
-    std::size_t before = 0;      // so many of them stay, and others follow; 0: all of the trace
-    std::vector<AddedStep> added = {};
-    double unknown = 1;  // SizeLaws::grown
+    ScaleFactors recorded = {};         // of the recorded steps that stay
+    std::size_t before = 1;             // so many of them stay, and others follow
+    std::vector<AddedStep> added = {};  // in order
+    double unknown = 1;                 // SizeLaws::grown
 };
 
 class GrownTrace final : public Trace {
   public:
-    // `trace` must outlive it, and what it was found to be: `requests`, `laws` and `steps` (which
-    // may be null if `plan` keeps all of it). O(requests + events of added steps).
+    // `trace` must outlive it, and what it was found to be. O(requests + events of added steps).
     GrownTrace(const Trace& trace, const StepRequests& requests, const SizeLaws& laws,
-               const RecordedSteps* steps, GrowthPlan plan);
+               const RecordedSteps& steps, GrowthPlan plan);
 
     const TraceInfo& info() const override { return info_; }
 
@@ -50,7 +49,7 @@ class GrownTrace final : public Trace {
     const Trace& trace_;
     const StepRequests& requests_;
     const SizeLaws& laws_;
-    const RecordedSteps* steps_;
+    const RecordedSteps& steps_;
     GrowthPlan plan_;
     std::vector<Bytes> sizes_;  // of each recorded request
     TraceInfo info_;

@@ -6,8 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "core/base/text.h"
+
 namespace tidemark {
 namespace {
+
+constexpr std::uint64_t kMostEventsOfRun = 200'000'000;  // a minute of replay, each
 
 Result<void> check(const ScaleModel& model, const GrowthQuestion& question) {
     for (const double factor : {question.growth.batch, question.growth.length})

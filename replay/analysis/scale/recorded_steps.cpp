@@ -47,7 +47,6 @@ class RecordedSteps::Reader {
         std::uint32_t step = kNothing;  // none: it lived before
         std::uint32_t key = 0;
         std::uint32_t number = 0;  // in its step
-        std::uint32_t slot = 0;
         std::uint32_t request = kNothing;
         std::uint32_t lifetime = kNever;  // in steps; of what lives yet, not known
     };
@@ -93,7 +92,7 @@ class RecordedSteps::Reader {
     }
 
     void begin(const TraceEvent& event) {
-        Life life{.number = made_, .slot = event.slot};
+        Life life{.number = made_};
         if (is_step_request(event.kind, event.flags))
             life.request = next_request_++;
         life.key = key_of(life.request);

@@ -42,6 +42,9 @@ class RecordedSteps {
     // Events of the trace up to the end of its first `before` steps, as one that was given.
     std::uint64_t events_of(std::size_t before) const { return bases_.at(before).events; }
 
+    // Of that step, which was wanted. O(1).
+    std::size_t events_in(std::size_t step) const { return steps_.at(step).events.size(); }
+
     // Of the growing bytes that live at some moment of that step the part that outlives it, 0 to 1:
     // near 1 are caches. O(1); that step was wanted.
     double outliving(std::size_t step) const { return steps_.at(step).outliving; }

@@ -61,7 +61,7 @@ Result<HeldBackPeak> ScaleSearch::hold_back() {
         return found;
     const HeldBack& held = *model_.held_back;
     const auto trace_of = [&](GrowthPlan plan) {
-        return GrownTrace(trace_, model_.requests, held.laws, &held.steps, std::move(plan));
+        return GrownTrace(trace_, model_.requests, held.laws, held.steps, std::move(plan));
     };
     TM_ASSIGN(found.predicted, peak(trace_of(held.predicted())));
     TM_ASSIGN(found.recorded, peak(trace_of(held.recorded())));
@@ -121,7 +121,7 @@ Result<Bytes> ScaleSearch::peak(const Trace& trace) {
 }
 
 GrownTrace ScaleSearch::grown(GrowthPlan plan) const {
-    return GrownTrace(trace_, model_.requests, model_.laws, &model_.steps, std::move(plan));
+    return GrownTrace(trace_, model_.requests, model_.laws, model_.steps, std::move(plan));
 }
 
 bool ScaleSearch::has_unknown() const {

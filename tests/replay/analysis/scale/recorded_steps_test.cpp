@@ -99,7 +99,7 @@ Live grown(const VectorTrace& trace, const GrowthQuestion& question) {
     REQUIRE(model);
     const Result<GrowthPlan> plan = plan_growth(*model, question);
     REQUIRE(plan);
-    return live_of(GrownTrace(trace, model->requests, model->laws, &model->steps, *plan));
+    return live_of(GrownTrace(trace, model->requests, model->laws, model->steps, *plan));
 }
 
 }  // namespace

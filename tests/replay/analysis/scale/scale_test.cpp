@@ -47,6 +47,12 @@ std::unique_ptr<Trace> open_sample(const std::string& name) {
     return std::move(*trace);
 }
 
+GrownTrace grown_by(const Trace& trace, const ScaleModel& model, double batch) {
+    Result<GrowthPlan> plan = plan_growth(model, {.growth = {batch, 1}});
+    REQUIRE(plan);
+    return GrownTrace(trace, model.requests, model.laws, model.steps, std::move(*plan));
+}
+
 }  // namespace
 
 TEST_CASE("the largest step of a recorded training comes out of the others") {
@@ -87,8 +93,7 @@ TEST_CASE("the largest growth that a card holds survives, and more dies") {
     CHECK(row.fits.surely > 1);
     CHECK(row.fits.surely <= row.fits.perhaps);
     const auto survives = [&](double factor) {
-        const GrownTrace grown(*trace, model->requests, model->laws, nullptr,
-                               {.recorded = {factor, 1}});
+        const GrownTrace grown = grown_by(*trace, *model, factor);
         const Result<FitReport> fitted =
             fit(grown, {.policies = {"torch"}, .memory = 12_GiB, .overhead = 0});
         REQUIRE(fitted);
@@ -102,8 +107,7 @@ TEST_CASE("a grown trace has the events of the recorded one, without where thing
     const std::unique_ptr<Trace> trace = open_sample("gpt2_var");
     const Result<ScaleModel> model = find_scale(*trace);
     REQUIRE(model);
-    const GrownTrace same(*trace, model->requests, model->laws, nullptr, {});
-    const GrownTrace twice(*trace, model->requests, model->laws, nullptr, {.recorded = {2, 1}});
+    const GrownTrace same = grown_by(*trace, *model, 1), twice = grown_by(*trace, *model, 2);
     CHECK(same.hash() != twice.hash());
     Collected events;
     const Result<TraceInfo> info = twice.write(events);
@@ -118,6 +122,12 @@ TEST_CASE("a grown trace has the events of the recorded one, without where thing
     }
     for (const StepRequest& request : model->requests.requests)
         recorded += request.size;
+    Collected unchanged;
+    REQUIRE(same.write(unchanged));
+    const auto allocations = [](const Collected& all) {
+        return std::ranges::count(all.events, EventKind::allocate, &TraceEvent::kind);
+    };
+    CHECK(static_cast<std::size_t>(allocations(unchanged)) == model->requests.requests.size());
     CHECK(requested > recorded);
     CHECK(requested < 2 * recorded);
 }
