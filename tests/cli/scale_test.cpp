@@ -82,6 +82,7 @@ TEST_CASE("what scale can't be asked is said", "[cli][scale]") {
     refused({"--tokens", "x2", "--batch", "x2"}, "contradicts");
     refused({"--length", "x2"}, "does not tell length from batch");
     refused({"--steps", "3"}, "3 is not from the 6 steps recorded");
+    refused({"--steps", "1000000"}, "more than 200,000,000");
     refused({"--tokens", "x2", "--along", "batch"}, "is of --fit");
     refused({"--tokens", "x2", "--overhead", "1GiB"}, "is of --fit");
     refused({"--tokens", "x2", "--one-more"}, "is of --fit and -o");

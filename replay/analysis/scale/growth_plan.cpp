@@ -100,8 +100,18 @@ Result<GrowthPlan> plan_growth(const ScaleModel& model, const GrowthQuestion& qu
     if (question.one_more)
         return GrowthPlan{.before = model.requests.steps.size(),
                           .added = {{model.laws.reference, question.growth}}};
-    return GrowthPlan{
+    GrowthPlan plan{
         .recorded = question.growth, .before = 1, .added = grown_steps(model, question)};
+    std::uint64_t events = 0;
+    for (const AddedStep& added : plan.added)
+        events += model.steps.events_in(added.step);
+    if (question.steps > 0 && events > kMostEventsOfRun)
+        return fail(ErrorCode::bad_option,
+                    fmt::format("{} steps have {} events, more than {}",
+                                format_count(question.steps), format_count(events),
+                                format_count(kMostEventsOfRun)),
+                    "--steps", "what grows from step to step shows in fewer");
+    return plan;
 }
 
 }  // namespace tidemark
