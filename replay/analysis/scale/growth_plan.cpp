@@ -106,11 +106,11 @@ Result<GrowthPlan> plan_growth(const ScaleModel& model, const GrowthQuestion& qu
     for (const AddedStep& added : plan.added)
         events += model.steps.events_in(added.step);
     if (question.steps > 0 && events > kMostEventsOfRun)
-        return fail(ErrorCode::bad_option,
-                    fmt::format("{} steps have {} events, more than {}",
-                                format_count(question.steps), format_count(events),
-                                format_count(kMostEventsOfRun)),
-                    "--steps", "what grows from step to step shows in fewer");
+        return fail(
+            ErrorCode::bad_option,
+            fmt::format("{} steps have {} events, more than {}", format_count(question.steps),
+                        format_count(events), format_count(kMostEventsOfRun)),
+            "--steps", "what grows from step to step shows in fewer");
     return plan;
 }
 
