@@ -390,7 +390,7 @@ def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts =
     return cast("Fit", answer)
 
 
-def scale(trace: Source, *, tokens: Optional[float] = None, batch: Optional[float] = None,
+def scale(*traces: Source, tokens: Optional[float] = None, batch: Optional[float] = None,
           length: Optional[float] = None, steps: Optional[int] = None,
           fit: Optional[Size] = None, policies: PolicyTexts = (),
           out: Optional[Union[str, "os.PathLike[str]"]] = None, progress: Progress = None,
@@ -398,10 +398,10 @@ def scale(trace: Source, *, tokens: Optional[float] = None, batch: Optional[floa
     """What a run would need with `tokens` (or `batch`, `length`) so many times as large, with
     `steps` in all, and the largest growth that a card of size `fit` holds. `out` is a file for the
     run as it would be. one_more=True: `fit` and `out` are of the recorded steps as they were, and
-    one behind them that grows."""
+    one behind them that grows. Several traces are the ranks of one run, and answer together."""
     growths = {name: None if factor is None else f"x{factor:g}" for name, factor in
                (("tokens", tokens), ("batch", batch), ("length", length))}
-    return _ask("scale", [trace], {**growths, "steps": steps, "fit": fit,
+    return _ask("scale", traces, {**growths, "steps": steps, "fit": fit,
                                    "policies": _policies(policies),
                                    "output": out and os.fspath(out), **options}, progress)
 

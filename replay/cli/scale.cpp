@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "replay/analysis/scale/scale_ranks.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/trace_output.h"
 #include "replay/cli_support/interrupt.h"
+#include "replay/cli_support/trace_files.h"
 #include "replay/facts/missing_history.h"
 #include "replay/report/scale/scale_report.h"
 
@@ -46,8 +48,11 @@ Result<double> parse_growth(std::string_view text, const char* option) {
 class Scale final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.input({"TRACE", "", "a recording of several steps, of different sizes", true},
-                        path_);
+        arguments.inputs({"TRACE", "",
+                          "a recording of several steps, of different sizes; of several ranks, one "
+                          "each",
+                          true},
+                         paths_);
         arguments.text({"--tokens", "xN",
                         "steps that work on N times as much: x2, or 24/16 for 24 instead of 16"},
                        tokens_);
@@ -91,29 +96,44 @@ class Scale final : public Command {
         if (output_.wanted()) {
             TM_ASSIGN(target, find_target(output_.path));
         }
-        TM_ASSIGN(path_, expand_trace(path_));
-        TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
-        TM_TRY(facts::need_history(trace->info()).map_error(in_trace(path_)));
-        TM_ASSIGN(const ScaleModel model, find_scale(*trace).map_error(in_trace(path_)));
-        const std::string name = trace_name(path_);
-        Progress progress(context.front(), "scaling " + name);
-        question_.progress = [&](std::size_t done, std::size_t total) {
-            progress.show_work(done, total, "replay");
-        };
+        TM_ASSIGN(paths_, expand_traces(paths_));
+        if (target && paths_.size() > 1)
+            return fail(ErrorCode::bad_option, "is for one recording at a time", "--output");
         const Interrupt interrupt(context.front().owns_process());
         question_.stop = context.front().stop();
-        TM_ASSIGN(const ScaleReport report,
-                  scale(*trace, model, question_).map_error(in_trace(path_)));
-        progress.clear();
-        if (target)
-            TM_TRY(write(*trace, model, *target));
+        std::vector<std::string> names;
+        std::vector<ScaleReport> reports;
+        std::optional<ScaleModel> first;
+        for (const std::string& path : paths_) {
+            TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path));
+            TM_ASSIGN(ScaleModel model, find_model(*trace).map_error(in_trace(path)));
+            names.push_back(trace_name(path));
+            Progress progress(context.front(), "scaling " + names.back());
+            question_.progress = [&](std::size_t done, std::size_t total) {
+                progress.show_work(done, total, "replay");
+            };
+            TM_ASSIGN(ScaleReport report,
+                      scale(*trace, model, question_).map_error(in_trace(path)));
+            progress.clear();
+            reports.push_back(std::move(report));
+            if (target)
+                TM_TRY(write(*trace, model, *target));
+            if (!first)
+                first = std::move(model);
+        }
+        const ScaleReport report = over_ranks(reports);
         if (output_.path != "-")
-            context.print(json_ ? scale_json(name, model, report, context.provenance())
-                                : scale_text(name, model, report));
+            context.print(json_ ? scale_json(names, *first, report, context.provenance())
+                                : scale_text(names, *first, report));
         return ExitCode::yes;
     }
 
   private:
+    static Result<ScaleModel> find_model(const Trace& trace) {
+        TM_TRY(facts::need_history(trace.info()));
+        return find_scale(trace);
+    }
+
     Result<void> read_growth() {
         if (!tokens_.empty() && (!batch_.empty() || !length_.empty()))
             return fail(ErrorCode::bad_option, "contradicts --batch and --length", "--tokens",
@@ -144,7 +164,7 @@ class Scale final : public Command {
             .map([](const TraceOutput&) {});
     }
 
-    std::string path_;
+    std::vector<std::string> paths_;
     std::string tokens_, batch_, length_;
     std::string along_;
     ScaleQuestion question_;
@@ -164,6 +184,7 @@ CommandInfo scale_command() {
             "  tidemark scale run.tml --batch 24/16            24 instead of the recorded 16\n"
             "  tidemark scale run.tml --length x4 -p torch:expandable_segments=true\n"
             "  tidemark scale run.tml --fit 80GiB              the largest batch, in each setting\n"
+            "  tidemark scale rank*.tml --fit 80GiB            that all ranks can have\n"
             "  tidemark scale run.tml --steps 1000             with its leaks and caches\n"
             "  tidemark scale run.tml --batch x2 -o twice.tmk  for advise, compare, view, ...\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Scale>(); },

@@ -53,6 +53,34 @@ TEST_CASE("one larger step behind the recorded ones, and more steps", "[cli][sca
     CHECK(contains(more.out, "100 steps"));
 }
 
+TEST_CASE("ranks answer together: the largest peaks, and what fits all", "[cli][scale]") {
+    const std::string other = support::project_file("traces/samples/torch/gpt2_var-exp.pickle.xz");
+    const std::vector<std::string> options{"--tokens", "x2",    "--fit", "16GiB",
+                                           "-p",       "torch", "-p",    "extent"};
+    const auto asked = [&](std::vector<std::string> line) {
+        line.insert(line.begin(), "scale");
+        line.insert(line.end(), options.begin(), options.end());
+        const json answer = support::tidemark_json(line);
+        json rows;
+        for (const json& row : answer["rows"])
+            rows[row["policy"]] = row;
+        return rows;
+    };
+    const json one = asked({kSample}), two = asked({other}), both = asked({kSample, other});
+    REQUIRE(both.size() == 2);
+    for (const auto& [policy, row] : both.items()) {
+        for (const char* peak : {"peak_reserved_bytes", "peak_reserved_most_bytes",
+                                 "one_more_peak_reserved_bytes", "before_peak_reserved_bytes"})
+            CHECK(row[peak] == std::max(one[policy][peak], two[policy][peak]));
+        CHECK(row["largest_growth_surely"] ==
+              std::min(one[policy]["largest_growth_surely"], two[policy]["largest_growth_surely"]));
+    }
+    const support::Folder folder;
+    CHECK(contains(
+        support::refusal({"scale", kSample, other, "--tokens", "x2", "-o", folder / "both.tmk"}),
+        "one recording at a time"));
+}
+
 TEST_CASE("fit and advise end with how much larger steps can be", "[cli][scale]") {
     const json fitted =
         support::tidemark_json({"fit", kSample, "--memory", "16GiB", "-p", "extent"});

@@ -125,7 +125,7 @@ Json unknown_of(const UnknownSite& site) {
 
 }  // namespace
 
-std::string scale_text(const std::string& name, const ScaleModel& model,
+std::string scale_text(const std::vector<std::string>& names, const ScaleModel& model,
                        const ScaleReport& report) {
     const ScaleQuestion& question = report.question;
     const std::string run = run_text(model, question);
@@ -154,9 +154,12 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
         table.add(std::move(cells));
     }
     std::string text =
-        fmt::format("{}: {} steps\n\n", printable(name), model.requests.steps.size());
+        fmt::format("{}: {} steps\n\n", printable(names.front()), model.requests.steps.size());
     if (model.laws.has_sizes)
         text += laws_text(model.laws) + "\n" + unknown_text(report.unknown);
+    if (names.size() > 1)
+        text += fmt::format("Of {} ranks, what each figure is of the one that needs most\n",
+                            names.size());
     text += "Peaks of reserved memory\n" + table.ruled(Emphasis::none);
     text += held_back_text(report) + growths_text(report);
     for (const std::string& note : report.notes)
@@ -164,14 +167,15 @@ std::string scale_text(const std::string& name, const ScaleModel& model,
     return text;
 }
 
-std::string scale_json(const std::string& name, const ScaleModel& model, const ScaleReport& report,
-                       const Provenance& provenance) {
+std::string scale_json(const std::vector<std::string>& names, const ScaleModel& model,
+                       const ScaleReport& report, const Provenance& provenance) {
     Json laws = Json::array();
     for (std::size_t kind = 0; kind < kLaws.size(); ++kind)
         laws.push_back({{"law", kLaws.at(kind)},
                         {"requests", model.laws.counts.at(kind)},
                         {"bytes", model.laws.bytes.at(kind)}});
-    return report::text_of({{"trace", name},
+    return report::text_of({{"trace", names.front()},
+                            {"traces", names},
                             {"steps", model.requests.steps.size()},
                             {"step_name", model.requests.name},
                             {"sizes_known", model.laws.has_sizes},

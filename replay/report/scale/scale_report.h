@@ -2,15 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "replay/analysis/scale/scale.h"
 #include "replay/report/forms/model.h"
 
 namespace tidemark {
 
-std::string scale_text(const std::string& name, const ScaleModel& model, const ScaleReport& report);
+// `names` are those of the ranks' recordings, `model` is the first one's.
+std::string scale_text(const std::vector<std::string>& names, const ScaleModel& model,
+                       const ScaleReport& report);
 
-std::string scale_json(const std::string& name, const ScaleModel& model, const ScaleReport& report,
-                       const Provenance& provenance);
+std::string scale_json(const std::vector<std::string>& names, const ScaleModel& model,
+                       const ScaleReport& report, const Provenance& provenance);
 
 }  // namespace tidemark
