@@ -57,7 +57,7 @@ TEST_CASE("ranks answer together: the largest peaks, and what fits all", "[cli][
     const std::string other = support::project_file("traces/samples/torch/gpt2_var-exp.pickle.xz");
     const std::vector<std::string> options{"--tokens", "x2",    "--fit", "16GiB",
                                            "-p",       "torch", "-p",    "extent"};
-    const auto asked = [&](std::vector<std::string> line) {
+    const auto rows_of = [&](std::vector<std::string> line) {
         line.insert(line.begin(), "scale");
         line.insert(line.end(), options.begin(), options.end());
         const json answer = support::tidemark_json(line);
@@ -66,7 +66,7 @@ TEST_CASE("ranks answer together: the largest peaks, and what fits all", "[cli][
             rows[row["policy"]] = row;
         return rows;
     };
-    const json one = asked({kSample}), two = asked({other}), both = asked({kSample, other});
+    const json one = rows_of({kSample}), two = rows_of({other}), both = rows_of({kSample, other});
     REQUIRE(both.size() == 2);
     for (const auto& [policy, row] : both.items()) {
         for (const char* peak : {"peak_reserved_bytes", "peak_reserved_most_bytes",
@@ -93,7 +93,7 @@ TEST_CASE("fit and advise end with how much larger steps can be", "[cli][scale]"
     CHECK_FALSE(contains(support::tidemark({"fit", kSample}).out, line));
 }
 
-TEST_CASE("what scale can't be asked is said", "[cli][scale]") {
+TEST_CASE("what scale can't be rows_of is said", "[cli][scale]") {
     const auto refused = [](const std::vector<std::string>& options, const std::string& why) {
         std::vector<std::string> arguments{"scale", kSample};
         arguments.insert(arguments.end(), options.begin(), options.end());
