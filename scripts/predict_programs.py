@@ -23,6 +23,7 @@ STEPS = 4
 TIMES_BATCH = float(os.environ.get("TIMES_BATCH", 1))  # for prove_scale.py, as are these
 ROUND_BATCH = {"up": math.ceil, "down": math.floor}.get(os.environ.get("ROUND_BATCH"), round)
 RUN_STEPS = int(os.environ.get("RUN_STEPS", 24))
+# ONE_SIZE: all batches are of the largest size.
 MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT", 0))
 PROGRAMS = {}
 VOCABULARY = 32000
@@ -670,6 +671,8 @@ def main():
             print(name, kind)
         return
     random.seed(1)
+    if os.environ.get("ONE_SIZE"):
+        random.randint, random.choice = lambda _least, most: most, lambda all_of: all_of[-1]
     torch.manual_seed(1)
     if MEMORY_LIMIT:
         torch.cuda.set_per_process_memory_fraction(

@@ -19,10 +19,6 @@ Result<void> check(const ScaleModel& model, const GrowthQuestion& question) {
             return fail(ErrorCode::bad_option,
                         fmt::format("{:g} is not above 0 and at most {:g}", factor, kLargestGrowth),
                         "a growth");
-    if (question.grows() && !model.laws.has_sizes)
-        return fail(ErrorCode::unsupported, "all steps are of one size", "",
-                    "record steps of another batch or length as well: `with "
-                    "tidemark.torch.record(\"run.tml\"):` around both");
     if (question.growth.length != 1 && !model.laws.has_length)
         return fail(ErrorCode::bad_option, "the recording does not tell length from batch",
                     "--length",

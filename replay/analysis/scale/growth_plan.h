@@ -22,8 +22,8 @@ struct GrowthQuestion {
 // Each step has the order of requests of the recorded one that is of the nearest size; more steps
 // are the recorded ones again and again, or where caches grow the last one, growing. Errors
 // (bad_option): a growth that isn't above 0 and at most kLargestGrowth, or of a length that the
-// recording doesn't tell from the batch; fewer steps than recorded, or more than kMostRunSteps;
-// unsupported: a growth where all steps are of one size. O(steps).
+// recording doesn't tell from the batch; fewer steps than recorded, or more than kMostRunSteps.
+// O(steps).
 Result<GrowthPlan> plan_growth(const ScaleModel& model, const GrowthQuestion& question);
 
 }  // namespace tidemark

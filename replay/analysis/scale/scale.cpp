@@ -128,6 +128,10 @@ Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
     if (question.run.steps > 0 && !chosen.empty()) {
         TM_ASSIGN(report.growths, growths_of(trace, chosen.front().policy, profile));
     }
+    if (!model.laws.has_sizes && (question.run.grows() || question.memory > 0))
+        report.notes.emplace_back(
+            "all steps are of one size: what is as large as a weight or a state is taken to stay, "
+            "and all else to grow with the batch; record a step of another batch to know");
     std::mutex guard;
     std::size_t done = 0;
     const std::size_t total = chosen.size() * (question.memory > 0 ? kReplaysOfCard : kReplays);

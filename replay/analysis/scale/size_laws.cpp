@@ -465,7 +465,7 @@ class LawFinder {
 
     SizeLaw law_of(std::span<const Sample> samples) const {
         if (!found_.has_sizes)
-            return {LawKind::constant, 0, 0, 0};
+            return guess(samples.front().size);
         if (samples.size() < 2)
             return {};
         const bool constant = std::ranges::all_of(
@@ -479,9 +479,20 @@ class LawFinder {
         return nameless_ && law.batch != law.length ? SizeLaw{} : law;
     }
 
+    // Of one size alone.
+    SizeLaw guess(Bytes size) const {
+        const auto lasts = [&](Bytes as) {
+            return std::ranges::binary_search(requests_.lasting, as);
+        };
+        const bool halved = size % 2 == 0 && lasts(size / 2);
+        return lasts(size) || lasts(2 * size) || halved ? SizeLaw{LawKind::constant, 0, 0, 0}
+                                                        : SizeLaw{LawKind::multiple, 1, 1, 0};
+    }
+
     void learn_positions() {
         found_.laws.push_back({});                            // 0: unknown
         found_.laws.push_back({LawKind::constant, 0, 0, 0});  // 1
+        found_.laws.push_back({LawKind::multiple, 1, 1, 0});  // 2
         of_position_.reserve(samples_.size());
         for (const std::vector<Sample>& samples : samples_) {
             const SizeLaw law = law_of(samples);
@@ -493,7 +504,8 @@ class LawFinder {
         }
         for (std::size_t i = 0; i + 1 < of_position_.size(); ++i)
             if (const std::optional<Bytes> most = most_of_reduction(i);
-                most && !is_exact(of_position_[i])) {
+                most &&
+                (found_.has_sizes ? !is_exact(of_position_[i]) : of_position_[i] != kConstant)) {
                 const bool grows = step(found_.reference)[i].size < *most;
                 of_position_[i] =
                     grows ? static_cast<std::uint32_t>(found_.laws.size()) : kConstant;
@@ -583,19 +595,19 @@ class LawFinder {
 
     std::uint32_t law_in(std::size_t index, std::size_t i,
                          const std::unordered_map<Bytes, std::uint32_t>& by_size) const {
-        if (!found_.has_sizes)
-            return kConstant;
         const std::uint32_t position = alignments_[index][i];
         if (position != kUnaligned && of_position_[position] != kUnknown)
             return of_position_[position];
         // What the first step makes for all others is of the program's own size: weights, states.
         if (index == 0 && step(0)[i].outlives)
             return kConstant;
+        if (!found_.has_sizes)
+            return guess(step(index)[i].size).kind == LawKind::constant ? kConstant : kProportional;
         const auto known = by_size.find(step(index)[i].size);
         return known == by_size.end() ? kUnknown : known->second;
     }
 
-    static constexpr std::uint32_t kUnknown = 0, kConstant = 1;  // laws
+    static constexpr std::uint32_t kUnknown = 0, kConstant = 1, kProportional = 2;  // laws
 
     const StepRequests& requests_;
     std::optional<std::size_t> kept_back_;

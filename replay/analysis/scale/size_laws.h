@@ -53,7 +53,7 @@ struct SizeLaws {
     std::vector<std::uint32_t> positions;   // -> requests of the reference step, or kUnaligned
     std::size_t reference = 0;              // the largest step, but for the first
     std::vector<StepAxes> steps;
-    bool has_sizes = false;   // steps of different sizes; else no law but constant is known
+    bool has_sizes = false;   // steps of different sizes; else laws are guessed, for batch alone
     bool has_length = false;  // the recording tells two axes apart
     // Requests of steps by their law's kind, and bytes.
     std::array<std::uint64_t, 5> counts{};
@@ -65,6 +65,8 @@ struct SizeLaws {
                 double unknown = 1) const;
 };
 
+// Where all steps are of one size, what is as large as something that lasts (a gradient, a copy of
+// a weight in another precision) is taken to be constant, and all else to grow with the batch.
 // Nothing is learnt from the step `kept_back`, if there is one: its axes are what others' laws make
 // of it. Errors (unsupported): there are fewer than two steps. O(requests x what align_steps costs
 // for steps of different orders).

@@ -31,6 +31,8 @@ class RequestReader {
             const EventKind kind = batch.kind[i];
             if (is_step_request(kind, batch.flags[i]))
                 allocate(batch[i]);
+            else if (kind == EventKind::allocate)
+                found_.lasting.push_back(batch.size[i]);
             else if (kind == EventKind::free || kind == EventKind::retire)
                 free(batch.slot[i]);
             if (!ends_.empty() && event_ == ends_.front())
@@ -41,6 +43,13 @@ class RequestReader {
     StepRequests take(std::string name) {
         for (std::size_t i = 0; i < found_.requests.size(); ++i)
             found_.requests[i].symbol = symbol_of(i);
+        const std::size_t first = found_.steps.empty() ? 0 : found_.steps.front().end;
+        for (std::size_t i = 0; i < first; ++i)
+            if (lives_[i].length == kOutlives)
+                found_.lasting.push_back(found_.requests[i].size);
+        std::ranges::sort(found_.lasting);
+        const auto again = std::ranges::unique(found_.lasting);
+        found_.lasting.erase(again.begin(), again.end());
         found_.name = std::move(name);
         return std::move(found_);
     }

@@ -36,6 +36,8 @@ struct StepRequests {
     std::string name;                   // of the steps: "step N"; "" = found, not named
     std::vector<StepRequest> requests;  // every allocation of the trace but those of its preamble
     std::vector<RequestsOfStep> steps;  // what comes after the last one belongs to none
+    // Sizes of what the first step or the time before it made for the whole run, rising, each once.
+    std::vector<Bytes> lasting;
 
     std::span<const StepRequest> of(std::size_t step) const {
         return std::span(requests).subspan(steps[step].begin, steps[step].end - steps[step].begin);

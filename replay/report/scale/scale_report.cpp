@@ -155,7 +155,7 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
     }
     std::string text =
         fmt::format("{}: {} steps\n\n", printable(names.front()), model.requests.steps.size());
-    if (model.laws.has_sizes)
+    if (model.laws.has_sizes || question.run.grows() || question.memory > 0)
         text += laws_text(model.laws) + "\n" + unknown_text(report.unknown);
     if (names.size() > 1)
         text += fmt::format("Of {} ranks, what each figure is of the one that needs most\n",

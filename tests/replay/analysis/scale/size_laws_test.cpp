@@ -161,11 +161,15 @@ TEST_CASE("sizes stay below what no allocator grants") {
         CHECK(size <= kLargestRequest);
 }
 
-TEST_CASE("one step is refused, and steps of one size tell no growth") {
+TEST_CASE("one step is refused, and steps of one size are guessed about") {
     const Result<SizeLaws> none = find_size_laws(steps_of({{4, 7}}, kRules));
     REQUIRE_FALSE(none);
     CHECK(none.error().what == "there are no two steps to compare");
     const Result<SizeLaws> alike = find_size_laws(steps_of({{4, 7}, {4, 7}, {4, 7}}, kRules));
     REQUIRE(alike);
     CHECK_FALSE(alike->has_sizes);
+    StepRequests weights = steps_of({{4, 7}, {4, 7}, {4, 7}}, kRules);
+    weights.lasting = {4096 * 28 / 2, 1 << 20};  // what a copy is twice of, and a gradient
+    CHECK(grown_of(weights, {2, 1}) ==
+          std::vector<Bytes>{1 << 20, 4096 * 28, 2 * 48 * 28, 2 * (9000 + 96 * 28)});
 }
