@@ -69,8 +69,9 @@ GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const S
       steps_(steps),
       plan_(std::move(plan)),
       info_(trace.info()) {
-    sizes_.reserve(requests.requests.size());
-    for (std::size_t i = 0; i < requests.requests.size(); ++i)
+    const std::size_t kept = requests.steps[plan_.before - 1].end;
+    sizes_.reserve(kept);
+    for (std::size_t i = 0; i < kept; ++i)
         sizes_.push_back(laws.grown(requests.requests[i], i, plan_.recorded, plan_.unknown));
     info_.warnings.emplace_back(
         "steps are of other sizes than recorded, or more; where the recorded system put things is "
@@ -117,6 +118,7 @@ std::uint64_t GrownTrace::grown(std::uint64_t hash) const {
     for (const Bytes size : sizes_)
         mix(size);
     mix(plan_.before);
+    mix(std::bit_cast<std::uint64_t>(plan_.unknown));
     for (const AddedStep& added : plan_.added) {
         mix(added.step);
         mix(std::bit_cast<std::uint64_t>(added.growth.batch));

@@ -51,7 +51,7 @@ class GrownTrace final : public Trace {
     const SizeLaws& laws_;
     const RecordedSteps& steps_;
     GrowthPlan plan_;
-    std::vector<Bytes> sizes_;  // of each recorded request
+    std::vector<Bytes> sizes_;  // of each request of the steps that stay
     TraceInfo info_;
 };
 

@@ -66,10 +66,12 @@ std::vector<UnknownSite> unknown_sites(const TraceInfo& info, const ScaleModel& 
 }
 
 // What grows from step to step of the recorded run.
-Result<std::vector<StepGrowth>> growths_of(const Trace& trace, const PolicySpec& policy,
-                                           const CostProfile& profile) {
+Result<std::vector<StepGrowth>> growths_of(const Trace& trace, const StepRequests& requests,
+                                           const PolicySpec& policy, const CostProfile& profile) {
     constexpr std::size_t kMostOfAKind = 3;
-    TM_ASSIGN(ProgramSteps steps, find_steps(trace, 2));
+    ProgramSteps steps{requests.name, {}};
+    for (const RequestsOfStep& step : requests.steps)
+        steps.ends.push_back(step.last_event);
     StepWatcher watcher(trace.info(), std::move(steps));
     TrialSetup setup{.policy = policy, .profile = &profile, .simulated = true};
     setup.limit = 0;
@@ -96,7 +98,11 @@ Result<ScaleRow> row_of(const Trace& trace, const ScaleModel& model, const Scale
     TM_ASSIGN(row.held_back, search.hold_back());
     GrowthQuestion run = question.run;
     run.one_more = false;
-    TM_ASSIGN(row.peak, search.peak_of(run));
+    if (run.grows() || run.steps > 0) {
+        TM_ASSIGN(row.peak, search.peak_of(run));
+    } else {
+        row.peak = {row.before, row.before, row.before};
+    }
     if (run.grows()) {
         TM_ASSIGN(row.one_more, search.peak_of({.growth = run.growth, .one_more = true}));
     }
@@ -126,7 +132,8 @@ Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
     TM_ASSIGN(const std::vector<Candidate> chosen,
               beside_recorded(trace.info(), policies, report.notes));
     if (question.run.steps > 0 && !chosen.empty()) {
-        TM_ASSIGN(report.growths, growths_of(trace, chosen.front().policy, profile));
+        TM_ASSIGN(report.growths,
+                  growths_of(trace, model.requests, chosen.front().policy, profile));
     }
     if (!model.laws.has_sizes && (question.run.grows() || question.memory > 0))
         report.notes.emplace_back(

@@ -57,6 +57,11 @@ ScaleSearch::ScaleSearch(const Trace& trace, const ScaleModel& model, const Poli
       stop_(std::move(stop)),
       replayed_(std::move(replayed)) {}
 
+Result<Bytes> ScaleSearch::before() {
+    TM_ASSIGN(GrowthPlan plan, plan_growth(model_, {}));
+    return peak(grown(std::move(plan)));
+}
+
 Result<HeldBackPeak> ScaleSearch::hold_back() {
     HeldBackPeak found;
     if (!model_.held_back)

@@ -44,14 +44,14 @@ class ScaleSearch {
                 std::function<void()> replayed);
 
     // As recorded, replayed the same way. Errors, here and below: those of run_trial; cancelled.
-    Result<Bytes> before() { return peak(trace_); }
+    Result<Bytes> before();
 
     Result<HeldBackPeak> hold_back();
 
     // After hold_back(). Errors: those of plan_growth too.
     Result<ScaledPeak> peak_of(const GrowthQuestion& question);
 
-    // On a card of `memory`, `overhead` of them not the allocator's: by bisection, some 25 replays
+    // On a card of `memory`, `overhead` of them not the allocator's: by bisection, some 40 replays
     // or twice as many. What is not along the axis is as in `question`.
     Result<LargestGrowth> largest(const GrowthQuestion& question, Axis axis, Bytes memory,
                                   Bytes overhead);

@@ -168,7 +168,10 @@ class LawFinder {
                                   static_cast<double>(largest_of(reference));
         std::vector<std::uint32_t> best;
         Bytes most = 0;
-        for (const double growth : {growth_of(index), by_largest}) {
+        const double by_bytes = growth_of(index);
+        for (const double growth : {by_bytes, by_largest}) {
+            if (!best.empty() && same_ratio(growth, by_bytes))
+                continue;
             alignments_[index] = align_steps(reference, step(index), growth);
             const Bytes explained =
                 most_common(index, [](std::uint32_t, double ratio) { return ratio != 1; }).bytes +

@@ -31,7 +31,7 @@ class RequestReader {
             const EventKind kind = batch.kind[i];
             if (is_step_request(kind, batch.flags[i]))
                 allocate(batch[i]);
-            else if (kind == EventKind::allocate)
+            else if (kind == EventKind::allocate && (batch.flags[i] & kPreamble) != 0)
                 found_.lasting.push_back(batch.size[i]);
             else if (kind == EventKind::free || kind == EventKind::retire)
                 free(batch.slot[i]);

@@ -12,8 +12,8 @@ namespace tidemark {
 // "x1.31", "x1.28 to x1.31", "none".
 std::string growth_range_text(double surely, double perhaps);
 
-// "Largest step there, beside those recorded: x1.31; with extent x1.72 (tidemark scale).\n"; "" of
-// nothing.
+// "Steps can be so much larger than those recorded: x1.31 as recorded, x1.72 with extent (tidemark
+// scale).\n"; "" of nothing.
 std::string largest_steps_text(const std::vector<LargestStep>& steps);
 
 namespace report {
