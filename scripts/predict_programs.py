@@ -21,6 +21,7 @@ from torch import nn
 
 STEPS = 4
 TIMES_BATCH = float(os.environ.get("TIMES_BATCH", 1))  # for prove_scale.py, as are these
+TIMES_LENGTH = float(os.environ.get("TIMES_LENGTH", 1))
 ROUND_BATCH = {"up": math.ceil, "down": math.floor}.get(os.environ.get("ROUND_BATCH"), round)
 RUN_STEPS = int(os.environ.get("RUN_STEPS", 24))
 # ONE_SIZE: all batches are of the largest size.
@@ -61,7 +62,7 @@ def grown(batch):
 
 
 def tokens(batch, length, vocabulary=VOCABULARY):
-    return torch.randint(0, vocabulary, (batch, length), device="cuda")
+    return torch.randint(0, vocabulary, (batch, int(TIMES_LENGTH * length)), device="cuda")
 
 
 def batches(largest=6, lengths=(128, 192, 256, 384)):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """`tidemark scale` held against the same programs with larger batches.
 
-Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--workers N] NAME ...   no GPU needed
-       scripts/prove_scale.py run FOLDER [--times N ...] [--workers N] NAME ...       on a GPU
-       scripts/prove_scale.py compare FOLDER [--times N]
+Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--axis length] NAME ...   no GPU needed
+       scripts/prove_scale.py run FOLDER [--times N ...] [--axis length] NAME ...       on a GPU
+       scripts/prove_scale.py compare FOLDER [--times N] [--axis length]
        scripts/prove_scale.py fit FOLDER [--workers N] [NAME ...]                     on a GPU
        scripts/prove_scale.py picture FOLDER [--times N ...] NAME -o PICTURE.svg
 
-`predict` and `run` record each program of predict_programs.py as it is and with batches N times as
-large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
+`predict` and `run` record each program of predict_programs.py as it is and with batches (or texts)
+N times as large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
 `scale` tell the second from the first alone, in each setting. `fit` asks `scale` for the largest
 batch of each program that `run` recorded in 1.6 times the memory that it took, and runs the program
 there with that, batches rounded down, and with 5 % more than may fit, rounded up. `picture` draws
@@ -31,23 +31,27 @@ SETTINGS = ("torch", "torch:expandable_segments=true", "extent")
 MIB = 1 << 20
 
 
-def record(folder, name, times, module):
-    path = folder / f"{name}.{times}.tml"
+def recording(folder, name, times, axis):
+    return folder / f"{name}.{times}{'.length' if axis == 'length' and times != 1 else ''}.tml"
+
+
+def record(folder, name, times, module, axis):
+    path = recording(folder, name, times, axis)
     if path.exists():
         return
     with open(path.with_suffix(".log"), "w", encoding="utf-8") as log:
         code = subprocess.run(
             [sys.executable, "-B", "-m", *module, "-o", path, PROGRAMS, name], stdout=log, stderr=subprocess.STDOUT, check=False,
-            env={**os.environ, "TIMES_BATCH": str(times), "TQDM_DISABLE": "1",
+            env={**os.environ, f"TIMES_{axis.upper()}": str(times), "TQDM_DISABLE": "1",
                  "PYTHONPATH": str(HERE.parent / "python")}).returncode
     print(f"{name} x{times}: {code}", flush=True)
 
 
-def scaled_peaks(tidemark, path, times):
+def scaled_peaks(tidemark, path, times, axis="tokens"):
     """The peaks that `scale` tells, of each setting, with their ranges; or why it doesn't."""
     if times == 1:
         return {setting: 3 * [peak(tidemark, path, setting)] for setting in SETTINGS}
-    done = subprocess.run([tidemark, "scale", "--json", "--tokens", f"x{times}", path,
+    done = subprocess.run([tidemark, "scale", "--json", f"--{axis}", f"x{times}", path,
                            *[word for setting in SETTINGS for word in ("-p", setting)]],
                           capture_output=True, text=True, check=False)
     if done.returncode:
@@ -109,13 +113,13 @@ def fit(folder, names, workers, tidemark):
           f"{sum(one[1] for one in found)} die with more")
 
 
-def compare(folder, times, tidemark):
+def compare(folder, times, tidemark, axis):
     off = {setting: [] for setting in SETTINGS}
     for path in sorted(folder.glob("*.1.tml")):
-        larger = path.with_name(path.name.replace(".1.tml", f".{times}.tml"))
+        larger = recording(folder, path.name[:-6], times, axis)
         if not larger.exists():
             continue
-        found = scaled_peaks(tidemark, path, times)
+        found = scaled_peaks(tidemark, path, times, "length" if axis == "length" else "tokens")
         if isinstance(found, str):
             print(f"{path.name[:-6]:24} {found}")
             continue
@@ -170,6 +174,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--times", type=int, nargs="*", default=[2])
+    parser.add_argument("--axis", choices=["batch", "length"], default="batch")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("scale.svg"))
     parser.add_argument("--tidemark", default=HERE.parent / "build" / "release" / "tidemark")
@@ -178,7 +183,7 @@ def main():
     if options.step == "compare":
         for times in options.times:
             print(f"x{times}")
-            compare(options.folder, times, options.tidemark)
+            compare(options.folder, times, options.tidemark, options.axis)
         return
     if options.step == "picture":
         picture(options.folder, options.names[0], options.times, options.output, options.tidemark)
@@ -186,8 +191,8 @@ def main():
     if options.step == "fit":
         fit(options.folder, options.names, options.workers, options.tidemark)
         return
-    module = ["tidemark.predict", "--once"] if options.step == "predict" else ["tidemark.record"]
-    tasks = [(options.folder, name, times, module) for name in options.names
+    module = ["tidemark.predict", "--once"] if options.step == "predict" else ["tidemark.record", "--shapes"]
+    tasks = [(options.folder, name, times, module, options.axis) for name in options.names
              for times in (1, *options.times)]
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         list(pool.map(lambda task: record(*task), tasks))

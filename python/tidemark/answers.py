@@ -29,6 +29,7 @@ __all__ = ["Answer", "Record", "advise", "bound", "compare", "cut", "diff", "exp
 Source = Union[str, "os.PathLike[str]", Trace]
 PolicyText = Union[None, str, OwnPolicy[Any]]
 PolicyTexts = Union[str, OwnPolicy[Any], Sequence[Union[str, OwnPolicy[Any]]]]
+Growth = Union[None, float, str]  # 2: twice as much; "24/16", "24"
 Size = Union[int, str]  # bytes, or text with a unit: "80GiB"
 
 SIZE_OPTIONS = {"memory", "limit", "overhead", "gpu_memory", "host_memory", "capacity"}
@@ -390,17 +391,17 @@ def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts =
     return cast("Fit", answer)
 
 
-def scale(*traces: Source, tokens: Optional[float] = None, batch: Optional[float] = None,
-          length: Optional[float] = None, steps: Optional[int] = None,
-          fit: Optional[Size] = None, policies: PolicyTexts = (),
+def scale(*traces: Source, tokens: Growth = None, batch: Growth = None, length: Growth = None,
+          steps: Optional[int] = None, fit: Optional[Size] = None, policies: PolicyTexts = (),
           out: Optional[Union[str, "os.PathLike[str]"]] = None, progress: Progress = None,
           **options: Any) -> Answer:
-    """What a run would need with `tokens` (or `batch`, `length`) so many times as large, with
+    """What a run would need with `tokens` (or `batch`, `length`) so many times as large (2), or of
+    another number ("24/16" for 24 instead of 16, "24" where the recording has shapes), with
     `steps` in all, and the largest growth that a card of size `fit` holds. `out` is a file for the
     run as it would be. one_more=True: `fit` and `out` are of the recorded steps as they were, and
     one behind them that grows. Several traces are the ranks of one run, and answer together."""
-    growths = {name: None if factor is None else f"x{factor:g}" for name, factor in
-               (("tokens", tokens), ("batch", batch), ("length", length))}
+    growths = {name: growth if growth is None or isinstance(growth, str) else f"x{growth:g}"
+               for name, growth in (("tokens", tokens), ("batch", batch), ("length", length))}
     return _ask("scale", traces, {**growths, "steps": steps, "fit": fit,
                                    "policies": _policies(policies),
                                    "output": out and os.fspath(out), **options}, progress)

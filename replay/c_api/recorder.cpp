@@ -22,7 +22,7 @@ constexpr std::uint64_t kEventKinds = [] {
          {TM_EVENT_ALLOCATE, TM_EVENT_FREE, TM_EVENT_REFUSED, TM_EVENT_RECORD_USE, TM_EVENT_TRIM,
           TM_EVENT_FREE_REQUESTED, TM_EVENT_FREE_COMPLETED, TM_EVENT_SEGMENT_ALLOC,
           TM_EVENT_SEGMENT_FREE, TM_EVENT_RESERVE, TM_EVENT_UNRESERVE, TM_EVENT_MAP, TM_EVENT_UNMAP,
-          TM_EVENT_USE, TM_EVENT_LIVE_BLOCK, TM_EVENT_LIVE_SEGMENT, TM_EVENT_LIVE_MAPPING,
+          TM_EVENT_USE, TM_EVENT_OPERATION, TM_EVENT_LIVE_BLOCK, TM_EVENT_LIVE_SEGMENT, TM_EVENT_LIVE_MAPPING,
           TM_EVENT_LIVE_RETIRED})
         kinds |= std::uint64_t{1} << static_cast<unsigned>(kind);
     return kinds;
@@ -31,6 +31,7 @@ constexpr std::uint64_t kEventKinds = [] {
 static_assert(TM_EVENT_FREE_COMPLETED == static_cast<int>(RecordKind::free_completed) &&
               TM_EVENT_UNMAP == static_cast<int>(RecordKind::unmap) &&
               TM_EVENT_USE == static_cast<int>(RecordKind::use) &&
+              TM_EVENT_OPERATION == static_cast<int>(RecordKind::operation) &&
               TM_EVENT_LIVE_RETIRED == static_cast<int>(RecordKind::live_retired));
 
 live::PublishOptions publish_options(const tm_recorder_options& given) {

@@ -410,6 +410,8 @@ typedef enum tm_event_record {
     /* Something that the GPU ran touched a block: address, size = 1 (reads), 2 (writes) or 3
      * (both), extra = the launch (uses with the same number belong together), tag = its name. */
     TM_EVENT_USE = 14,
+    /* tag = the operator that asks for the device's next allocation, and its arguments' shapes. */
+    TM_EVENT_OPERATION = 21,
     TM_EVENT_LIVE_BLOCK = 48, /* what lived before anything was recorded: as 1, 8, 12 */
     TM_EVENT_LIVE_SEGMENT = 49,
     TM_EVENT_LIVE_MAPPING = 51,

@@ -28,8 +28,9 @@ double positive(std::string_view text) {
     return std::from_chars(text.data(), end, value).ptr == end && value > 0 ? value : 0;
 }
 
-// "x2", "x1.5", "24/16" (24 instead of 16); 1 of nothing.
-Result<double> parse_growth(std::string_view text, const char* option) {
+// "x2", "x1.5", "24/16" (24 instead of 16), or 24, which is instead of `recorded`, if that is known
+// (0: it isn't); 1 of nothing.
+Result<double> parse_growth(std::string_view text, std::int64_t recorded, const char* option) {
     if (text.empty())
         return 1.0;
     const std::size_t slash = text.find('/');
@@ -39,10 +40,15 @@ Result<double> parse_growth(std::string_view text, const char* option) {
         return now;
     if (!text.starts_with('x') && now > 0 && before > 0)
         return now / before;
-    return fail(
-        ErrorCode::bad_option, fmt::format("'{}' is no growth", text), option,
-        "how many times what was recorded, such as x2 or x1.5; or, since a recording doesn't "
-        "say its sizes, 24/16 for 24 instead of 16");
+    if (slash == std::string_view::npos && now > 0 && recorded > 0)
+        return now / static_cast<double>(recorded);
+    return fail(ErrorCode::bad_option,
+                now > 0 && slash == std::string_view::npos
+                    ? fmt::format("'{}' instead of what? This recording doesn't say", text)
+                    : fmt::format("'{}' is no growth", text),
+                option,
+                "how many times what was recorded, such as x2 or x1.5; or 24/16 for 24 instead of "
+                "16; or 24 where the recording has shapes");
 }
 
 class Scale final : public Command {
@@ -56,9 +62,11 @@ class Scale final : public Command {
         arguments.text({"--tokens", "xN",
                         "steps that work on N times as much: x2, or 24/16 for 24 instead of 16"},
                        tokens_);
-        arguments.text({"--batch", "xN", "likewise, where the recording tells batch from length"},
+        arguments.text({"--batch", "N",
+                        "likewise, where the recording tells batch from length; 24 where it has "
+                        "shapes"},
                        batch_);
-        arguments.text({"--length", "xN", "N times the length, or the image's side"}, length_);
+        arguments.text({"--length", "N", "likewise the length, or the image's side"}, length_);
         arguments.count({"--steps", "N", "a run of N steps: what grows from step to step goes on"},
                         question_.run.steps);
         arguments.flag({"--one-more", "",
@@ -91,7 +99,7 @@ class Scale final : public Command {
         TM_TRY(allow_report(output_.path, json_));
         for (const std::string& policy : question_.policies)
             TM_TRY(parse_policy(policy));  // an error before long files are read
-        TM_TRY(read_growth());
+        TM_TRY(check_growth());
         std::optional<TraceTarget> target;
         if (output_.wanted()) {
             TM_ASSIGN(target, find_target(output_.path));
@@ -107,6 +115,7 @@ class Scale final : public Command {
         for (const std::string& path : paths_) {
             TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path));
             TM_ASSIGN(ScaleModel model, find_model(*trace).map_error(in_trace(path)));
+            TM_TRY(read_growth(model.laws.reference_shape).map_error(in_trace(path)));
             names.push_back(trace_name(path));
             Progress progress(context.front(), "scaling " + names.back());
             question_.progress = [&](std::size_t done, std::size_t total) {
@@ -134,16 +143,14 @@ class Scale final : public Command {
         return find_scale(trace);
     }
 
-    Result<void> read_growth() {
+    Result<void> check_growth() {
         if (!tokens_.empty() && (!batch_.empty() || !length_.empty()))
             return fail(ErrorCode::bad_option, "contradicts --batch and --length", "--tokens",
                         "tokens are what batch and length make together");
-        TM_ASSIGN(const double tokens, parse_growth(tokens_, "--tokens"));
-        TM_ASSIGN(const double batch, parse_growth(batch_, "--batch"));
-        TM_ASSIGN(question_.run.growth.length, parse_growth(length_, "--length"));
-        question_.run.growth.batch = tokens * batch;
+        TM_TRY(read_growth({1, 1}));  // an error before long files are read
         question_.along = along_ == kAxes[1] ? Axis::length : Axis::batch;
-        if (!question_.run.grows() && question_.run.steps == 0 && question_.memory == 0)
+        const bool grows = !tokens_.empty() || !batch_.empty() || !length_.empty();
+        if (!grows && question_.run.steps == 0 && question_.memory == 0)
             return fail(ErrorCode::bad_option, "says no growth", "scale",
                         "give --tokens x2, --batch x2, --length x2, --steps 1000, or --fit 80GiB");
         if (question_.memory == 0 && (question_.overhead || !along_.empty()))
@@ -154,6 +161,16 @@ class Scale final : public Command {
         if (question_.run.one_more && question_.memory == 0 && !output_.wanted())
             return fail(ErrorCode::bad_option, "is of --fit and -o", "--one-more",
                         "the peak with one step more is in its own column");
+        return {};
+    }
+
+    Result<void> read_growth(const BatchShape& recorded) {
+        TM_ASSIGN(const double tokens,
+                  parse_growth(tokens_, recorded.batch * recorded.length, "--tokens"));
+        TM_ASSIGN(const double batch, parse_growth(batch_, recorded.batch, "--batch"));
+        TM_ASSIGN(question_.run.growth.length,
+                  parse_growth(length_, recorded.length, "--length"));
+        question_.run.growth.batch = tokens * batch;
         return {};
     }
 
@@ -182,6 +199,7 @@ CommandInfo scale_command() {
         .examples =
             "  tidemark scale run.tml --tokens x2\n"
             "  tidemark scale run.tml --batch 24/16            24 instead of the recorded 16\n"
+            "  tidemark scale shapes.tml --batch 24            likewise, recorded with shapes\n"
             "  tidemark scale run.tml --length x4 -p torch:expandable_segments=true\n"
             "  tidemark scale run.tml --fit 80GiB              the largest batch, in each setting\n"
             "  tidemark scale rank*.tml --fit 80GiB            that all ranks can have\n"

@@ -61,6 +61,9 @@ enum class RecordKind : std::uint8_t {
     mark = 18,         // extra = string
     lost = 19,         // size = so many records of this ring are missing before this one
     end = 20,          // the last: extra = 1 if the program died, 0 if it closed the recording
+    // The site's tag is the operator that asks for the device's next allocation, and the shapes of
+    // its arguments.
+    operation = 21,
 
     // Names. `site` says which one is defined; `size` bytes or frames follow in slots of their own.
     string = 32,  // size = bytes

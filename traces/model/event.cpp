@@ -38,6 +38,7 @@ constexpr std::pair<EventKind, std::string_view> kEventNames[] = {
     {EventKind::snapshot, "snapshot"},
     {EventKind::execution, "execution"},
     {EventKind::pool_held, "pool_held"},
+    {EventKind::operation, "operation"},
 };
 
 }  // namespace

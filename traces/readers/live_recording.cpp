@@ -330,6 +330,9 @@ Result<void> LiveRecording::apply_next(const Record& record) {
         case RecordKind::execution:
             set_execution(record, first_time_.value_or(0), event);
             return events_.add(event);
+        case RecordKind::operation:
+            event.kind = EventKind::operation;
+            return events_.add(event);
         case RecordKind::live_segment:
         case RecordKind::live_mapping:
         case RecordKind::segment_alloc:

@@ -193,7 +193,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         if run["ranks"]:
             meet_nobody(*run["ranks"])
         recording = record(run["output"], stacks=run["stacks"], annotations=run["annotations"],
-                           name=run["name"], ranks=(0, 1), overwrite=True)
+                           name=run["name"], ranks=(0, 1), overwrite=True, shapes=True)
         recording.facts.update(run["facts"])
         recording.through = through
         watch.count_steps()

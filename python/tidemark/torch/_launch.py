@@ -105,6 +105,8 @@ def _parse(program: str, description: str, arguments: Optional[List[str]],
     parser.add_argument("-o", "--output", metavar="RUN.tml", required=always,
                         help="the recording" + ("" if always else " (default: none)"))
     parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
+    parser.add_argument("--shapes", action="store_true", help="the operators that allocate and "
+                        "their shapes, for `tidemark scale`")
     parser.add_argument("--annotations", choices=["functions", "modules"],
                         help="ranges of record_function, not only steps of optimizers; of "
                         "modules too")
@@ -124,7 +126,8 @@ def _record(options: argparse.Namespace) -> None:
 
     record(options.output, stacks=options.stacks, history_limit=options.history_limit,
            annotations=options.annotations == "functions" or options.annotations or False,
-           name=options.name or os.path.basename(options.script[0]), overwrite=options.force)
+           name=options.name or os.path.basename(options.script[0]), overwrite=options.force,
+           shapes=options.shapes)
 
 
 def main_record(arguments: Optional[List[str]] = None) -> None:

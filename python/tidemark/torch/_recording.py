@@ -83,8 +83,9 @@ class Recording:
     """
 
     def __init__(self, path: str, stacks: bool, annotations: Union[bool, str], history_limit: int,
-                 name: Optional[str], overwrite: bool = False) -> None:
+                 name: Optional[str], overwrite: bool = False, shapes: bool = False) -> None:
         self.path = path
+        self._shapes = shapes
         self._overwrite = overwrite
         self._stacks = stacks
         self._annotations = annotations
@@ -222,6 +223,7 @@ class Recording:
             tracker.tidemark_follow()
             self._tracker = tracker
             self._follow_stacks(torch)
+            self._follow_operators(torch)
         except BaseException:
             tracker.tidemark_end()
             handle, self._handle = self._handle, None
@@ -240,6 +242,25 @@ class Recording:
                   file=sys.stderr)
         else:
             self._undo.append(lambda: self._tracker.tidemark_stacks(0))
+
+    def _follow_operators(self, torch: Any) -> None:
+        if not self._shapes:
+            return
+        tracker = self._tracker
+        try:
+            operators = _tracker.operators(torch)
+        except Error as failure:
+            print(f"tidemark: no shapes are recorded: {failure}", file=sys.stderr)
+            return
+        operators.tidemark_operators(self._handle, self._functions.address("tm_recorder_string"))
+        tracker.tidemark_find_operators(
+            ctypes.cast(operators.tidemark_operator, ctypes.c_void_p).value)
+
+        def undo() -> None:
+            tracker.tidemark_find_operators(None)
+            operators.tidemark_operators(None, None)
+
+        self._undo.append(undo)
 
     def _open(self, torch: Any) -> None:
         devices = min(max(torch.cuda.device_count(), 1), MOST_DEVICES)
@@ -339,7 +360,8 @@ def current() -> Optional[Recording]:
 def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
            annotations: Union[bool, str] = False, history_limit: int = 0,
            name: Optional[str] = None,
-           ranks: Optional[Tuple[int, int]] = None, overwrite: bool = False) -> Recording:
+           ranks: Optional[Tuple[int, int]] = None, overwrite: bool = False,
+           shapes: bool = False) -> Recording:
     """Records what PyTorch's caching allocator does on all GPUs, from now on until stop().
 
     The recording is a .tml file that survives the program's death, that `tidemark view --attach`
@@ -366,6 +388,11 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
     overwrite : bool
         A recording that is there under that name; without it, that is an OptionError.
 
+    shapes : bool
+        The operator that asks for each allocation, and the shapes of its arguments (some
+        microseconds each): `tidemark scale` then knows what grows with the batch and what with the
+        length, though all steps are of one size.
+
     Raises OptionError for a folder that isn't there, UnsupportedError for a second recording.
     """
     global _current
@@ -384,7 +411,7 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
                                    "stop() that recording first")
         if not history_limit:  # else its files have numbers
             _outputs.check(path, _outputs.RECORDING, overwrite)
-        _current = Recording(path, stacks, annotations, history_limit, name, overwrite)
+        _current = Recording(path, stacks, annotations, history_limit, name, overwrite, shapes)
     recording = _current
     atexit.register(recording.stop)
     try:

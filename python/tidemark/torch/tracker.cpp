@@ -61,11 +61,13 @@ constexpr std::uint16_t kSegmentAlloc = 8;
 constexpr std::uint16_t kSegmentFree = 9;
 constexpr std::uint16_t kMap = 12;
 constexpr std::uint16_t kUnmap = 13;
+constexpr std::uint16_t kOperator = 21;
 
 constexpr std::size_t kMostDevices = 16;
 
 using PutEvent = int (*)(void* recorder, const Event* event);
 using PutStack = std::uint32_t (*)(void* recorder, const RecordedFrame* frames, std::size_t count);
+using FindOperator = std::uint32_t (*)();
 
 enum Phase : int { off, collecting, live };
 
@@ -86,6 +88,7 @@ void* recorder = nullptr;
 PutEvent put_event = nullptr;
 PutStack put_stack = nullptr;
 bool with_stacks = false;
+std::atomic<FindOperator> find_operator = nullptr;  // operators.cpp's, if it is wanted
 
 // The interpreter, as far as it is there.
 struct Python {
@@ -288,6 +291,22 @@ void put(Device& device, Event& event) {
     put_event(recorder, &event);
 }
 
+void put_when(Device& device, Event& event, int now) {
+    if (now == live)
+        put(device, event);
+    else if (device.began)
+        device.early.push_back(event);
+}
+
+// What asks for the allocation that comes next.
+void take_operator(Device& device, const TraceEntry& entry, int now) {
+    const FindOperator find = find_operator.load(std::memory_order_relaxed);
+    Event event{sizeof(Event), 0, 0, 0, 0, 0, find == nullptr ? 0 : find(), 0,
+                static_cast<std::uint16_t>(entry.device_), kOperator};
+    if (event.tag != 0)
+        put_when(device, event, now);
+}
+
 void take(Device& device, const TraceEntry& entry, int now) {
     const std::uint16_t kind = kind_of(entry.action_);
     if (kind == 0) {
@@ -309,10 +328,9 @@ void take(Device& device, const TraceEntry& entry, int now) {
                 kind};
     if (with_stacks && kind == kAllocate)
         event.stack = std::exchange(stack_of_next, 0);
-    if (now == live)
-        put(device, event);
-    else if (device.began)
-        device.early.push_back(event);
+    if (kind == kAllocate)
+        take_operator(device, entry, now);
+    put_when(device, event, now);
     device.events.store(device.events.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
 }
@@ -347,6 +365,11 @@ int tidemark_stacks(int wanted) {
     } catch (...) {
         return 1;
     }
+}
+
+// Allocations come with what `find` says, until it is null.
+void tidemark_find_operators(FindOperator find) {
+    find_operator.store(find);
 }
 
 // Events go to `event` from the next snapshot of each device on; 0 unless PyTorch refuses.

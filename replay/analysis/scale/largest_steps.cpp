@@ -18,7 +18,7 @@ Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
     const Result<ScaleModel> model = find_scale(trace);
     if (!model && model.error().code != ErrorCode::unsupported)
         return tl::make_unexpected(model.error());
-    if (!model || !model->laws.has_sizes)
+    if (!model || (!model->laws.has_sizes && model->laws.reference_shape.batch == 0))
         return found;
     const Result<ScaleReport> report = scale(trace, *model,
                                              {.memory = question.memory,
@@ -32,7 +32,8 @@ Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
     if (!report)
         return tl::make_unexpected(report.error());
     for (const ScaleRow& row : report->rows)
-        found.push_back({row.policy, row.recorded, row.fits.surely, row.fits.perhaps});
+        found.push_back({row.policy, row.recorded, row.fits.surely, row.fits.perhaps,
+                         model->laws.reference_shape.batch});
     return found;
 }
 

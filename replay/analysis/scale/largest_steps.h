@@ -17,6 +17,7 @@ struct LargestStep {
     std::string policy;
     bool recorded = false;
     double surely = 0, perhaps = 0;
+    std::int64_t batch = 0;  // recorded; 0: not known
 };
 
 struct LargestStepsQuestion {
@@ -29,7 +30,7 @@ struct LargestStepsQuestion {
 };
 
 // Of the recorded settings, if they are known, then of the others. Empty where the recording tells
-// nothing (no steps, or all of one size) or is too long for an answer beside another one. Some 50
+// nothing (no steps, or all of one size without shapes) or is too long for an answer beside another one. Some 50
 // replays a setting. Errors: as scale(), but cancelled: then empty.
 Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
                                                const LargestStepsQuestion& question);

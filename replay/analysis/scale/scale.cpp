@@ -65,6 +65,23 @@ std::vector<UnknownSite> unknown_sites(const TraceInfo& info, const ScaleModel& 
     return largest;
 }
 
+std::string one_size_note(const SizeLaws& laws) {
+    constexpr double kMatters = 0.005;
+    const std::string guess =
+        "what is as large as a weight or a state is taken to stay, and all else to grow with the "
+        "batch";
+    if (laws.reference_shape.batch == 0)
+        return fmt::format(
+            "all steps are of one size: {}; record a step of another batch, or with shapes=True, "
+            "to know",
+            guess);
+    return "all steps are of one size: sizes grow by their operators' shapes" +
+           (laws.guessed < kMatters
+                ? std::string()
+                : fmt::format("; of {:.1f} % of the bytes these tell nothing: {}",
+                              100 * laws.guessed, guess));
+}
+
 // What grows from step to step of the recorded run.
 Result<std::vector<StepGrowth>> growths_of(const Trace& trace, const StepRequests& requests,
                                            const PolicySpec& policy, const CostProfile& profile) {
@@ -135,10 +152,12 @@ Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
         TM_ASSIGN(report.growths,
                   growths_of(trace, model.requests, chosen.front().policy, profile));
     }
-    if (!model.laws.has_sizes && (question.run.grows() || question.memory > 0))
+    if (model.laws.by_chance && (question.run.grows() || question.memory > 0))
         report.notes.emplace_back(
-            "all steps are of one size: what is as large as a weight or a state is taken to stay, "
-            "and all else to grow with the batch; record a step of another batch to know");
+            "steps are nearly of one size, and differ by chance: what they have in common grows as "
+            "if they were; record a step of another batch to know");
+    if (!model.laws.has_sizes && (question.run.grows() || question.memory > 0))
+        report.notes.push_back(one_size_note(model.laws));
     std::mutex guard;
     std::size_t done = 0;
     const std::size_t total = chosen.size() * (question.memory > 0 ? kReplaysOfCard : kReplays);

@@ -13,6 +13,9 @@ namespace {
 constexpr double kFinest = 1.0 / 64;  // of a growth that is searched, relative
 constexpr int kNear = 4;              // so many of these steps around what is found are tried
 
+// Of a peak, where all sizes are guessed: so far off were up to 11 programs.
+constexpr double kGuessed = 0.04;
+
 // Powers of the growth that sizes without a law may have, beside 1.
 constexpr double kStay = 0, kFast = 2;
 
@@ -29,20 +32,20 @@ void widen(ScaledPeak& peak, double bytes) {
 
 // Where sizes grow otherwise than in proportion, as workspaces of kernels do, or nothing tells how,
 // free pieces come to lie elsewhere. Of 33 programs, what was free at the peak was up to 40 % more
-// or less then; of laws that are guessed, peaks were off by up to 4 % beside that, of 11.
+// or less then.
 double scatter(const SizeLaws& laws, const TrialResult& result) {
     constexpr double kMattersNearly = 0.01, kMattersUnknown = 0.05;
-    constexpr double kScatter = 0.4, kGuessed = 0.04;
+    constexpr double kScatter = 0.4;
     const double all = std::accumulate(laws.bytes.begin(), laws.bytes.end(), 0.0);
     const auto share = [&](LawKind kind) {
         return static_cast<double>(laws.bytes[static_cast<std::size_t>(kind)]) / all;
     };
-    if (laws.has_sizes && share(LawKind::shifted) + share(LawKind::rounded) < kMattersNearly &&
+    if (laws.guessed < kMattersUnknown && share(LawKind::shifted) + share(LawKind::rounded) < kMattersNearly &&
         share(LawKind::unknown) < kMattersUnknown)
         return 0;
     const auto reserved = static_cast<double>(result.peak.reserved);
     const double used = std::min(static_cast<double>(result.peak.allocated), reserved);
-    return kScatter * (reserved - used) + (laws.has_sizes ? 0 : kGuessed * reserved);
+    return kScatter * (reserved - used) + kGuessed * laws.guessed * reserved;
 }
 
 }  // namespace
@@ -150,7 +153,8 @@ double ScaleSearch::error_at(const ScaleFactors& growth) const {
 // Surely: with all that sizes may be, and the error against it; else with any of that.
 Result<bool> ScaleSearch::survives(const GrowthQuestion& question, Card card, bool surely) {
     TM_ASSIGN(GrowthPlan plan, plan_growth(model_, question));
-    const double error = error_at(question.growth);
+    const double guessed = 1 + (surely ? 1 : -1) * kGuessed * model_.laws.guessed;
+    const double error = error_at(question.growth) * guessed;
     const Bytes room = card.memory - std::min(card.memory, card.overhead);
     card.memory -= room;
     card.memory += static_cast<Bytes>(static_cast<double>(room) /

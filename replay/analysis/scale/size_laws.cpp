@@ -30,11 +30,9 @@ std::int64_t key_of(double ratio) {
     return std::llround(std::log(ratio) * 1e9);
 }
 
-// Powers of batch and length, the usual ones first.
-struct Powers {
-    std::uint8_t batch = 0, length = 0;
-};
+using Powers = AxisPowers;
 
+// The usual ones first.
 constexpr Powers kPowers[] = {{1, 1}, {1, 0}, {0, 1}, {1, 2}, {0, 2}, {2, 0}, {2, 2}, {2, 1}};
 
 double value_at(const StepAxes& step, Powers powers) {
@@ -73,10 +71,17 @@ class LawFinder {
         choose_learnt();
         collect_clusters();
         found_.has_sizes = !clusters_.empty();
-        if (found_.has_sizes)
+        find_shape();
+        if (found_.has_sizes) {
             find_axes();
-        else
+            found_.by_chance = differs_by_chance();
+            if (found_.by_chance)
+                count_guessed();
+        } else {
+            found_.has_length = found_.reference_shape.length > 0;
+            count_guessed();
             found_.steps.resize(requests_.steps.size());
+        }
         learn_positions();
         for (std::size_t i = 0; i < found_.steps.size(); ++i) {
             if (found_.has_sizes && !learnt_as_.contains(sizes_of(i)))
@@ -104,6 +109,14 @@ class LawFinder {
             if (i != kept_back_ && bytes_of(step(i)) > bytes_of(step(best)))
                 best = i;
         found_.reference = best;
+    }
+
+    void find_shape() {
+        std::vector<ShapedRequest> shaped;
+        for (const StepRequest& request : step(found_.reference))
+            if (request.operation != 0)
+                shaped.push_back({request.size, &requests_.operator_of(request)});
+        found_.reference_shape = find_batch(shaped, requests_.lasting);
     }
 
     // The ratio to the reference that most bytes share, of the requests that `counts` takes.
@@ -467,8 +480,6 @@ class LawFinder {
     }
 
     SizeLaw law_of(std::span<const Sample> samples) const {
-        if (!found_.has_sizes)
-            return guess(samples.front().size);
         if (samples.size() < 2)
             return {};
         const bool constant = std::ranges::all_of(
@@ -482,14 +493,47 @@ class LawFinder {
         return nameless_ && law.batch != law.length ? SizeLaw{} : law;
     }
 
+    // Steps that are nearly alike, some larger and some smaller than the one before: what differs
+    // is not what the program is given, as a graph's random edges do.
+    bool differs_by_chance() const {
+        constexpr double kNearlyAlike = 1.05;
+        std::vector<double> sizes;
+        for (const std::size_t index : learnt_)
+            sizes.push_back(found_.steps[index].batch * found_.steps[index].length);
+        const auto [least, most] = std::ranges::minmax_element(sizes);
+        if (*most > kNearlyAlike * *least)
+            return false;
+        std::vector<std::size_t> order = learnt_;
+        std::ranges::sort(order);
+        return !std::ranges::is_sorted(order, {}, [&](std::size_t index) {
+            return found_.steps[index].batch * found_.steps[index].length;
+        });
+    }
+
+    std::optional<Powers> shaped(const StepRequest& request) const {
+        return powers_of({request.size, &requests_.operator_of(request)}, found_.reference_shape,
+                         requests_.lasting);
+    }
+
+    void count_guessed() {
+        double all = 0, guessed = 0;
+        for (const StepRequest& request : requests_.requests) {
+            const auto size = static_cast<double>(request.size);
+            all += size;
+            guessed += shaped(request) ? 0 : size;
+        }
+        found_.guessed = all > 0 ? guessed / all : 1;
+    }
+
     // Of one size alone.
-    SizeLaw guess(Bytes size) const {
-        const auto lasts = [&](Bytes as) {
-            return std::ranges::binary_search(requests_.lasting, as);
-        };
-        const bool halved = size % 2 == 0 && lasts(size / 2);
-        return lasts(size) || lasts(2 * size) || halved ? SizeLaw{LawKind::constant, 0, 0, 0}
-                                                        : SizeLaw{LawKind::multiple, 1, 1, 0};
+    SizeLaw guess(const StepRequest& request) const {
+        if (const auto powers = shaped(request))
+            return *powers == Powers{}
+                       ? SizeLaw{LawKind::constant, 0, 0, 0}
+                       : SizeLaw{LawKind::multiple, powers->batch, powers->length, 0};
+        return is_as_large_as_lasting(requests_.lasting, request.size)
+                   ? SizeLaw{LawKind::constant, 0, 0, 0}
+                   : SizeLaw{LawKind::multiple, 1, 1, 0};
     }
 
     void learn_positions() {
@@ -497,8 +541,11 @@ class LawFinder {
         found_.laws.push_back({LawKind::constant, 0, 0, 0});  // 1
         found_.laws.push_back({LawKind::multiple, 1, 1, 0});  // 2
         of_position_.reserve(samples_.size());
-        for (const std::vector<Sample>& samples : samples_) {
-            const SizeLaw law = law_of(samples);
+        for (std::size_t i = 0; i < samples_.size(); ++i) {
+            SizeLaw law = found_.has_sizes ? law_of(samples_[i])
+                                           : guess(step(found_.reference)[i]);
+            if (found_.by_chance && law.kind == LawKind::constant)
+                law = guess(step(found_.reference)[i]);
             const bool known = law.kind != LawKind::unknown;
             of_position_.push_back(known ? static_cast<std::uint32_t>(found_.laws.size())
                                          : kUnknown);
@@ -605,7 +652,7 @@ class LawFinder {
         if (index == 0 && step(0)[i].outlives)
             return kConstant;
         if (!found_.has_sizes)
-            return guess(step(index)[i].size).kind == LawKind::constant ? kConstant : kProportional;
+            return guess(step(index)[i]).kind == LawKind::constant ? kConstant : kProportional;
         const auto known = by_size.find(step(index)[i].size);
         return known == by_size.end() ? kUnknown : known->second;
     }

@@ -53,8 +53,11 @@ struct SizeLaws {
     std::vector<std::uint32_t> positions;   // -> requests of the reference step, or kUnaligned
     std::size_t reference = 0;              // the largest step, but for the first
     std::vector<StepAxes> steps;
-    bool has_sizes = false;   // steps of different sizes; else laws are guessed, for batch alone
+    bool has_sizes = false;   // steps of different sizes; else laws are by shapes, or guessed
+    bool by_chance = false;   // which differ little, and not by what the program is given
     bool has_length = false;  // the recording tells two axes apart
+    BatchShape reference_shape = {};  // if the recording has shapes
+    double guessed = 0;               // the share of the steps' bytes that no shape explains
     // Requests of steps by their law's kind, and bytes.
     std::array<std::uint64_t, 5> counts{};
     std::array<Bytes, 5> bytes{};
@@ -65,8 +68,9 @@ struct SizeLaws {
                 double unknown = 1) const;
 };
 
-// Where all steps are of one size, what is as large as something that lasts (a gradient, a copy of
-// a weight in another precision) is taken to be constant, and all else to grow with the batch.
+// Where all steps are of one size, a size that is a product of the shapes recorded with it grows as
+// these do; what is as large as something that lasts (a gradient, a copy of
+// a weight in another precision) is taken to be constant, and all else to grow as most of a step does.
 // Nothing is learnt from the step `kept_back`, if there is one: its axes are what others' laws make
 // of it. Errors (unsupported): there are fewer than two steps. O(requests x what align_steps costs
 // for steps of different orders).

@@ -24,12 +24,17 @@ constexpr std::uint32_t kNoRequest = std::numeric_limits<std::uint32_t>::max();
 class RequestReader {
   public:
     RequestReader(const TraceInfo& info, std::span<const std::uint64_t> ends)
-        : of_slot_(info.slot_count, kNoRequest), ends_(ends) {}
+        : of_slot_(info.slot_count, kNoRequest),
+          ends_(ends),
+          strings_(info.strings),
+          next_operator_(info.devices.size()) {}
 
     void add(const EventBatch& batch) {
         for (std::size_t i = 0; i < batch.count; ++i, ++event_) {
             const EventKind kind = batch.kind[i];
-            if (is_step_request(kind, batch.flags[i]))
+            if (kind == EventKind::operation)
+                next_operator_.at(batch.device[i]) = operator_named(batch.tag[i]);
+            else if (is_step_request(kind, batch.flags[i]))
                 allocate(batch[i]);
             else if (kind == EventKind::allocate && (batch.flags[i] & kPreamble) != 0)
                 found_.lasting.push_back(batch.size[i]);
@@ -63,12 +68,21 @@ class RequestReader {
     void allocate(const TraceEvent& event) {
         if (event.slot < of_slot_.size())
             of_slot_[event.slot] = static_cast<std::uint32_t>(found_.requests.size());
-        found_.requests.push_back({event.size, 0, true, event.stack});
+        found_.requests.push_back({event.size, 0, true, event.stack,
+                                   std::exchange(next_operator_.at(event.device), 0)});
         std::uint64_t what = event.stack;
         for (const std::uint64_t part : {std::uint64_t{to_integer(event.stream)},
                                          std::uint64_t{event.device}, std::uint64_t{event.aux}})
             what = what * 0x9e3779b97f4a7c15U + part;
         lives_.push_back({what, kOutlives});
+    }
+
+    std::uint32_t operator_named(std::uint32_t tag) {
+        const auto [known, is_new] = operators_.try_emplace(
+            tag, static_cast<std::uint32_t>(found_.operators.size()));
+        if (is_new)
+            found_.operators.push_back(parse_operator(strings_[tag]));
+        return known->second;
     }
 
     void free(std::uint32_t slot) {
@@ -102,6 +116,9 @@ class RequestReader {
     std::vector<Life> lives_;             // of each request
     std::vector<std::uint32_t> of_slot_;  // the request that lives there
     std::span<const std::uint64_t> ends_;
+    const StringTable& strings_;
+    std::vector<std::uint32_t> next_operator_;  // of each device
+    std::unordered_map<std::uint32_t, std::uint32_t> operators_;  // by their strings
     std::unordered_map<std::uint64_t, std::uint32_t> symbols_;
     std::size_t step_begin_ = 0;
     std::uint64_t event_ = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "replay/analysis/scale/operator_shapes.h"
 #include "traces/model/trace.h"
 
 namespace tidemark {
@@ -24,7 +25,8 @@ struct StepRequest {
     // is freed.
     std::uint32_t symbol = 0;
     bool outlives = false;    // the step
-    std::uint32_t stack = 0;  // of TraceInfo's
+    std::uint32_t stack = 0;     // of TraceInfo's
+    std::uint32_t operation = 0;  // of StepRequests::operators
 };
 
 struct RequestsOfStep {
@@ -36,8 +38,13 @@ struct StepRequests {
     std::string name;                   // of the steps: "step N"; "" = found, not named
     std::vector<StepRequest> requests;  // every allocation of the trace but those of its preamble
     std::vector<RequestsOfStep> steps;  // what comes after the last one belongs to none
+    std::vector<OperatorShapes> operators = {{}};  // that asked; [0]: not known
     // Sizes of what the first step or the time before it made for the whole run, rising, each once.
     std::vector<Bytes> lasting;
+
+    const OperatorShapes& operator_of(const StepRequest& request) const {
+        return operators[request.operation];
+    }
 
     std::span<const StepRequest> of(std::size_t step) const {
         return std::span(requests).subspan(steps[step].begin, steps[step].end - steps[step].begin);

@@ -9,11 +9,12 @@
 
 namespace tidemark {
 
-// "x1.31", "x1.28 to x1.31", "none".
-std::string growth_range_text(double surely, double perhaps);
+// "x1.31", "x1.28 to x1.31", "none"; of 16 that were recorded "20 (x1.31)", "20 to 21 (x1.28 to
+// x1.31)". 0: it isn't known how many.
+std::string growth_range_text(double surely, double perhaps, std::int64_t recorded = 0);
 
 // "Steps can be so much larger than those recorded: x1.31 as recorded, x1.72 with extent (tidemark
-// scale).\n"; "" of nothing.
+// scale).\n", or "The batch can be, instead of 16: 20 (x1.31) as recorded ..."; "" of nothing.
 std::string largest_steps_text(const std::vector<LargestStep>& steps);
 
 namespace report {

@@ -38,6 +38,17 @@ std::string factor_text(const ScaleModel& model, const ScaleFactors& growth) {
     return text;
 }
 
+// What the steps work on; "" = not recorded.
+std::string shape_text(const SizeLaws& laws) {
+    const BatchShape& shape = laws.reference_shape;
+    if (shape.batch == 0)
+        return {};
+    const std::string length =
+        shape.length > 0 ? fmt::format(", length {}", shape.length) : std::string();
+    return fmt::format(", {}batch {}{}", laws.has_sizes ? "the largest of " : "of ", shape.batch,
+                       length);
+}
+
 // What the column of the whole run is about; "" = nothing is asked of it.
 std::string run_text(const ScaleModel& model, const ScaleQuestion& question) {
     const std::string steps =
@@ -129,6 +140,7 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
                        const ScaleReport& report) {
     const ScaleQuestion& question = report.question;
     const std::string run = run_text(model, question);
+    const BatchShape& shape = model.laws.reference_shape;
     std::vector<TableColumn> columns{{"setting", Align::left}, {"as it was"}};
     if (!run.empty())
         columns.push_back({run});
@@ -150,11 +162,13 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
         if (question.run.grows())
             cells.push_back({peaks_text(row.one_more)});
         if (question.memory > 0)
-            cells.push_back({growth_range_text(row.fits.surely, row.fits.perhaps)});
+            cells.push_back({growth_range_text(row.fits.surely, row.fits.perhaps,
+                                               question.along == Axis::length ? shape.length
+                                                                              : shape.batch)});
         table.add(std::move(cells));
     }
-    std::string text =
-        fmt::format("{}: {} steps\n\n", printable(names.front()), model.requests.steps.size());
+    std::string text = fmt::format("{}: {} steps{}\n\n", printable(names.front()),
+                                   model.requests.steps.size(), shape_text(model.laws));
     if (model.laws.has_sizes || question.run.grows() || question.memory > 0)
         text += laws_text(model.laws) + "\n" + unknown_text(report.unknown);
     if (names.size() > 1)
@@ -180,6 +194,9 @@ std::string scale_json(const std::vector<std::string>& names, const ScaleModel& 
                             {"step_name", model.requests.name},
                             {"sizes_known", model.laws.has_sizes},
                             {"length_known", model.laws.has_length},
+                            {"recorded_batch", or_null(model.laws.reference_shape.batch)},
+                            {"recorded_length", or_null(model.laws.reference_shape.length)},
+                            {"guessed_share", model.laws.guessed},
                             {"batch_growth", report.question.run.growth.batch},
                             {"length_growth", report.question.run.growth.length},
                             {"steps_in_all", or_null(report.question.run.steps)},
