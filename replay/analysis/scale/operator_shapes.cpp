@@ -13,7 +13,7 @@ namespace {
 
 using Argument = OperatorShapes::Argument;
 
-constexpr std::array<Bytes, 5> kItemSizes{1, 2, 4, 8, 16};
+constexpr std::array<Bytes, 4> kItemSizes{2, 4, 1, 8};  // the usual ones first
 constexpr double kNearlyAll = 0.9;  // of bytes
 constexpr double kSome = 0.05;      // likewise
 constexpr double kRival = 0.1;      // likewise: a second length
@@ -34,10 +34,12 @@ bool is_weight(const Argument& argument, std::span<const Bytes> lasting) {
     return is_as_large_as_lasting(lasting, 4 * product(argument.dims));
 }
 
-// A size in bytes as that many elements.
-bool is_size(Bytes size, Bytes count) {
-    return count > 0 && size % count == 0 &&
-           std::ranges::find(kItemSizes, size / count) != kItemSizes.end();
+// How many of the first dimensions make `elements`; 0: none.
+std::size_t prefix_of(const Argument& argument, Bytes elements) {
+    for (std::size_t count = argument.dims.size(); count > 0; --count)
+        if (elements > 1 && product(std::span(argument.dims).first(count)) == elements)
+            return count;
+    return 0;
 }
 
 bool near(std::int64_t dim, std::int64_t length) {
@@ -52,6 +54,14 @@ AxisPowers first_powers(std::int64_t dim, const BatchShape& step) {
     const bool has_length =
         near(rest, step.length) || (step.length > 2 && rest % step.length == 0);
     return {1, static_cast<std::uint8_t>(has_length)};
+}
+
+// A weight, unless it has the batch and the length in it and is as large by chance.
+bool is_fixed(const Argument& argument, const BatchShape& step, std::span<const Bytes> lasting) {
+    const bool has_both =
+        step.batch > 1 && argument.dims.size() > 2 && argument.dims.front() % step.batch == 0 &&
+        std::ranges::any_of(argument.dims, [&](auto dim) { return near(dim, step.length); });
+    return !has_both && is_weight(argument, lasting);
 }
 
 // Of the first `count` dimensions of an argument.
@@ -108,7 +118,9 @@ class ArgumentReader {
         OperatorShapes found;
         found.name = text_.substr(0, text_.find(' '));
         at_ = std::min(found.name.size(), text_.size());
-        while (skip(" ") && at_ < text_.size()) {
+        while (at_ < text_.size()) {
+            if (!skip(" ") || at_ == text_.size())
+                return {};
             const char opening = text_[at_];
             const bool list = opening == '[' || opening == '(';
             at_ += list ? 1 : 0;
@@ -121,7 +133,7 @@ class ArgumentReader {
                 return {};
             found.arguments.push_back(std::move(argument));
         }
-        return at_ == text_.size() ? found : OperatorShapes{};
+        return found;
     }
 
   private:
@@ -202,32 +214,30 @@ std::optional<AxisPowers> powers_of(const ShapedRequest& request, const BatchSha
     const bool length_is_width = step.length > 0 &&
         is_as_large_as_lasting(lasting, 4 * static_cast<Bytes>(step.length));
     const std::vector<Argument>& arguments = request.shapes->arguments;
-    // As large as one of them, or as the first dimensions of one.
-    for (const Argument& argument : arguments) {
-        if (argument.dims.empty() || is_weight(argument, lasting))
+    const auto works_on = [&](const Argument& argument) {
+        return !argument.dims.empty() && !is_fixed(argument, step, lasting);
+    };
+    // As large as the first dimensions of one of them, alone or with a dimension of another, as
+    // products of matrices are.
+    for (const Bytes item : kItemSizes) {
+        if (request.size % item != 0)
             continue;
-        for (std::size_t count = argument.dims.size(); count > 0; --count) {
-            const Bytes elements = product(std::span(argument.dims).first(count));
-            if (elements > 1 && is_size(request.size, elements))
-                return prefix_powers(argument, count, step, length_is_width);
-        }
-    }
-    // Or as the first dimensions of one with a dimension of another: products of matrices.
-    for (const Argument& argument : arguments) {
-        if (!argument.is_tensor || argument.dims.empty() || is_weight(argument, lasting))
-            continue;
-        for (std::size_t count = argument.dims.size(); count > 0; --count)
+        const Bytes count = request.size / item;
+        for (const Argument& argument : arguments)
+            if (const std::size_t dims = works_on(argument) ? prefix_of(argument, count) : 0;
+                dims > 0)
+                return prefix_powers(argument, dims, step, length_is_width);
+        for (const Argument& argument : arguments)
             for (const Argument& other : arguments)
                 for (const std::int64_t dim : other.dims) {
-                    if (&other == &argument)
-                        break;
-                    const Bytes elements = product(std::span(argument.dims).first(count));
-                    if (dim < 2 || elements > kLargestRequest / static_cast<Bytes>(dim) ||
-                        !is_size(request.size, elements * static_cast<Bytes>(dim)))
+                    if (&other == &argument || dim < 2 || !argument.is_tensor ||
+                        !works_on(argument) || count % static_cast<Bytes>(dim) != 0)
                         continue;
-                    AxisPowers powers = prefix_powers(argument, count, step, length_is_width);
-                    if (near(dim, step.length) && !is_weight(other, lasting) &&
-                        other.dims.size() > 2)
+                    const std::size_t dims = prefix_of(argument, count / static_cast<Bytes>(dim));
+                    if (dims == 0)
+                        continue;
+                    AxisPowers powers = prefix_powers(argument, dims, step, length_is_width);
+                    if (near(dim, step.length) && other.dims.size() > 2 && works_on(other))
                         ++powers.length;
                     return powers;
                 }
