@@ -5,23 +5,26 @@ Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--axis length] NAM
        scripts/prove_scale.py run FOLDER [--times N ...] [--axis length] NAME ...       on a GPU
        scripts/prove_scale.py compare FOLDER [--times N] [--axis length]
        scripts/prove_scale.py fit FOLDER [--workers N] [NAME ...]                     on a GPU
+       scripts/prove_scale.py cost FOLDER                                            on a GPU
        scripts/prove_scale.py picture FOLDER [--times N ...] NAME -o PICTURE.svg
 
 `predict` and `run` record each program of predict_programs.py as it is and with batches (or texts)
 N times as large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
 `scale` tell the second from the first alone, in each setting. `fit` asks `scale` for the largest
 batch of each program that `run` recorded in 1.6 times the memory that it took, and runs the program
-there with that, batches rounded down, and with 5 % more than may fit, rounded up. `picture` draws
+there with that, batches rounded down, and with 5 % more than may fit, rounded up. `cost` is what a step takes that is recorded. `picture` draws
 what `scale` tells of one program, and the recorded peaks.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import time
 
 from memory_chart import MemoryChart
 
@@ -37,13 +40,16 @@ def recording(folder, name, times, axis):
 
 def record(folder, name, times, module, axis):
     path = recording(folder, name, times, axis)
+    ranks = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"] if name.startswith("two_") else []
     if path.exists():
         return
     with open(path.with_suffix(".log"), "w", encoding="utf-8") as log:
         code = subprocess.run(
-            [sys.executable, "-B", "-m", *module, "-o", path, PROGRAMS, name], stdout=log, stderr=subprocess.STDOUT, check=False,
+            [sys.executable, "-B", "-m", *ranks, *module, "-o", path, PROGRAMS, name], stdout=log, stderr=subprocess.STDOUT, check=False,
             env={**os.environ, f"TIMES_{axis.upper()}": str(times), "TQDM_DISABLE": "1",
                  "PYTHONPATH": str(HERE.parent / "python")}).returncode
+    for rank in path.with_suffix("").glob("rank*.tml"):
+        rank.rename(recording(folder, f"{name}_{rank.stem}", times, axis))
     print(f"{name} x{times}: {code}", flush=True)
 
 
@@ -167,10 +173,44 @@ def picture(folder, name, times, output, tidemark):
                                  "batch"))
 
 
+def cost(folder):
+    """What a step that waits for the host costs with a recording, and with shapes."""
+    import torch
+
+    import tidemark.torch
+
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 8).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    text = torch.randn(4, 64, 128, device="cuda")
+
+    def steps(count):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(count):
+            model(text).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        torch.cuda.synchronize()
+        return 1e3 * (time.perf_counter() - begin) / count
+
+    steps(20)
+    modes = {"none": None, "recorded": {}, "with shapes": {"shapes": True}}
+    times = {mode: [] for mode in modes}
+    for number in range(12):
+        for mode, options in modes.items():
+            path = folder / f"cost{number}.tml"
+            with contextlib.nullcontext() if options is None else \
+                    tidemark.torch.record(path, overwrite=True, **options):
+                times[mode].append(steps(30))
+    for mode, each in times.items():
+        print(f"cost {mode}: {statistics.median(each):.3f} ms a step ({min(each):.3f} to {max(each):.3f})")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["predict", "run", "compare", "fit", "picture"])
+    parser.add_argument("step", choices=["predict", "run", "compare", "fit", "picture", "cost"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--times", type=int, nargs="*", default=[2])
@@ -187,6 +227,9 @@ def main():
         return
     if options.step == "picture":
         picture(options.folder, options.names[0], options.times, options.output, options.tidemark)
+        return
+    if options.step == "cost":
+        cost(options.folder)
         return
     if options.step == "fit":
         fit(options.folder, options.names, options.workers, options.tidemark)
