@@ -56,12 +56,14 @@ AxisPowers first_powers(std::int64_t dim, const BatchShape& step) {
     return {1, static_cast<std::uint8_t>(has_length)};
 }
 
-// A weight, unless it has the batch and the length in it and is as large by chance.
+// Which no weight has, even if it is as large by chance.
+bool has_batch_and_length(const Argument& argument, const BatchShape& step) {
+    return step.batch > 1 && argument.dims.size() > 2 && argument.dims.front() % step.batch == 0 &&
+           std::ranges::any_of(argument.dims, [&](auto dim) { return near(dim, step.length); });
+}
+
 bool is_fixed(const Argument& argument, const BatchShape& step, std::span<const Bytes> lasting) {
-    const bool has_both =
-        step.batch > 1 && argument.dims.size() > 2 && argument.dims.front() % step.batch == 0 &&
-        std::ranges::any_of(argument.dims, [&](auto dim) { return near(dim, step.length); });
-    return !has_both && is_weight(argument, lasting);
+    return !has_batch_and_length(argument, step) && is_weight(argument, lasting);
 }
 
 // Of the first `count` dimensions of an argument.
@@ -209,11 +211,17 @@ std::optional<AxisPowers> powers_of(const ShapedRequest& request, const BatchSha
                                      std::span<const Bytes> lasting) {
     if (request.shapes == nullptr || step.batch == 0)
         return std::nullopt;
-    if (is_as_large_as_lasting(lasting, request.size))
-        return AxisPowers{};
     const bool length_is_width = step.length > 0 &&
         is_as_large_as_lasting(lasting, 4 * static_cast<Bytes>(step.length));
     const std::vector<Argument>& arguments = request.shapes->arguments;
+    const bool as_large_as_work = std::ranges::any_of(arguments, [&](const Argument& argument) {
+        return has_batch_and_length(argument, step) &&
+               std::ranges::any_of(kItemSizes, [&](Bytes item) {
+                   return product(argument.dims) * item == request.size;
+               });
+    });
+    if (!as_large_as_work && is_as_large_as_lasting(lasting, request.size))
+        return AxisPowers{};
     const auto works_on = [&](const Argument& argument) {
         return !argument.dims.empty() && !is_fixed(argument, step, lasting);
     };

@@ -86,7 +86,7 @@ class LawFinder {
         for (std::size_t i = 0; i < found_.steps.size(); ++i) {
             if (found_.has_sizes && !learnt_as_.contains(sizes_of(i)))
                 found_.steps[i] = axes_of(i);
-            found_.steps[i].alike = aligned_share(i) >= kWellAligned;
+            found_.steps[i].alike = aligned_share(i) >= kWellAligned && !makes_more(i);
         }
         apply();
         return std::move(found_);
@@ -581,6 +581,8 @@ class LawFinder {
             return std::nullopt;
         const StepRequest& buffer = step(found_.reference)[position];
         const StepRequest& counters = step(found_.reference)[position + 1];
+        if (!found_.has_sizes && shaped(buffer))
+            return std::nullopt;
         if (buffer.outlives || counters.outlives || counters.size == 0 ||
             counters.size > kMostCounters || counters.size % kCounter != 0)
             return std::nullopt;
@@ -619,6 +621,7 @@ class LawFinder {
         found_.positions.assign(requests_.requests.size(), kUnaligned);
         found_.of_step.assign(requests_.requests.size(),
                               static_cast<std::uint32_t>(requests_.steps.size()));
+        begin_of_work_ = find_begin_of_work();
         for (std::size_t index = 0; index < requests_.steps.size(); ++index) {
             const auto by_size = laws_by_size(index);
             for (std::size_t i = 0; i < step(index).size(); ++i) {
@@ -636,6 +639,26 @@ class LawFinder {
         apply_behind();
     }
 
+    // The first request of the first step that grows.
+    std::size_t find_begin_of_work() const {
+        const std::vector<std::uint32_t>& positions = alignments_.front();
+        const auto first = std::ranges::find_if(positions, [&](std::uint32_t position) {
+            return position != kUnaligned && of_position_[position] != kConstant &&
+                   found_.laws[of_position_[position]].kind != LawKind::constant;
+        });
+        return static_cast<std::size_t>(first - positions.begin());
+    }
+
+    // Of what a step makes that others don't, and that outlives it.
+    bool makes_more(std::size_t index) const {
+        constexpr double kMatters = 0.002;  // of its bytes
+        Bytes more = 0;
+        for (std::size_t i = 0; i < step(index).size(); ++i)
+            if (alignments_[index][i] == kUnaligned && step(index)[i].outlives)
+                more += step(index)[i].size;
+        return static_cast<double>(more) > kMatters * static_cast<double>(bytes_of(step(index)));
+    }
+
     void apply_behind() {
         const auto by_size = laws_by_size(requests_.steps.size() - 1);
         for (std::size_t i = requests_.steps.back().end; i < requests_.requests.size(); ++i)
@@ -648,8 +671,12 @@ class LawFinder {
         const std::uint32_t position = alignments_[index][i];
         if (position != kUnaligned && of_position_[position] != kUnknown)
             return of_position_[position];
-        // What the first step makes for all others is of the program's own size: weights, states.
-        if (index == 0 && step(0)[i].outlives)
+        // What the first step makes for all others is of the program's own size, as is what it
+        // does before it works on anything: weights, states. So is what one other step makes alone,
+        // such as the buckets that DDP arranges anew.
+        if (position == kUnaligned && (index == 0 && i < begin_of_work_))
+            return kConstant;
+        if (step(index)[i].outlives && (index == 0 || position == kUnaligned))
             return kConstant;
         if (!found_.has_sizes)
             return guess(step(index)[i]).kind == LawKind::constant ? kConstant : kProportional;
@@ -669,6 +696,7 @@ class LawFinder {
     std::vector<std::vector<Sample>> samples_;  // of each position, the reference's first
     std::vector<Cluster> clusters_;             // that grow, the largest first
     std::vector<std::uint32_t> of_position_;    // laws
+    std::size_t begin_of_work_ = 0;             // in the first step
     bool nameless_ = false;                     // two axes, of which neither is known as length
 };
 

@@ -43,7 +43,7 @@ struct SizeLaw {
 // A step's position in the axes, relative to the reference.
 struct StepAxes {
     double batch = 1, length = 1;
-    bool alike = true;  // most of its requests are those of the reference
+    bool alike = true;  // most of its requests are those of the reference, all that it leaves too
 };
 
 struct SizeLaws {

@@ -49,6 +49,29 @@ std::string shape_text(const SizeLaws& laws) {
                        length);
 }
 
+// Steps that do something else than the largest.
+std::vector<std::size_t> unlike_steps(const SizeLaws& laws, std::size_t count) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 1; i < count; ++i)
+        if (!laws.steps[i].alike)
+            found.push_back(i);
+    return found;
+}
+
+std::string unlike_text(const std::vector<std::size_t>& steps) {
+    constexpr std::size_t kMostNamed = 8;
+    if (steps.empty())
+        return {};
+    std::string names;
+    for (std::size_t i = 0; i < std::min(steps.size(), kMostNamed); ++i)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", steps[i]);
+    return fmt::format(
+        "Of another kind than the largest {} {}{}: requests that they share with it grow as its, "
+        "in their own order.\n",
+        steps.size() == 1 ? "is step" : "are steps", names,
+        steps.size() > kMostNamed ? ", ..." : "");
+}
+
 // What the column of the whole run is about; "" = nothing is asked of it.
 std::string run_text(const ScaleModel& model, const ScaleQuestion& question) {
     const std::string steps =
@@ -175,7 +198,8 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
         text += fmt::format("Of {} ranks, what each figure is of the one that needs most\n",
                             names.size());
     text += "Peaks of reserved memory\n" + table.ruled(Emphasis::none);
-    text += held_back_text(report) + growths_text(report);
+    text += held_back_text(report) + growths_text(report) +
+            unlike_text(unlike_steps(model.laws, model.requests.steps.size()));
     for (const std::string& note : report.notes)
         text += fmt::format("note: {}\n", note);
     return text;
@@ -192,6 +216,8 @@ std::string scale_json(const std::vector<std::string>& names, const ScaleModel& 
                             {"traces", names},
                             {"steps", model.requests.steps.size()},
                             {"step_name", model.requests.name},
+                            {"unlike_steps",
+                             unlike_steps(model.laws, model.requests.steps.size())},
                             {"sizes_known", model.laws.has_sizes},
                             {"length_known", model.laws.has_length},
                             {"recorded_batch", or_null(model.laws.reference_shape.batch)},

@@ -94,6 +94,8 @@ TEST_CASE("what a program of C records is read as a trace", "[c_api]") {
     CHECK(tm_recorder_setting(recorder, "allocator", "torch", 0) == TM_OK);
     CHECK(record(recorder, TM_EVENT_LIVE_SEGMENT, 1 << 21, 1 << 21) == TM_OK);
     CHECK(tm_recorder_range(recorder, "step", 0) == TM_OK);
+    const std::uint32_t operation = tm_recorder_string(recorder, "aten::empty (128)");
+    CHECK(record(recorder, TM_EVENT_OPERATION, 0, 0, operation) == TM_OK);
     CHECK(record(recorder, TM_EVENT_ALLOCATE, 1 << 21, 512, tag, stack) == TM_OK);
     CHECK(record(recorder, TM_EVENT_USE, 1 << 21, 3, tag) == TM_OK);
     CHECK(record(recorder, TM_EVENT_FREE_REQUESTED, 1 << 21, 512) == TM_OK);
@@ -111,15 +113,17 @@ TEST_CASE("what a program of C records is read as a trace", "[c_api]") {
     CHECK(tm_recorder_close(nullptr) == TM_OK);
 
     const Read read(path);
-    CHECK(read.kinds() == std::vector<std::string>{"segment_alloc", "range_begin", "allocate",
-                                                   "use", "retire", "range_end", "finish", "mark"});
-    CHECK(read.string(read.columns.tag[2]) == "weights");
-    CHECK(read.columns.aux[3] == 3);
-    CHECK(read.columns.slot[3] == read.columns.slot[2]);
-    CHECK(read.string(read.columns.aux[7]) == "here");
+    CHECK(read.kinds() == std::vector<std::string>{"segment_alloc", "range_begin", "operation",
+                                                   "allocate", "use", "retire", "range_end",
+                                                   "finish", "mark"});
+    CHECK(read.string(read.columns.tag[2]) == "aten::empty (128)");
+    CHECK(read.string(read.columns.tag[3]) == "weights");
+    CHECK(read.columns.aux[4] == 3);
+    CHECK(read.columns.slot[4] == read.columns.slot[3]);
+    CHECK(read.string(read.columns.aux[8]) == "here");
     tm_frame found{};
     std::size_t count = 0;
-    REQUIRE(tm_trace_stack(read.trace, read.columns.stack[2], &found, 1, &count) == TM_OK);
+    REQUIRE(tm_trace_stack(read.trace, read.columns.stack[3], &found, 1, &count) == TM_OK);
     CHECK(count == 1);
     CHECK(found.line == 12);
     CHECK(std::string(tm_trace_info(read.trace)).find("torch") != std::string::npos);

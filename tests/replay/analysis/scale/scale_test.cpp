@@ -82,6 +82,30 @@ TEST_CASE("the largest step of a recorded training comes out of the others") {
     CHECK(report->rows[1].one_more.likely == real->peak.reserved);
 }
 
+TEST_CASE("shapes tell batch and length of steps that are all alike") {
+    Result<std::unique_ptr<Trace>> trace =
+        open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/shapes/stablelm.tml.xz");
+    REQUIRE(trace);
+    const Result<ScaleModel> model = find_scale(**trace);
+    REQUIRE(model);
+    CHECK_FALSE(model->laws.has_sizes);
+    CHECK(model->laws.reference_shape.batch == 6);
+    CHECK(model->laws.reference_shape.length == 384);
+    CHECK(model->laws.guessed < 0.01);
+    for (const ScaleFactors growth : {ScaleFactors{2, 1}, ScaleFactors{1, 2}}) {
+        const Result<ScaleReport> report =
+            scale(**trace, *model,
+                  {.run = {.growth = growth},
+                   .policies = {"torch:expandable_segments=true", "extent"}});
+        REQUIRE(report);
+        // What the program took with a batch of 12, and with 768 tokens.
+        CHECK(report->rows.at(0).peak.likely == 3314_MiB);
+        CHECK(report->rows.at(1).peak.likely == 3042_MiB);
+        CHECK(report->rows.at(2).peak.likely == 3066_MiB);
+        CHECK(report->rows.at(0).peak.least < 3314_MiB);
+    }
+}
+
 TEST_CASE("the largest growth that a card holds survives, and more dies") {
     const std::unique_ptr<Trace> trace = open_sample("gpt2_var");
     const Result<ScaleModel> model = find_scale(*trace);

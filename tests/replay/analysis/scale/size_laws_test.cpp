@@ -55,6 +55,16 @@ std::vector<Bytes> sizes_at(const std::vector<Rule>& rules, Shape shape) {
 
 }  // namespace
 
+TEST_CASE("what steps that are nearly alike have in common grows, if they differ by chance") {
+    const std::vector<Rule> rules{[](Shape) -> Bytes { return 3 << 20; },
+                                  [](Shape s) -> Bytes { return 8192 * s.batch; }};
+    const StepRequests made = steps_of({{1000, 1}, {1010, 1}, {1000, 1}, {1005, 1}}, rules);
+    CHECK(grown_of(made, {2, 1}) == std::vector<Bytes>{6 << 20, 2 * 8192 * 1005});
+    // Not if each is larger than the one before, as those of a cache are.
+    const StepRequests cache = steps_of({{1000, 1}, {1001, 1}, {1002, 1}, {1003, 1}}, rules);
+    CHECK(grown_of(cache, {2, 1}) == std::vector<Bytes>{3 << 20, 2 * 8192 * 1003});
+}
+
 TEST_CASE("sizes grow as steps of different sizes show") {
     const StepRequests made = steps_of({{4, 7}, {4, 10}, {4, 31}, {4, 12}}, kRules);
     CHECK(grown_of(made, {2, 1}) == sizes_at(kRules, {4, 24}));
