@@ -168,8 +168,7 @@ class Scale final : public Command {
         TM_ASSIGN(const double tokens,
                   parse_growth(tokens_, recorded.batch * recorded.length, "--tokens"));
         TM_ASSIGN(const double batch, parse_growth(batch_, recorded.batch, "--batch"));
-        TM_ASSIGN(question_.run.growth.length,
-                  parse_growth(length_, recorded.length, "--length"));
+        TM_ASSIGN(question_.run.growth.length, parse_growth(length_, recorded.length, "--length"));
         question_.run.growth.batch = tokens * batch;
         return {};
     }

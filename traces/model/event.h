@@ -59,7 +59,8 @@ enum class EventKind : std::uint8_t {
     // (ns, as `time`) on for `size` ns. After the launch's uses, at the time when that was known.
     execution = 40,
     pool_held = 41,  // size = what the driver's pool held of the device's memory, from here on
-    // tag = the operator that asks for the device's next `allocate`, and the shapes of its arguments
+    // tag = the operator that asks for the device's next `allocate`, and the shapes of its
+    // arguments
     operation = 42,
 };
 

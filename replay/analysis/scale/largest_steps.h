@@ -30,8 +30,8 @@ struct LargestStepsQuestion {
 };
 
 // Of the recorded settings, if they are known, then of the others. Empty where the recording tells
-// nothing (no steps, or all of one size without shapes) or is too long for an answer beside another one. Some 50
-// replays a setting. Errors: as scale(), but cancelled: then empty.
+// nothing (no steps, or all of one size without shapes) or is too long for an answer beside another
+// one. Some 50 replays a setting. Errors: as scale(), but cancelled: then empty.
 Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
                                                const LargestStepsQuestion& question);
 

@@ -14,9 +14,9 @@ namespace {
 using Argument = OperatorShapes::Argument;
 
 constexpr std::array<Bytes, 4> kItemSizes{2, 4, 1, 8};  // the usual ones first
-constexpr double kNearlyAll = 0.9;  // of bytes
-constexpr double kSome = 0.05;      // likewise
-constexpr double kRival = 0.1;      // likewise: a second length
+constexpr double kNearlyAll = 0.9;                      // of bytes
+constexpr double kSome = 0.05;                          // likewise
+constexpr double kRival = 0.1;                          // likewise: a second length
 
 // The product of dimensions; 0 of none, or if it is too large to be a size.
 Bytes product(std::span<const std::int64_t> dims) {
@@ -51,8 +51,7 @@ AxisPowers first_powers(std::int64_t dim, const BatchShape& step) {
     if (dim % step.batch != 0)
         return {0, static_cast<std::uint8_t>(near(dim, step.length))};
     const std::int64_t rest = dim / step.batch;
-    const bool has_length =
-        near(rest, step.length) || (step.length > 2 && rest % step.length == 0);
+    const bool has_length = near(rest, step.length) || (step.length > 2 && rest % step.length == 0);
     return {1, static_cast<std::uint8_t>(has_length)};
 }
 
@@ -68,7 +67,7 @@ bool is_fixed(const Argument& argument, const BatchShape& step, std::span<const 
 
 // Of the first `count` dimensions of an argument.
 AxisPowers prefix_powers(const Argument& argument, std::size_t count, const BatchShape& step,
-                          bool length_is_width) {
+                         bool length_is_width) {
     AxisPowers powers = first_powers(argument.dims.front(), step);
     for (std::size_t i = 1; i < count; ++i) {
         const bool is_width = length_is_width && i + 1 == argument.dims.size() &&
@@ -95,8 +94,7 @@ std::optional<AxisPowers> of_image(const ShapedRequest& request, const BatchShap
     });
     const bool has_channels = std::ranges::any_of(arguments, [&](const Argument& argument) {
         return std::ranges::any_of(argument.dims, [&](std::int64_t dim) {
-            return dim >= kFewChannels &&
-                   request.size % static_cast<Bytes>(dim * step.batch) == 0;
+            return dim >= kFewChannels && request.size % static_cast<Bytes>(dim * step.batch) == 0;
         });
     });
     return of_images && has_channels ? std::optional(AxisPowers{1, 0}) : std::nullopt;
@@ -104,8 +102,8 @@ std::optional<AxisPowers> of_image(const ShapedRequest& request, const BatchShap
 
 // The most common of `weights`, and whether another has more than a part of it.
 std::pair<std::int64_t, bool> most_common(const std::map<std::int64_t, double>& weights) {
-    const auto most = std::ranges::max_element(
-        weights, {}, [](const auto& entry) { return entry.second; });
+    const auto most =
+        std::ranges::max_element(weights, {}, [](const auto& entry) { return entry.second; });
     const bool rivalled = std::ranges::any_of(weights, [&](const auto& entry) {
         return !near(entry.first, most->first) && entry.second > kRival * most->second;
     });
@@ -208,11 +206,11 @@ BatchShape find_batch(std::span<const ShapedRequest> requests, std::span<const B
 }
 
 std::optional<AxisPowers> powers_of(const ShapedRequest& request, const BatchShape& step,
-                                     std::span<const Bytes> lasting) {
+                                    std::span<const Bytes> lasting) {
     if (request.shapes == nullptr || step.batch == 0)
         return std::nullopt;
-    const bool length_is_width = step.length > 0 &&
-        is_as_large_as_lasting(lasting, 4 * static_cast<Bytes>(step.length));
+    const bool length_is_width =
+        step.length > 0 && is_as_large_as_lasting(lasting, 4 * static_cast<Bytes>(step.length));
     const std::vector<Argument>& arguments = request.shapes->arguments;
     const bool as_large_as_work = std::ranges::any_of(arguments, [&](const Argument& argument) {
         return has_batch_and_length(argument, step) &&

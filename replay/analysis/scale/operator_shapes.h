@@ -53,13 +53,13 @@ struct ShapedRequest {
 bool is_as_large_as_lasting(std::span<const Bytes> lasting, Bytes size);
 
 // The batch and the length of a step of these requests: the largest first dimension that nearly
-// all bytes' first dimensions are multiples of, and the second that most bytes have of three. `lasting` are
-// the sizes of weights, rising. O(requests).
+// all bytes' first dimensions are multiples of, and the second that most bytes have of three.
+// `lasting` are the sizes of weights, rising. O(requests).
 BatchShape find_batch(std::span<const ShapedRequest> requests, std::span<const Bytes> lasting);
 
 // How `request` grows, in a step of that batch; none: its size isn't a product of its operator's
 // dimensions. O(its arguments).
 std::optional<AxisPowers> powers_of(const ShapedRequest& request, const BatchShape& step,
-                                     std::span<const Bytes> lasting);
+                                    std::span<const Bytes> lasting);
 
 }  // namespace tidemark

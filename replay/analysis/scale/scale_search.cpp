@@ -6,6 +6,9 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
+
+#include "replay/analysis/spread/spread.h"
 
 namespace tidemark {
 namespace {
@@ -91,6 +94,7 @@ Result<ScaledPeak> ScaleSearch::peak_of(const GrowthQuestion& question) {
     TM_ASSIGN(const TrialResult result, replay(grown(plan), {}));
     ScaledPeak found;
     found.likely = found.least = found.most = peak_in(result);
+    TM_TRY(widen_by_runs(grown(plan), found));
     if (has_unknown())
         for (const double unknown : {kStay, kFast}) {
             plan.unknown = unknown;
@@ -120,13 +124,13 @@ Result<LargestGrowth> ScaleSearch::largest(const GrowthQuestion& question, Axis 
 Result<TrialResult> ScaleSearch::replay(const Trace& trace, const Card& card) {
     if (stop_ && stop_())
         return fail(ErrorCode::cancelled, "interrupted");
-    TrialSetup setup{.policy = policy_, .profile = &profile_, .limit = Bytes{0}, .simulated = true};
+    TrialSetup wanted = setup();
     if (card.memory > 0) {
-        setup.memory = card.memory;
-        setup.overhead = card.overhead;
-        setup.stop_at_refusal = true;
+        wanted.memory = card.memory;
+        wanted.overhead = card.overhead;
+        wanted.stop_at_refusal = true;
     }
-    Result<TrialResult> found = run_trial(trace, setup);
+    Result<TrialResult> found = run_trial(trace, wanted);
     replayed_();
     return found;
 }
@@ -138,6 +142,23 @@ Result<Bytes> ScaleSearch::peak(const Trace& trace) {
 
 GrownTrace ScaleSearch::grown(GrowthPlan plan) const {
     return GrownTrace(trace_, model_.requests, model_.laws, model_.steps, std::move(plan));
+}
+
+Result<void> ScaleSearch::widen_by_runs(const Trace& trace, ScaledPeak& found) {
+    if (stop_ && stop_())
+        return fail(ErrorCode::cancelled, "interrupted");
+    const std::array setups{setup()};
+    TM_ASSIGN(const std::vector<SampledPeaks> runs, sample_peaks(trace, setups, {.threads = 1}));
+    for (const SampledPeaks& peaks : runs) {
+        const PeakSpread spread = spread_of(peaks);
+        widen(found, static_cast<double>(spread.p5));
+        widen(found, static_cast<double>(spread.p95));
+    }
+    return {};
+}
+
+TrialSetup ScaleSearch::setup() const {
+    return {.policy = policy_, .profile = &profile_, .limit = Bytes{0}, .simulated = true};
 }
 
 bool ScaleSearch::has_unknown() const {

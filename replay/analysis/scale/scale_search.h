@@ -16,9 +16,9 @@
 namespace tidemark {
 
 // A peak of reserved memory. What fits no law grows like most of a step. The range is of that, of
-// what it would be if it did not grow or did so twice as fast, of how far the step that was held
-// back is from what the others tell of it, and of free pieces that other workspaces would leave
-// otherwise.
+// what it would be if it did not grow or did so twice as fast; of how far the step that was held
+// back is from what the others tell of it; of free pieces that other workspaces would leave
+// otherwise; and, of several streams, of when the device is done in other runs (spread.h).
 struct ScaledPeak {
     Bytes likely = 0, least = 0, most = 0;
 };
@@ -61,6 +61,9 @@ class ScaleSearch {
         Bytes memory = 0, overhead = 0;
     };
 
+    TrialSetup setup() const;
+    // Of several streams: from where to where other runs go.
+    Result<void> widen_by_runs(const Trace& trace, ScaledPeak& found);
     Result<TrialResult> replay(const Trace& trace, const Card& card);
     Result<Bytes> peak(const Trace& trace);
     GrownTrace grown(GrowthPlan plan) const;

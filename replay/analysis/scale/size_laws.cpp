@@ -542,8 +542,7 @@ class LawFinder {
         found_.laws.push_back({LawKind::multiple, 1, 1, 0});  // 2
         of_position_.reserve(samples_.size());
         for (std::size_t i = 0; i < samples_.size(); ++i) {
-            SizeLaw law = found_.has_sizes ? law_of(samples_[i])
-                                           : guess(step(found_.reference)[i]);
+            SizeLaw law = found_.has_sizes ? law_of(samples_[i]) : guess(step(found_.reference)[i]);
             if (found_.by_chance && law.kind == LawKind::constant)
                 law = guess(step(found_.reference)[i]);
             const bool known = law.kind != LawKind::unknown;

@@ -70,10 +70,10 @@ struct SizeLaws {
 
 // Where all steps are of one size, a size that is a product of the shapes recorded with it grows as
 // these do; what is as large as something that lasts (a gradient, a copy of
-// a weight in another precision) is taken to be constant, and all else to grow as most of a step does.
-// Nothing is learnt from the step `kept_back`, if there is one: its axes are what others' laws make
-// of it. Errors (unsupported): there are fewer than two steps. O(requests x what align_steps costs
-// for steps of different orders).
+// a weight in another precision) is taken to be constant, and all else to grow as most of a step
+// does. Nothing is learnt from the step `kept_back`, if there is one: its axes are what others'
+// laws make of it. Errors (unsupported): there are fewer than two steps. O(requests x what
+// align_steps costs for steps of different orders).
 Result<SizeLaws> find_size_laws(const StepRequests& requests,
                                 std::optional<std::size_t> kept_back = {});
 

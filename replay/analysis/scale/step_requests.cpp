@@ -68,8 +68,8 @@ class RequestReader {
     void allocate(const TraceEvent& event) {
         if (event.slot < of_slot_.size())
             of_slot_[event.slot] = static_cast<std::uint32_t>(found_.requests.size());
-        found_.requests.push_back({event.size, 0, true, event.stack,
-                                   std::exchange(next_operator_.at(event.device), 0)});
+        found_.requests.push_back(
+            {event.size, 0, true, event.stack, std::exchange(next_operator_.at(event.device), 0)});
         std::uint64_t what = event.stack;
         for (const std::uint64_t part : {std::uint64_t{to_integer(event.stream)},
                                          std::uint64_t{event.device}, std::uint64_t{event.aux}})
@@ -78,8 +78,8 @@ class RequestReader {
     }
 
     std::uint32_t operator_named(std::uint32_t tag) {
-        const auto [known, is_new] = operators_.try_emplace(
-            tag, static_cast<std::uint32_t>(found_.operators.size()));
+        const auto [known, is_new] =
+            operators_.try_emplace(tag, static_cast<std::uint32_t>(found_.operators.size()));
         if (is_new)
             found_.operators.push_back(parse_operator(strings_[tag]));
         return known->second;
@@ -117,7 +117,7 @@ class RequestReader {
     std::vector<std::uint32_t> of_slot_;  // the request that lives there
     std::span<const std::uint64_t> ends_;
     const StringTable& strings_;
-    std::vector<std::uint32_t> next_operator_;  // of each device
+    std::vector<std::uint32_t> next_operator_;                    // of each device
     std::unordered_map<std::uint32_t, std::uint32_t> operators_;  // by their strings
     std::unordered_map<std::uint64_t, std::uint32_t> symbols_;
     std::size_t step_begin_ = 0;

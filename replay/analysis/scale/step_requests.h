@@ -24,8 +24,8 @@ struct StepRequest {
     // Of what steps of different sizes have in common: stream, device, pool, stack, and how soon it
     // is freed.
     std::uint32_t symbol = 0;
-    bool outlives = false;    // the step
-    std::uint32_t stack = 0;     // of TraceInfo's
+    bool outlives = false;        // the step
+    std::uint32_t stack = 0;      // of TraceInfo's
     std::uint32_t operation = 0;  // of StepRequests::operators
 };
 

@@ -28,7 +28,8 @@ std::string largest_steps_text(const std::vector<LargestStep>& steps) {
     std::string text;
     for (const LargestStep& step : steps)
         text += fmt::format(
-            "{}{} {}", text.empty() ? "" : ", ", growth_range_text(step.surely, step.perhaps, step.batch),
+            "{}{} {}", text.empty() ? "" : ", ",
+            growth_range_text(step.surely, step.perhaps, step.batch),
             step.recorded ? "as recorded" : fmt::format("with {}", printable(step.policy)));
     if (text.empty())
         return {};

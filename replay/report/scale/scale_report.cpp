@@ -185,9 +185,9 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
         if (question.run.grows())
             cells.push_back({peaks_text(row.one_more)});
         if (question.memory > 0)
-            cells.push_back({growth_range_text(row.fits.surely, row.fits.perhaps,
-                                               question.along == Axis::length ? shape.length
-                                                                              : shape.batch)});
+            cells.push_back(
+                {growth_range_text(row.fits.surely, row.fits.perhaps,
+                                   question.along == Axis::length ? shape.length : shape.batch)});
         table.add(std::move(cells));
     }
     std::string text = fmt::format("{}: {} steps{}\n\n", printable(names.front()),
@@ -216,8 +216,7 @@ std::string scale_json(const std::vector<std::string>& names, const ScaleModel& 
                             {"traces", names},
                             {"steps", model.requests.steps.size()},
                             {"step_name", model.requests.name},
-                            {"unlike_steps",
-                             unlike_steps(model.laws, model.requests.steps.size())},
+                            {"unlike_steps", unlike_steps(model.laws, model.requests.steps.size())},
                             {"sizes_known", model.laws.has_sizes},
                             {"length_known", model.laws.has_length},
                             {"recorded_batch", or_null(model.laws.reference_shape.batch)},

@@ -26,8 +26,8 @@ TEST_CASE("an operator's text is read, or nothing of it", "[scale]") {
     CHECK(add.arguments[3].dims == std::vector<std::int64_t>{-7});
     CHECK(add.arguments[4].dims.empty());
     CHECK(parse_operator("aten::empty").arguments.empty());
-    for (const char* const text : {"a [1", "a [1,2]", "a [x]", "a  [1]", "a 1]", "a [1] ", "",
-                                   "a [99999999999999999999]"})
+    for (const char* const text :
+         {"a [1", "a [1,2]", "a [x]", "a  [1]", "a 1]", "a [1] ", "", "a [99999999999999999999]"})
         CHECK(parse_operator(text).arguments.empty());
 }
 

@@ -93,10 +93,9 @@ TEST_CASE("shapes tell batch and length of steps that are all alike") {
     CHECK(model->laws.reference_shape.length == 384);
     CHECK(model->laws.guessed < 0.01);
     for (const ScaleFactors growth : {ScaleFactors{2, 1}, ScaleFactors{1, 2}}) {
-        const Result<ScaleReport> report =
-            scale(**trace, *model,
-                  {.run = {.growth = growth},
-                   .policies = {"torch:expandable_segments=true", "extent"}});
+        const Result<ScaleReport> report = scale(
+            **trace, *model,
+            {.run = {.growth = growth}, .policies = {"torch:expandable_segments=true", "extent"}});
         REQUIRE(report);
         // What the program took with a batch of 12, and with 768 tokens.
         CHECK(report->rows.at(0).peak.likely == 3314_MiB);
