@@ -20,6 +20,24 @@ TEST_CASE("scale tells how sizes grow, and the peaks of each setting", "[cli][sc
     CHECK(said.err.empty());
 }
 
+TEST_CASE("shapes make a batch and a length of steps of one size", "[cli][scale]") {
+    const std::string path = support::project_file("traces/samples/shapes/stablelm.tml.xz");
+    const Said said =
+        support::tidemark({"scale", path, "--batch", "12", "--fit", "8GiB", "-p", "torch"});
+    CHECK(said.code == 0);
+    CHECK(contains(said.out, "4 steps, of batch 6, length 384"));
+    CHECK(contains(said.out, "every step, batch x2"));
+    CHECK(contains(said.out, "sizes grow by their operators' shapes"));
+    const json rows = support::tidemark_json({"scale", path, "--length", "768", "-p", "torch"});
+    CHECK(rows["recorded_batch"] == 6);
+    CHECK(rows["recorded_length"] == 384);
+    CHECK(rows["length_growth"] == 2);
+    CHECK(rows["sizes_known"] == false);
+    // A line beside other answers.
+    const Said fit = support::tidemark({"fit", path, "--memory", "8GiB"});
+    CHECK(contains(fit.out, "The batch can be, instead of 6: "));
+}
+
 TEST_CASE("the run that scale writes peaks as it says", "[cli][scale]") {
     const support::Folder folder;
     const std::string path = folder / "twice.tmk";
@@ -102,7 +120,8 @@ TEST_CASE("what scale can't be rows_of is said", "[cli][scale]") {
         CHECK(contains(said.err, why));
     };
     refused({}, "says no growth");
-    refused({"--tokens", "2"}, "'2' is no growth");
+    refused({"--tokens", "2"}, "'2' instead of what? This recording doesn't say");
+    refused({"--batch", "2x"}, "'2x' is no growth");
     for (const char* none : {"24/", "/16", "x2/1", "0/16", "24/0", "24/16/8", "a"})
         refused({"--tokens", none}, "is no growth");
     refused({"--tokens", "x0"}, "'x0' is no growth");

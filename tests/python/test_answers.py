@@ -300,6 +300,7 @@ def test_scale_is_a_question_too():
     answer = tidemark.scale(path, tokens=2, policies=["torch"])
     assert answer.rows[0].peak_reserved_bytes > answer.rows[0].before_peak_reserved_bytes
     assert not answer.length_known
+    assert tidemark.scale(path, tokens="24/12", policies=["torch"]).rows == answer.rows
     assert tidemark.scale(path, steps=50, policies=["torch"]).steps_in_all == 50
     with pytest.raises(tidemark.errors.OptionError):
         tidemark.scale(path, length=2)

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "replay/analysis/scale/align_steps.h"
+#include "replay/analysis/scale/one_size_laws.h"
 
 namespace tidemark {
 namespace {
@@ -67,19 +68,20 @@ class LawFinder {
                         "record several steps, of different sizes, with tidemark.torch.record, "
                         "which notes those of optimizers, or name them with record_function");
         choose_reference();
+        one_size_.emplace(requests_, found_.reference);
+        found_.reference_shape = one_size_->shape();
         align_all();
         choose_learnt();
         collect_clusters();
         found_.has_sizes = !clusters_.empty();
-        find_shape();
         if (found_.has_sizes) {
             find_axes();
             found_.by_chance = differs_by_chance();
             if (found_.by_chance)
-                count_guessed();
+                found_.guessed = one_size_->guessed();
         } else {
             found_.has_length = found_.reference_shape.length > 0;
-            count_guessed();
+            found_.guessed = one_size_->guessed();
             found_.steps.resize(requests_.steps.size());
         }
         learn_positions();
@@ -109,14 +111,6 @@ class LawFinder {
             if (i != kept_back_ && bytes_of(step(i)) > bytes_of(step(best)))
                 best = i;
         found_.reference = best;
-    }
-
-    void find_shape() {
-        std::vector<ShapedRequest> shaped;
-        for (const StepRequest& request : step(found_.reference))
-            if (request.operation != 0)
-                shaped.push_back({request.size, &requests_.operator_of(request)});
-        found_.reference_shape = find_batch(shaped, requests_.lasting);
     }
 
     // The ratio to the reference that most bytes share, of the requests that `counts` takes.
@@ -510,30 +504,11 @@ class LawFinder {
         });
     }
 
-    std::optional<Powers> shaped(const StepRequest& request) const {
-        return powers_of({request.size, &requests_.operator_of(request)}, found_.reference_shape,
-                         requests_.lasting);
-    }
-
-    void count_guessed() {
-        double all = 0, guessed = 0;
-        for (const StepRequest& request : requests_.requests) {
-            const auto size = static_cast<double>(request.size);
-            all += size;
-            guessed += shaped(request) ? 0 : size;
-        }
-        found_.guessed = all > 0 ? guessed / all : 1;
-    }
-
     // Of one size alone.
     SizeLaw guess(const StepRequest& request) const {
-        if (const auto powers = shaped(request))
-            return *powers == Powers{}
-                       ? SizeLaw{LawKind::constant, 0, 0, 0}
-                       : SizeLaw{LawKind::multiple, powers->batch, powers->length, 0};
-        return is_as_large_as_lasting(requests_.lasting, request.size)
-                   ? SizeLaw{LawKind::constant, 0, 0, 0}
-                   : SizeLaw{LawKind::multiple, 1, 1, 0};
+        const Powers powers = one_size_->powers(request);
+        return powers == Powers{} ? SizeLaw{LawKind::constant, 0, 0, 0}
+                                  : SizeLaw{LawKind::multiple, powers.batch, powers.length, 0};
     }
 
     void learn_positions() {
@@ -580,7 +555,7 @@ class LawFinder {
             return std::nullopt;
         const StepRequest& buffer = step(found_.reference)[position];
         const StepRequest& counters = step(found_.reference)[position + 1];
-        if (!found_.has_sizes && shaped(buffer))
+        if (!found_.has_sizes && one_size_->shaped(buffer))
             return std::nullopt;
         if (buffer.outlives || counters.outlives || counters.size == 0 ||
             counters.size > kMostCounters || counters.size % kCounter != 0)
@@ -687,6 +662,7 @@ class LawFinder {
 
     const StepRequests& requests_;
     std::optional<std::size_t> kept_back_;
+    std::optional<OneSizeLaws> one_size_;
     SizeLaws found_;
     std::vector<std::vector<std::uint32_t>> alignments_;   // of each step
     std::vector<double> growths_;                          // likewise

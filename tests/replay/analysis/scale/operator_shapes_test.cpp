@@ -1,3 +1,4 @@
+// Products of dimensions, by hand and as PyTorch records them.
 #include "replay/analysis/scale/operator_shapes.h"
 
 #include <catch2/catch.hpp>
