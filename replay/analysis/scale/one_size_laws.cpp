@@ -25,6 +25,10 @@ AxisPowers OneSizeLaws::powers(const StepRequest& request) const {
                                                                    : AxisPowers{1, 1};
 }
 
+bool OneSizeLaws::is_of_weights(const StepRequest& request) const {
+    return works_on_weights(requests_.operator_of(request), requests_.lasting);
+}
+
 double OneSizeLaws::guessed() const {
     double all = 0, guessed = 0;
     for (const StepRequest& request : requests_.requests) {

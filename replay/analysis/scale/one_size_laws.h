@@ -24,6 +24,9 @@ class OneSizeLaws {
     // most of a step does. {0, 0}: it stays.
     AxisPowers powers(const StepRequest& request) const;
 
+    // Whether its operator works on weights alone.
+    bool is_of_weights(const StepRequest& request) const;
+
     // The share of all bytes that shapes don't explain. O(requests).
     double guessed() const;
 

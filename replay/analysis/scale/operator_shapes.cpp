@@ -169,6 +169,18 @@ OperatorShapes parse_operator(std::string_view text) {
     return ArgumentReader(text).read();
 }
 
+bool works_on_weights(const OperatorShapes& shapes, std::span<const Bytes> lasting) {
+    bool some = false;
+    for (const Argument& argument : shapes.arguments) {
+        if (!argument.is_tensor || product(argument.dims) == 0)
+            continue;
+        if (!is_weight(argument, lasting))
+            return false;
+        some = true;
+    }
+    return some;
+}
+
 BatchShape find_batch(std::span<const ShapedRequest> requests, std::span<const Bytes> lasting) {
     std::map<std::int64_t, double> firsts;
     double all = 0;

@@ -52,6 +52,9 @@ struct ShapedRequest {
 // gradient or a copy. O(log n).
 bool is_as_large_as_lasting(std::span<const Bytes> lasting, Bytes size);
 
+// Whether all tensors among the arguments are as large as something that lasts, and there are some.
+bool works_on_weights(const OperatorShapes& shapes, std::span<const Bytes> lasting);
+
 // The batch and the length of a step of these requests: the largest first dimension that nearly
 // all bytes' first dimensions are multiples of, and the second that most bytes have of three.
 // `lasting` are the sizes of weights, rising. O(requests).

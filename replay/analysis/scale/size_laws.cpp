@@ -595,7 +595,6 @@ class LawFinder {
         found_.positions.assign(requests_.requests.size(), kUnaligned);
         found_.of_step.assign(requests_.requests.size(),
                               static_cast<std::uint32_t>(requests_.steps.size()));
-        begin_of_work_ = find_begin_of_work();
         for (std::size_t index = 0; index < requests_.steps.size(); ++index) {
             const auto by_size = laws_by_size(index);
             for (std::size_t i = 0; i < step(index).size(); ++i) {
@@ -611,16 +610,6 @@ class LawFinder {
         }
         found_.steps.push_back(found_.steps.back());  // of what comes after the last one
         apply_behind();
-    }
-
-    // The first request of the first step that grows.
-    std::size_t find_begin_of_work() const {
-        const std::vector<std::uint32_t>& positions = alignments_.front();
-        const auto first = std::ranges::find_if(positions, [&](std::uint32_t position) {
-            return position != kUnaligned && of_position_[position] != kConstant &&
-                   found_.laws[of_position_[position]].kind != LawKind::constant;
-        });
-        return static_cast<std::size_t>(first - positions.begin());
     }
 
     // Of what a step makes that others don't, and that outlives it.
@@ -645,12 +634,12 @@ class LawFinder {
         const std::uint32_t position = alignments_[index][i];
         if (position != kUnaligned && of_position_[position] != kUnknown)
             return of_position_[position];
-        // What the first step makes for all others is of the program's own size, as is what it
-        // does before it works on anything: weights, states. So is what one other step makes alone,
-        // such as the buckets that DDP arranges anew.
-        if (position == kUnaligned && (index == 0 && i < begin_of_work_))
-            return kConstant;
+        // What the first step makes for all others is of the program's own size: weights, states.
+        // So is what one other step makes alone, such as the buckets that DDP arranges anew, and
+        // what is made of weights.
         if (step(index)[i].outlives && (index == 0 || position == kUnaligned))
+            return kConstant;
+        if (one_size_->is_of_weights(step(index)[i]))
             return kConstant;
         if (!found_.has_sizes)
             return guess(step(index)[i]).kind == LawKind::constant ? kConstant : kProportional;
@@ -671,7 +660,6 @@ class LawFinder {
     std::vector<std::vector<Sample>> samples_;  // of each position, the reference's first
     std::vector<Cluster> clusters_;             // that grow, the largest first
     std::vector<std::uint32_t> of_position_;    // laws
-    std::size_t begin_of_work_ = 0;             // in the first step
     bool nameless_ = false;                     // two axes, of which neither is known as length
 };
 

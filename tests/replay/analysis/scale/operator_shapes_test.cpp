@@ -60,6 +60,14 @@ TEST_CASE("a width that is as large as the length is none", "[scale]") {
           AxisPowers{1, 2});
 }
 
+TEST_CASE("operators that work on weights alone are told", "[scale]") {
+    const std::vector<Bytes> lasting{400, 4000};
+    CHECK(works_on_weights(parse_operator("aten::cat [100] [10, 100] 0"), lasting));
+    CHECK_FALSE(works_on_weights(parse_operator("aten::cat [100] [11, 100]"), lasting));
+    CHECK_FALSE(works_on_weights(parse_operator("aten::empty (100) 6"), lasting));
+    CHECK_FALSE(works_on_weights({}, lasting));
+}
+
 TEST_CASE("batch and length are found among first and second dimensions", "[scale]") {
     const OperatorShapes hidden = parse_operator("aten::mul [6, 384, 512] [6, 384, 1]");
     const OperatorShapes heads = parse_operator("aten::bmm [48, 384, 64] [48, 64, 384]");
