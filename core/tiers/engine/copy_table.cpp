@@ -26,6 +26,8 @@ CopyTable::CopyTable(SpillState& state, LeavingLedger& leaving) : state_(state),
                                     .out_ns_per_byte = ns_per_byte(space.out_rate),
                                     .in_ns_per_byte = ns_per_byte(space.in_rate)};
         space.policy = victims.policy->make(context, victims.options);
+        if (space.small > 0)
+            space.small_policy = victims.policy->make(context, victims.options);
     }
 }
 
@@ -73,8 +75,9 @@ void CopyTable::end_buffer(std::uint32_t id) {
     while (!buffer.copies.empty())
         drop(id, buffer.copies.back().space, EvictionReason::freed, RequestId::none);
     for (std::size_t i = 0; i < state_.spaces.size(); ++i)
-        if ((buffer.evicted_from & space_bit(i)) != 0 && state_.spaces[i].policy)
-            state_.spaces[i].policy->forget(BufferId{id});
+        if (VictimPolicy* const policy = state_.spaces[i].policy_of(buffer);
+            policy && (buffer.evicted_from & space_bit(i)) != 0)
+            policy->forget(BufferId{id});
     buffer.uses.clear();
     buffer.gate.reset();
     buffer.range.reset();
@@ -112,8 +115,8 @@ void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, Re
     TM_CHECK(!buffer.gate || space != buffer.own_space || !buffer.gate->state().open);
     if (!copy->resident) {
         state_.spaces[space].spares.erase({copy->stamp, id});
-    } else if (state_.spaces[space].policy) {
-        state_.spaces[space].policy->erase(BufferId{id}, why);
+    } else if (VictimPolicy* const policy = state_.spaces[space].policy_of(buffer)) {
+        policy->erase(BufferId{id}, why);
         if (why == EvictionReason::evicted)
             buffer.evicted_from |= space_bit(space);
     }
@@ -162,12 +165,13 @@ void CopyTable::classify(std::uint32_t id) {
     SpillBuffer& buffer = state_.buffers[id];
     for (BufferCopy& copy : buffer.copies) {
         SpillSpace& space = state_.spaces[copy.space];
+        VictimPolicy* const policy = space.policy_of(buffer);
         const bool resident = state_.machine.spaces[copy.space].id.tier ==
                               state_.machine.spaces[buffer.copies.front().space].id.tier;
         const bool known = copy.resident || copy.stamp != 0;
         if (known && copy.resident == resident) {
-            if (resident && space.policy)
-                space.policy->revise(BufferId{id});
+            if (resident && policy)
+                policy->revise(BufferId{id});
             continue;
         }
         if (resident) {
@@ -176,12 +180,12 @@ void CopyTable::classify(std::uint32_t id) {
             copy.stamp = 0;
             copy.resident = true;
             buffer.evicted_from &= ~space_bit(copy.space);
-            if (space.policy)
-                space.policy->insert(BufferId{id});
+            if (policy)
+                policy->insert(BufferId{id});
             continue;
         }
-        if (known && space.policy) {
-            space.policy->erase(BufferId{id}, EvictionReason::evicted);
+        if (known && policy) {
+            policy->erase(BufferId{id}, EvictionReason::evicted);
             buffer.evicted_from |= space_bit(copy.space);
         }
         copy.resident = false;
@@ -191,9 +195,11 @@ void CopyTable::classify(std::uint32_t id) {
 }
 
 void CopyTable::revise(std::uint32_t id) {
-    for (const BufferCopy& copy : state_.buffers[id].copies)
-        if (copy.resident && state_.spaces[copy.space].policy)
-            state_.spaces[copy.space].policy->revise(BufferId{id});
+    const SpillBuffer& buffer = state_.buffers[id];
+    for (const BufferCopy& copy : buffer.copies)
+        if (VictimPolicy* const policy = state_.spaces[copy.space].policy_of(buffer);
+            policy && copy.resident)
+            policy->revise(BufferId{id});
 }
 
 void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space) {
@@ -213,8 +219,8 @@ void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space)
                                        use.mode != AccessMode::read, use.tag});
     BufferCopy* copy = buffer.copy_in(space);
     if (copy->resident) {
-        if (state_.spaces[space].policy)
-            state_.spaces[space].policy->touch(BufferId{id});
+        if (VictimPolicy* const policy = state_.spaces[space].policy_of(buffer))
+            policy->touch(BufferId{id});
         return;
     }
     state_.spaces[space].spares.erase({copy->stamp, id});
@@ -244,7 +250,7 @@ bool CopyTable::may_leave(std::size_t space, std::uint32_t id) const {
     // says.
     const bool recent = state_.options.forecast && state_.options.guesses &&
                         state_.operations - buffer.touched < kRecent;
-    return !buffer.ahead && buffer.size >= state_.spaces[space].small && !recent;
+    return !buffer.ahead && !recent;
 }
 
 BufferFacts CopyTable::facts(std::size_t space, std::uint32_t id) const {
@@ -295,7 +301,7 @@ void CopyTable::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
     }
 }
 
-std::optional<std::uint32_t> CopyTable::victim(std::size_t space, bool lenient) {
+std::optional<std::uint32_t> CopyTable::victim(std::size_t space) {
     for (const auto& [stamp, id] : state_.spaces[space].spares) {
         const SpillBuffer& buffer = state_.buffers[id];
         const BufferCopy* copy = buffer.copy_in(space);
@@ -303,12 +309,17 @@ std::optional<std::uint32_t> CopyTable::victim(std::size_t space, bool lenient) 
             !buffer.pinned_in(space) && credit(*copy) > 0)
             return id;
     }
-    if (!state_.spaces[space].policy)
+    return choose(state_.spaces[space].policy.get(), space, false);
+}
+
+std::optional<std::uint32_t> CopyTable::choose(VictimPolicy* policy, std::size_t space,
+                                               bool lenient) {
+    if (!policy)
         return std::nullopt;
     lenient_ = lenient;
-    std::optional<BufferId> chosen = state_.spaces[space].policy->victim();
+    std::optional<BufferId> chosen = policy->victim();
     while (chosen && used_since(to_integer(*chosen), space))
-        chosen = state_.spaces[space].policy->victim();
+        chosen = policy->victim();
     if (chosen)
         TM_CHECK(state_.buffers[to_integer(*chosen)].gate ||  // pinned since, perhaps
                  may_leave(space, to_integer(*chosen)));
@@ -395,9 +406,14 @@ void CopyTable::admit(std::uint32_t id, bool write) {
     let_go(id, buffer.own_space, held);
 }
 
-std::optional<std::uint32_t> CopyTable::any_victim(std::size_t space) {
-    const std::optional<std::uint32_t> found = victim(space, false);
-    return found ? found : victim(space, true);
+std::optional<std::uint32_t> CopyTable::any_victim(std::size_t index) {
+    const SpillSpace& space = state_.spaces[index];
+    std::optional<std::uint32_t> found = victim(index);
+    if (!found)
+        found = choose(space.small_policy.get(), index, false);
+    if (!found)
+        found = choose(space.policy.get(), index, true);
+    return found ? found : choose(space.small_policy.get(), index, true);
 }
 
 std::vector<SpaceId> CopyTable::where(BufferRef ref) const {

@@ -86,11 +86,11 @@ class CopyTable {
     bool may_leave(std::size_t space, std::uint32_t id) const;
     BufferFacts facts(std::size_t space, std::uint32_t id) const;
 
-    // The next to leave: a spare, or the policy's victim. `lenient`: also one that should stay as
-    // long as others can leave.
-    std::optional<std::uint32_t> victim(std::size_t space, bool lenient);
+    // The next to leave: a spare, or the policy's victim.
+    std::optional<std::uint32_t> victim(std::size_t space);
 
-    // One that should stay as long as others can leave, if no other can.
+    // Also one that should stay as long as others can leave: a small one; then one that was fetched
+    // ahead, or used a moment ago.
     std::optional<std::uint32_t> any_victim(std::size_t space);
 
     bool used_elsewhere(const SpillBuffer& buffer, std::size_t space) const;
@@ -124,6 +124,7 @@ class CopyTable {
         std::size_t space_;
     };
 
+    std::optional<std::uint32_t> choose(VictimPolicy* policy, std::size_t space, bool lenient);
     void classify(std::uint32_t id);
     bool used_since(std::uint32_t id, std::size_t space);
     void take_over(std::uint32_t id, bool writers);

@@ -45,7 +45,7 @@ void LookAhead::send_away(std::size_t index) {
         return;
     int passed = 0;
     while (passed < kMostPassed && link_has_time(space.out_queued, space.out_rate)) {
-        const std::optional<std::uint32_t> victim = copies_.victim(index, false);
+        const std::optional<std::uint32_t> victim = copies_.victim(index);
         if (!victim)
             break;
         if (must_leave(index, *victim)) {
@@ -135,7 +135,7 @@ bool LookAhead::bring_in(std::size_t index, std::uint32_t id, std::uint64_t posi
     const Bytes wanted = state_.buffers[id].size + kept;
     while (room_.spare(index) < wanted) {
         const std::optional<std::uint32_t> victim =
-            state_.options.guesses ? std::nullopt : copies_.victim(index, false);
+            state_.options.guesses ? std::nullopt : copies_.victim(index);
         if (!victim)
             return false;
         const std::uint64_t next = state_.options.forecast->next_use(BufferId{*victim});

@@ -257,7 +257,7 @@ void RoomMaker::spill_in_background(std::size_t index) {
     }
     while (used > thresholds.spill_stop + space.leaving &&
            space.leaving < state_.options.background_in_flight) {
-        const std::optional<std::uint32_t> victim = copies_.victim(index, false);
+        const std::optional<std::uint32_t> victim = copies_.victim(index);
         if (!victim)
             return;
         leave(*victim, index, RequestId::none);
