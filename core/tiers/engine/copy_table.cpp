@@ -75,9 +75,11 @@ void CopyTable::end_buffer(std::uint32_t id) {
     while (!buffer.copies.empty())
         drop(id, buffer.copies.back().space, EvictionReason::freed, RequestId::none);
     for (std::size_t i = 0; i < state_.spaces.size(); ++i)
-        if (VictimPolicy* const policy = state_.spaces[i].policy_of(buffer);
-            policy && (buffer.evicted_from & space_bit(i)) != 0)
-            policy->forget(BufferId{id});
+        if ((buffer.evicted_from & space_bit(i)) != 0)
+            for (VictimPolicy* const policy :
+                 {state_.spaces[i].policy.get(), state_.spaces[i].small_policy.get()})
+                if (policy)
+                    policy->forget(BufferId{id});
     buffer.uses.clear();
     buffer.gate.reset();
     buffer.range.reset();
@@ -115,8 +117,8 @@ void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, Re
     TM_CHECK(!buffer.gate || space != buffer.own_space || !buffer.gate->state().open);
     if (!copy->resident) {
         state_.spaces[space].spares.erase({copy->stamp, id});
-    } else if (VictimPolicy* const policy = state_.spaces[space].policy_of(buffer)) {
-        policy->erase(BufferId{id}, why);
+    } else if (state_.spaces[space].policy) {
+        resign(id, *copy, why);
         if (why == EvictionReason::evicted)
             buffer.evicted_from |= space_bit(space);
     }
@@ -160,18 +162,34 @@ void CopyTable::drop_others(std::uint32_t id, std::size_t space) {
         revise(id);
 }
 
+void CopyTable::introduce(std::uint32_t id, BufferCopy& copy) {
+    SpillSpace& space = state_.spaces[copy.space];
+    const Bytes size = state_.buffers[id].size;
+    copy.small = space.small_policy && size < space.small && size <= space.small_left;
+    if (copy.small)
+        space.small_left -= size;
+    space.policy_of(copy)->insert(BufferId{id});
+}
+
+void CopyTable::resign(std::uint32_t id, BufferCopy& copy, EvictionReason why) {
+    SpillSpace& space = state_.spaces[copy.space];
+    space.policy_of(copy)->erase(BufferId{id}, why);
+    if (copy.small)
+        space.small_left += state_.buffers[id].size;
+    copy.small = false;
+}
+
 // Tells policies and spares what each copy is now: resident in the tier of the home, spare below.
 void CopyTable::classify(std::uint32_t id) {
     SpillBuffer& buffer = state_.buffers[id];
     for (BufferCopy& copy : buffer.copies) {
         SpillSpace& space = state_.spaces[copy.space];
-        VictimPolicy* const policy = space.policy_of(buffer);
         const bool resident = state_.machine.spaces[copy.space].id.tier ==
                               state_.machine.spaces[buffer.copies.front().space].id.tier;
         const bool known = copy.resident || copy.stamp != 0;
         if (known && copy.resident == resident) {
-            if (resident && policy)
-                policy->revise(BufferId{id});
+            if (resident && space.policy)
+                space.policy_of(copy)->revise(BufferId{id});
             continue;
         }
         if (resident) {
@@ -180,12 +198,12 @@ void CopyTable::classify(std::uint32_t id) {
             copy.stamp = 0;
             copy.resident = true;
             buffer.evicted_from &= ~space_bit(copy.space);
-            if (policy)
-                policy->insert(BufferId{id});
+            if (space.policy)
+                introduce(id, copy);
             continue;
         }
-        if (known && policy) {
-            policy->erase(BufferId{id}, EvictionReason::evicted);
+        if (known && space.policy) {
+            resign(id, copy, EvictionReason::evicted);
             buffer.evicted_from |= space_bit(copy.space);
         }
         copy.resident = false;
@@ -197,9 +215,8 @@ void CopyTable::classify(std::uint32_t id) {
 void CopyTable::revise(std::uint32_t id) {
     const SpillBuffer& buffer = state_.buffers[id];
     for (const BufferCopy& copy : buffer.copies)
-        if (VictimPolicy* const policy = state_.spaces[copy.space].policy_of(buffer);
-            policy && copy.resident)
-            policy->revise(BufferId{id});
+        if (copy.resident && state_.spaces[copy.space].policy)
+            state_.spaces[copy.space].policy_of(copy)->revise(BufferId{id});
 }
 
 void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space) {
@@ -219,8 +236,8 @@ void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space)
                                        use.mode != AccessMode::read, use.tag});
     BufferCopy* copy = buffer.copy_in(space);
     if (copy->resident) {
-        if (VictimPolicy* const policy = state_.spaces[space].policy_of(buffer))
-            policy->touch(BufferId{id});
+        if (state_.spaces[space].policy)
+            state_.spaces[space].policy_of(*copy)->touch(BufferId{id});
         return;
     }
     state_.spaces[space].spares.erase({copy->stamp, id});

@@ -125,6 +125,9 @@ class CopyTable {
     };
 
     std::optional<std::uint32_t> choose(VictimPolicy* policy, std::size_t space, bool lenient);
+    // To the policy that serves it from here on; and from that one.
+    void introduce(std::uint32_t id, BufferCopy& copy);
+    void resign(std::uint32_t id, BufferCopy& copy, EvictionReason why);
     void classify(std::uint32_t id);
     bool used_since(std::uint32_t id, std::size_t space);
     void take_over(std::uint32_t id, bool writers);

@@ -10,8 +10,8 @@ namespace tidemark {
 namespace {
 
 // Smaller buffers than this part of a GPU stay as long as others can leave: a copy of theirs takes
-// its time and makes no room to speak of.
-constexpr Bytes kSmallPart = 16384;
+// its time and makes no room to speak of. Unless they hold more than that part together.
+constexpr Bytes kSmallPart = 16384, kSmallTogether = 64;
 
 double rate_of(const LinkSpec* link) {
     return link ? link->bytes_per_second / 1e9 : 0;
@@ -52,6 +52,7 @@ SpillState::SpillState(const MachineSpec& spec, std::span<MemorySpace* const> me
         space.memory = memories[i];
         space.background = own.thresholds().spill_start < own.capacity;
         space.small = own.id.tier == Tier::gpu ? own.capacity / kSmallPart : 0;
+        space.small_left = own.capacity / kSmallTogether;
         for (std::size_t other = 0; other < memories.size(); ++other)
             if (machine.spaces[other].id.tier > own.id.tier && rate(i, other) > 0)
                 space.slower.push_back(other);

@@ -29,6 +29,7 @@ struct BufferCopy {
     bool resident = false;  // known to the policy of its space; else a spare
     bool held = false;      // users: counted in its space's
     bool hollow = false;    // made for a writer who has not come yet: the others hold the bytes
+    bool small = false;     // resident, and known to the policy of small ones
     std::uint32_t users = 0;
     std::uint64_t stamp = 0;  // spares: the order in which they go
 };
@@ -188,7 +189,7 @@ struct SpillSpace {
     MemorySpace* memory = nullptr;
     std::vector<std::size_t> slower;                           // where victims go, best first
     std::unique_ptr<VictimPolicy> policy;                      // null: nothing can leave by a copy
-    std::unique_ptr<VictimPolicy> small_policy;                // of buffers below `small`
+    std::unique_ptr<VictimPolicy> small_policy;                // of what is next to nothing
     std::set<std::pair<std::uint64_t, std::uint32_t>> spares;  // stamp, buffer
     std::deque<LineEntry> line;
     std::deque<LineEntry> parked;  // patient ones that couldn't be served
@@ -204,15 +205,15 @@ struct SpillSpace {
     Bytes held = 0;           // by those who have access, but for what reservations pay
     Bytes outside = 0;        // used by others, when that was last looked at
     Bytes live = 0;           // of buffers that were made for it, wherever they are
-    Bytes small = 0;          // smaller buffers than this stay as long as others can leave: they
-                              // have a policy of their own, so that neither passes over the other's
+    Bytes small = 0;          // smaller buffers than this stay as long as others can leave,
+    Bytes small_left = 0;     // while they hold less than so much more
     double in_rate = 0;       // bytes/ns of the way that evicted buffers come back by
     double out_rate = 0;      // and of the one that they leave by
     SpillAhead ahead;
     SpillCounters counters;
 
-    VictimPolicy* policy_of(const SpillBuffer& buffer) const {
-        return buffer.size < small && small_policy ? small_policy.get() : policy.get();
+    VictimPolicy* policy_of(const BufferCopy& copy) const {
+        return copy.small ? small_policy.get() : policy.get();
     }
 };
 
