@@ -173,6 +173,8 @@ void TierPlayer::decide(bool stirred) {
                 answered(answer);
         })) {
     }
+    if (!awaited_moves_.empty())
+        begin_awaited_moves();
     note_levels();
 }
 

@@ -9,6 +9,7 @@
 // Not thread-safe; plays once.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,7 +55,8 @@ class TierPlayer {
         std::uint32_t kernel = kNoStep;  // the one that runs, whose buffers it has
         bool holds = false;              // false: it runs without, for want of room
         Nanoseconds kernel_begin = 0;
-        std::uint32_t held = kNoStep;  // number of the reservation that its allocations are paid by
+        // By tier, number of the reservation that its allocations are paid by.
+        std::array<std::uint32_t, 3> held{kNoStep, kNoStep, kNoStep};
         Wait wait = Wait::nothing;
         std::uint64_t requested_at = 0;  // the number of the decision before its last request
         bool begun = false;              // its step was reached, and comes again
@@ -63,6 +65,15 @@ class TierPlayer {
     struct Buffer {
         BufferRef ref;
         bool alive = false;
+        bool refused = false;  // its allocation: what uses it doesn't run
+    };
+
+    // A move that the program asked for and that could not begin at once.
+    struct AwaitedMove {
+        std::uint32_t buffer = 0;  // by the program's number
+        BufferRef ref;
+        Tier tier = Tier::gpu;
+        std::uint32_t device = 0;
     };
 
     struct Turn {
@@ -103,6 +114,10 @@ class TierPlayer {
     void reserve(std::uint32_t stream, const TierStep& step);
     void release(std::uint32_t stream, const TierStep& step);
     void move(const TierStep& step);
+    bool begin_move(const AwaitedMove& move);
+    void begin_awaited_moves();
+    std::vector<SpaceId> spaces_of(Tier tier, std::uint32_t device) const;
+    bool uses_refused(const TierStep& kernel) const;
     void end_kernel(std::uint32_t stream);
     bool uses(std::uint32_t kernel, std::uint32_t buffer) const;
     AccessSpec access_to(std::uint32_t stream, const TierStep& step) const;
@@ -144,6 +159,7 @@ class TierPlayer {
     std::multimap<std::uint32_t, std::uint32_t> awaiting_;       // point, stream
     std::unordered_map<std::uint64_t, std::uint32_t> requests_;  // request, stream
     std::vector<Held> held_;
+    std::vector<AwaitedMove> awaited_moves_;
     std::vector<Nanoseconds> waits_;
     std::vector<BufferUse> uses_;
     std::vector<StagedUse> staged_;

@@ -55,19 +55,15 @@ void TierPlayer::allocated(std::uint32_t stream, const SpillAnswer& answer) {
     Actor& actor = streams_[stream];
     const TierStep& step = program_.steps[actor.step];
     Buffer& buffer = buffers_[step.value];
-    buffer.alive = true;
-    buffer.ref = answer.buffer;
+    buffer = {answer.buffer, !answer.refusal, answer.refusal.has_value()};
     if (answer.refusal) {
         const std::string where =
             step.tier == Tier::gpu ? "" : fmt::format(" in the {} tier", to_text(step.tier));
-        const bool exceeded =
-            actor.held != kNoStep && scenario_.over_reservation != OverReservationMode::ignore;
+        const bool exceeded = actor.held[static_cast<std::size_t>(step.tier)] != kNoStep &&
+                              scenario_.over_reservation != OverReservationMode::ignore;
         refuse(fmt::format("allocation of {}{} at {}{}", format_bytes(step.size), where,
                            format_duration(actor.clock),
                            exceeded ? ": more than its task reserved" : ""));
-        BufferSpec spec = spec_of(stream, step);
-        spec.reservation = {};
-        buffer.ref = engine_.found(spec);
     } else if (step.has_content || step.tier != Tier::gpu) {
         stage_.begun(buffer.ref, answer.location, step.size);
     }
@@ -80,8 +76,8 @@ void TierPlayer::allocated(std::uint32_t stream, const SpillAnswer& answer) {
 void TierPlayer::gathered(std::uint32_t stream, const SpillAnswer* answer) {
     Actor& actor = streams_[stream];
     const TierStep& step = program_.steps[actor.step];
-    ++run_.kernels;
     actor.holds = answer == nullptr || !answer->refusal;
+    ++(actor.holds ? run_.kernels : run_.kernels_not_run);
     if (answer != nullptr && (!actor.holds || !at_once(stream))) {
         Nanoseconds room = actor.clock;
         for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
@@ -135,7 +131,11 @@ void TierPlayer::reserved(std::uint32_t stream, SpillAnswer& answer) {
         at_once(stream) ? 0 : std::max<Nanoseconds>(stage_.now() - actor.clock, 0);
     if (answer.refusal) {
         ++run_.reservations.refused;
-        if (waited == 0 && step.size > machine_.space(home_of(step.device))->thresholds().limit) {
+        const std::vector<SpaceId> spaces = spaces_of(step.tier, step.device);
+        const bool too_large = std::ranges::all_of(spaces, [&](SpaceId space) {
+            return step.size > machine_.space(space)->thresholds().limit;
+        });
+        if (waited == 0 && too_large) {
             refuse(fmt::format("reservation of {} at {}: more than the limit",
                                format_bytes(step.size), format_duration(actor.clock)));
         } else {
@@ -156,8 +156,9 @@ void TierPlayer::reserved(std::uint32_t stream, SpillAnswer& answer) {
     }
     const Bytes granted = answer.reservation.size();
     run_.reservations.short_bytes += step.size - std::min(step.size, granted);
-    actor.held = reservations_made_++;
-    held_.push_back({step.value, actor.held, std::move(answer.reservation)});
+    const std::uint32_t number = reservations_made_++;
+    actor.held[static_cast<std::size_t>(step.tier)] = number;
+    held_.push_back({step.value, number, std::move(answer.reservation)});
     waits_.push_back(waited);
     step_done(stream);
 }

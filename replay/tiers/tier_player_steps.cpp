@@ -30,22 +30,31 @@ BufferSpec TierPlayer::spec_of(std::uint32_t stream, const TierStep& step) const
     if (step.tier != Tier::gpu) {
         spec.blank = false;
         spec.patient = false;
-        bool first = true;
-        for (const SpaceSpec& space : machine_.spaces) {
-            if (space.id.tier != step.tier)
-                continue;
-            if (first)
-                spec.space = space.id;
-            else
-                spec.otherwise.push_back(space.id);
-            first = false;
+        spec.otherwise = spaces_of(step.tier, step.device);
+        if (!spec.otherwise.empty()) {
+            spec.space = spec.otherwise.front();
+            spec.otherwise.erase(spec.otherwise.begin());
         }
-        return spec;
     }
     for (const Held& held : held_)
-        if (held.number == streams_[stream].held && held.reservation.space().id() == spec.space)
-            spec.reservation = held.reservation.id();
+        if (held.number == streams_[stream].held[static_cast<std::size_t>(step.tier)]) {
+            if (step.tier != Tier::gpu)
+                spec.space = held.reservation.space().id();  // it is paid for there
+            if (held.reservation.space().id() == spec.space)
+                spec.reservation = held.reservation.id();
+        }
     return spec;
+}
+
+// Of the device, or of all of the tier.
+std::vector<SpaceId> TierPlayer::spaces_of(Tier tier, std::uint32_t device) const {
+    if (tier == Tier::gpu)
+        return {home_of(device)};
+    std::vector<SpaceId> spaces;
+    for (const SpaceSpec& space : machine_.spaces)
+        if (space.id.tier == tier)
+            spaces.push_back(space.id);
+    return spaces;
 }
 
 void TierPlayer::allocate(std::uint32_t stream, const TierStep& step) {
@@ -54,6 +63,7 @@ void TierPlayer::allocate(std::uint32_t stream, const TierStep& step) {
 
 void TierPlayer::free(std::uint32_t stream, const TierStep& step) {
     Buffer& buffer = buffers_[step.value];
+    buffer.refused = false;
     if (buffer.alive) {
         // Another stream may be using it still: that is what the program says, so it is taken to
         // end there.
@@ -82,7 +92,18 @@ AccessSpec TierPlayer::access_to(std::uint32_t stream, const TierStep& step) con
     return spec;
 }
 
+bool TierPlayer::uses_refused(const TierStep& kernel) const {
+    const auto first = program_.uses.begin() + kernel.first;
+    return std::any_of(first, first + kernel.count, [this](const TierUse& use) {
+        return buffers_[to_integer(use.buffer)].refused;
+    });
+}
+
 void TierPlayer::kernel(std::uint32_t stream, const TierStep& step) {
+    if (run_.out_of_memory > 0 && uses_refused(step)) {
+        ++run_.kernels_not_run;
+        return step_done(stream);
+    }
     uses_.clear();
     for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
         const TierUse& use = program_.uses[i];
@@ -121,25 +142,50 @@ void TierPlayer::end_kernel(std::uint32_t stream) {
 // The program's own hint: what it moves down leaves first from then on, what it moves up stays.
 void TierPlayer::move(const TierStep& step) {
     const Buffer& buffer = buffers_[step.value];
-    if (!buffer.alive)
+    if (!buffer.alive || spaces_of(step.tier, step.device).empty())
         return;
     engine_.copies().set_hint(buffer.ref, step.tier == Tier::gpu ? 1 : -1);
-    if (step.tier != Tier::gpu) {
-        (void)engine_.evict(buffer.ref, home_of(step.device));
-        return;
+    std::erase_if(awaited_moves_,
+                  [&](const AwaitedMove& other) { return other.buffer == step.value; });
+    const AwaitedMove move{step.value, buffer.ref, step.tier, step.device};
+    if (!begin_move(move))
+        awaited_moves_.push_back(move);
+}
+
+// False: it is on its way somewhere else, or in use.
+bool TierPlayer::begin_move(const AwaitedMove& move) {
+    const std::vector<SpaceId> copies = engine_.copies().where(move.ref);
+    if (copies.empty())
+        return true;  // nobody has written to it: it has no bytes to move
+    if (copies.front().tier == move.tier)
+        return true;
+    if (copies.front().tier > move.tier) {
+        AccessSpec spec;
+        spec.space = spaces_of(move.tier, move.device).front();
+        spec.mode = AccessMode::prefetch;
+        (void)engine_.access(move.ref, spec);
+        return true;
     }
-    AccessSpec spec;
-    spec.space = home_of(step.device);
-    spec.mode = AccessMode::prefetch;
-    (void)engine_.access(buffer.ref, spec);
+    for (const SpaceId space : copies)
+        if (space.tier < move.tier && !engine_.evict(move.ref, space, move.tier))
+            return false;
+    return true;
+}
+
+void TierPlayer::begin_awaited_moves() {
+    std::erase_if(awaited_moves_, [this](const AwaitedMove& move) {
+        const Buffer& buffer = buffers_[move.buffer];
+        return !buffer.alive || !(buffer.ref == move.ref) || begin_move(move);
+    });
 }
 
 void TierPlayer::reserve(std::uint32_t stream, const TierStep& step) {
-    if (scenario_.reservation == ReservationMode::ignore || step.tier != Tier::gpu)
+    const std::vector<SpaceId> spaces = spaces_of(step.tier, step.device);
+    if (scenario_.reservation == ReservationMode::ignore || spaces.empty())
         return step_done(stream);
     ++run_.reservations.requested;
     ReservationSpec spec;
-    spec.spaces = {home_of(step.device)};
+    spec.spaces = spaces;
     spec.size = step.size;
     spec.up_to = scenario_.reservation == ReservationMode::up_to;
     spec.patient = true;
@@ -151,8 +197,9 @@ void TierPlayer::release(std::uint32_t stream, const TierStep& step) {
                                    [&](const Held& other) { return other.task == step.value; });
     if (held != held_.end()) {
         for (Actor& other : streams_)
-            if (other.held == held->number)
-                other.held = kNoStep;
+            for (std::uint32_t& number : other.held)
+                if (number == held->number)
+                    number = kNoStep;
         held_.erase(held);
         decide(true);
     }

@@ -131,12 +131,13 @@ struct TierRun {
     std::uint64_t machine_hash = 0;
     std::uint64_t trace_hash = 0;
 
-    std::uint64_t events = 0;  // of the trace
-    std::uint64_t kernels = 0;
-    Nanoseconds elapsed = 0;    // wall time of the replay loop
-    Nanoseconds makespan = 0;   // virtual; on a device by its clock
-    Nanoseconds unlimited = 0;  // the makespan with unlimited GPU memory
-    TierStalls stalls;          // summed over streams
+    std::uint64_t events = 0;           // of the trace
+    std::uint64_t kernels = 0;          // that ran,
+    std::uint64_t kernels_not_run = 0;  // and that use what was refused, or don't fit
+    Nanoseconds elapsed = 0;            // wall time of the replay loop
+    Nanoseconds makespan = 0;           // virtual; on a device by its clock
+    Nanoseconds unlimited = 0;          // the makespan with unlimited GPU memory
+    TierStalls stalls;                  // summed over streams
 
     Bytes needed_bytes = 0;      // the largest kernel's: less memory than this refuses it
     Bytes used_bytes = 0;        // by kernels, every use counted

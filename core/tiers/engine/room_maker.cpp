@@ -10,7 +10,8 @@ namespace tidemark {
 
 // Has the buffer leave `space`: dropped if its bytes are elsewhere or don't matter, else copied
 // first.
-void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
+void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim,
+                      std::optional<Tier> tier) {
     SpillBuffer& buffer = state_.buffers[id];
     if (space == buffer.own_space && !copies_.try_shut(id))
         return;  // somebody has pinned it meanwhile: it may not leave any more
@@ -32,8 +33,13 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim) {
     BufferMove move;
     move.kind = MoveKind::spill;
     move.source = space;
-    move.target = here.slower.front();
-    move.others.assign(here.slower.begin() + 1, here.slower.end());
+    move.others = here.slower;
+    if (tier)
+        std::ranges::stable_partition(move.others, [&](std::size_t slower) {
+            return state_.machine.spaces[slower].id.tier == *tier;
+        });
+    move.target = move.others.front();
+    move.others.erase(move.others.begin());
     move.evict = true;
     move.claim = claim;
     move.beneficiary = copies_.beneficiary();

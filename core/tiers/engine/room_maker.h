@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/tiers/engine/copy_table.h"
 #include "core/tiers/engine/leaving_ledger.h"
@@ -21,8 +22,8 @@ class RoomMaker {
     RoomMaker(SpillState& state, LeavingLedger& leaving, CopyTable& copies, MoveTable& moves)
         : state_(state), leaving_(leaving), copies_(copies), moves_(moves) {}
 
-    // Has the buffer leave `space`.
-    void leave(std::uint32_t id, std::size_t space, RequestId claim);
+    // Has the buffer leave `space`, for the nearest that is slower, or for one of `tier`.
+    void leave(std::uint32_t id, std::size_t space, RequestId claim, std::optional<Tier> tier = {});
 
     // Has victims leave until what is leaving and nobody's yet is `need`. False: nothing is
     // leaving.

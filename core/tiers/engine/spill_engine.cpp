@@ -124,12 +124,12 @@ bool SpillEngine::set_may_spill(BufferRef ref, bool may_spill) {
     return true;
 }
 
-bool SpillEngine::evict(BufferRef ref, SpaceId id) {
+bool SpillEngine::evict(BufferRef ref, SpaceId id, std::optional<Tier> tier) {
     const std::size_t space = state_.position(id);
     if (!state_.find(ref) || space == kNoSpace || state_.closing ||
         !copies_.may_leave(space, to_integer(ref.id)))
         return false;
-    room_.leave(to_integer(ref.id), space, RequestId::none);
+    room_.leave(to_integer(ref.id), space, RequestId::none, tier);
     return true;
 }
 

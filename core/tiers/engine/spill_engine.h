@@ -110,8 +110,9 @@ class SpillEngine {
     // What the program says of a buffer. False: it is gone.
     bool set_may_spill(BufferRef buffer, bool may_spill);
 
-    // Has the buffer leave `space` if it may and can. False: it stays.
-    bool evict(BufferRef buffer, SpaceId space);
+    // Has the buffer leave `space` if it may and can, for the nearest space, or for the nearest of
+    // a tier. False: it stays.
+    bool evict(BufferRef buffer, SpaceId space, std::optional<Tier> tier = {});
 
     // The program begins a part of it that has a name: a step, a module.
     void mark(std::uint64_t name_hash);

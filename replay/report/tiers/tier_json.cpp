@@ -52,6 +52,7 @@ Json run_object(const TierRun& run) {
     const ReservationWaits& waits = run.reservations;
     object.update({{"events", run.events},
                    {"kernels", run.kernels},
+                   {"kernels_not_run", run.kernels_not_run},
                    {"elapsed_ns", run.elapsed},
                    {"makespan_ns", run.makespan},
                    {"unlimited_makespan_ns", run.unlimited},

@@ -44,7 +44,12 @@ std::string time_text(const TierRun& run) {
     Table table = Table::untitled("lrl");
     table.row("length of the run", format_duration(run.makespan));
     table.row("with unlimited GPU memory", format_duration(run.unlimited));
-    table.row("slowdown", fmt::format("{:.3f}", run.slowdown()));
+    const std::uint64_t kernels = run.kernels + run.kernels_not_run;
+    table.row("slowdown", fmt::format("{:.3f}", run.slowdown()),
+              run.kernels_not_run == 0
+                  ? std::string()
+                  : fmt::format("of what ran: {} of {}", format_count(run.kernels),
+                                format_counted(kernels, "kernel")));
     // Streams stall side by side, so the sum may exceed the length of the run.
     const TierStalls& stalls = run.stalls;
     table.row("stalled, all streams together", format_duration(stalls.total()),
@@ -64,6 +69,10 @@ std::string bytes_text(const TierRun& run) {
     Table table = Table::untitled("lrl");
     table.row("used by kernels", format_bytes(run.used_bytes),
               format_counted(run.kernels, "kernel"));
+    if (run.kernels_not_run > 0)
+        table.row("  not run", "",
+                  fmt::format("{} that use what was refused, or don't fit",
+                              format_counted(run.kernels_not_run, "kernel")));
     table.row("  resident in time", format_bytes(run.hit_bytes), format_percent(run.hit_ratio()));
     if (run.late_bytes > 0)
         table.row("  on their way, but late", format_bytes(run.late_bytes),
@@ -145,6 +154,9 @@ std::string refusals_text(const TierRun& run) {
     const std::size_t shown = std::min(run.refusals.size(), kTierReportRefusalsShown);
     for (const std::string& refusal : std::span(run.refusals).first(shown))
         text += fmt::format("  {}\n", printable(refusal));
+    const std::uint64_t refused = run.out_of_memory + run.deadlocks;
+    if (refused > shown)
+        text += fmt::format("  and {} more\n", format_count(refused - shown));
     if (run.deadlocks > 0)
         text += fmt::format("\nDeadlocks among reservations: {}\n", format_count(run.deadlocks));
     return text;

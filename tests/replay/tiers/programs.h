@@ -30,8 +30,14 @@ class TierTrace {
         return add(time, EventKind::use, slot, 0, stream, kernel, mode);
     }
 
-    TierTrace& reserve(Nanoseconds time, std::uint32_t task, Bytes size, std::uint32_t stream = 0) {
-        return add(time, EventKind::reserve, kNoSlot, size, stream, task, 0);
+    TierTrace& reserve(Nanoseconds time, std::uint32_t task, Bytes size, std::uint32_t stream = 0,
+                       std::uint8_t flags = 0) {
+        return add(time, EventKind::reserve, kNoSlot, size, stream, task, flags);
+    }
+
+    TierTrace& move(Nanoseconds time, std::uint32_t slot, std::uint8_t tier,
+                    std::uint32_t stream = 0) {
+        return add(time, EventKind::move, slot, 0, stream, 0, tier);
     }
 
     TierTrace& release(Nanoseconds time, std::uint32_t task, std::uint32_t stream = 0) {
