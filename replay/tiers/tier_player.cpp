@@ -289,8 +289,6 @@ void TierPlayer::finish() {
         if (spec.id.tier != Tier::gpu)
             continue;
         const SpillCounters& counters = engine_.counters(spec.id);
-        run_.spilled_bytes += counters.copied_out;
-        run_.fetched_bytes += counters.copied_in;
         run_.prefetched_bytes += counters.prefetched;
         run_.wasted_bytes += counters.wasted;
         run_.dropped_bytes += counters.dropped_clean;
@@ -313,6 +311,14 @@ void TierPlayer::finish() {
     drain();
     engine_.end_all();
     drain();
+    for (const SpaceSpec& spec : machine_.spaces) {
+        if (spec.id.tier != Tier::gpu)
+            continue;
+        const SpillCounters& counters = engine_.counters(spec.id);
+        run_.spilled_bytes += counters.copied_out;
+        run_.fetched_bytes += counters.copied_in;
+        run_.vain_bytes += counters.copied_in_vain;
+    }
     for (const auto& space : spaces_)
         run_.spaces.push_back({space->id(), space->spec().capacity, space->counters().peak_used});
     run_.links = stage_.links();

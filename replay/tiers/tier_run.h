@@ -145,7 +145,8 @@ struct TierRun {
     Bytes late_bytes = 0;        // what was on its way already (prefetched), but not there in time
     Bytes spilled_bytes = 0;     // copied out of GPU memory
     Bytes fetched_bytes = 0;     // copied into it
-    Bytes prefetched_bytes = 0;  // of these, before they were asked for
+    Bytes vain_bytes = 0;        // copied either way, and freed or used elsewhere meanwhile
+    Bytes prefetched_bytes = 0;  // of those that were copied in, before they were asked for
     Bytes wasted_bytes = 0;      // prefetched and gone again unused
     Bytes dropped_bytes = 0;     // left GPU memory without a copy: clean
     std::uint64_t evictions = 0;

@@ -63,6 +63,9 @@ void MoveDriver::copied(BufferRef ref, CopyDone done) {
     // What has come for nobody in particular may leave for whoever found no room.
     state_.let_go = state_.let_go || accesses_.anybody_parked();
     if (move.cancelled || done.end == CopyEnd::cancelled) {
+        const std::size_t upper = move.kind == MoveKind::spill ? move.source : move.target;
+        if (done.end != CopyEnd::cancelled)
+            state_.spaces[upper].counters.copied_in_vain += move.size;
         abandon(id);
     } else if (done.end == CopyEnd::failed) {
         moves_.give_up_target(id);

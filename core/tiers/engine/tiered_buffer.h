@@ -117,6 +117,7 @@ struct FreeReport {
 struct SpillCounters {
     Bytes copied_out = 0;         // to slower tiers
     Bytes copied_in = 0;          // from them
+    Bytes copied_in_vain = 0;     // either way, when nobody wanted the copy any more
     Bytes dropped_clean = 0;      // left without a copy
     Bytes prefetched = 0;         // of copied_in, before it was asked for by what a forecast said
     Bytes wasted = 0;             // of that, left again unused

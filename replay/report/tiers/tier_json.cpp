@@ -68,6 +68,7 @@ Json run_object(const TierRun& run) {
                    {"late_bytes", run.late_bytes},
                    {"spilled_bytes", run.spilled_bytes},
                    {"fetched_bytes", run.fetched_bytes},
+                   {"copied_in_vain_bytes", run.vain_bytes},
                    {"moved_bytes", moved_bytes(run)},
                    {"prefetched_bytes", run.prefetched_bytes},
                    {"wasted_bytes", run.wasted_bytes},

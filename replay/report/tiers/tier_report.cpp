@@ -86,6 +86,8 @@ std::string bytes_text(const TierRun& run) {
         table.row("  of these for nothing", format_bytes(run.wasted_bytes),
                   format_share(run.wasted_bytes, run.prefetched_bytes));
     }
+    if (run.vain_bytes > 0)
+        table.row("copied in vain", format_bytes(run.vain_bytes), "freed or used meanwhile");
     table.row("dropped without a copy", format_bytes(run.dropped_bytes));
     table.row("largest kernel needs", format_bytes(run.needed_bytes));
     return table.section("Bytes");

@@ -124,6 +124,12 @@ inline TierRun run_on(const TierProgram& program, const MachineSpec& machine,
     const auto run = run_tiers(program, machine, scenario);
     if (!run)
         FAIL(to_text(run.error()));
+    // What the links of GPUs carried is what is said to have moved.
+    Bytes carried = 0;
+    for (const TierLinkUse& link : run->links)
+        if (link.source.tier == Tier::gpu || link.target.tier == Tier::gpu)
+            carried += link.bytes;
+    CHECK(carried == run->spilled_bytes + run->fetched_bytes + run->vain_bytes);
     return *run;
 }
 
