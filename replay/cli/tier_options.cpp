@@ -17,14 +17,18 @@ namespace {
 
 constexpr std::array kPrefetches{Prefetch::automatic, Prefetch::none, Prefetch::learned,
                                  Prefetch::oracle};
+constexpr double kLargestPadding = 1000;
+
 constexpr std::array kReservations{ReservationMode::wait, ReservationMode::up_to,
                                    ReservationMode::ignore};
 constexpr std::array kOverReservations{OverReservationMode::ignore, OverReservationMode::fail,
                                        OverReservationMode::increase};
 
-constexpr std::array<std::string_view, 10> kNames{
-    "--machine",     "--gpu-memory",       "--host-memory", "--spill",      "--prefetch",
-    "--reservation", "--over-reservation", "--spill-start", "--spill-stop", "--forget-copies",
+constexpr std::array<std::string_view, 13> kNames{
+    "--machine",       "--gpu-memory",        "--host-memory",      "--spill",
+    "--prefetch",      "--reservation",       "--over-reservation", "--padding",
+    "--beyond-limit",  "--reservation-limit", "--spill-start",      "--spill-stop",
+    "--forget-copies",
 };
 
 // The values' names, in their order.
@@ -81,6 +85,15 @@ void TierOptions::declare(Arguments& arguments, bool several) {
                       "when a task needs more than it reserved: "
                       "ignore (default), fail or increase"},
                      names_of(kOverReservations), over_reservation_);
+    arguments.text({"--padding", "X",
+                    "of increase: a reservation grows by X times what is missing (default 1.25)"},
+                   padding_);
+    arguments.flag(
+        {"--beyond-limit", "", "of increase: what it may not grow by is taken from what is free"},
+        beyond_limit_);
+    arguments.text({"--reservation-limit", "P%",
+                    "of each space, at most, is reserved (default: the machine's)"},
+                   reservation_limit_);
     arguments.bytes({"--host-memory", "SIZE", "of each host node (default: the machine's)"},
                     host_memory_);
     arguments.text({"--spill-start", "P%", "use of a GPU at which spilling ahead of need begins"},
@@ -117,6 +130,20 @@ Result<TierScenario> TierOptions::scenario() const {
     scenario.reservation = value_of(kReservations, reservation_);
     scenario.over_reservation = value_of(kOverReservations, over_reservation_);
     scenario.keep_copies = !forget_copies_;
+    scenario.beyond_limit = beyond_limit_;
+    TM_ASSIGN(scenario.reservation_limit, parse_share(reservation_limit_, "--reservation-limit"));
+    if ((!padding_.empty() || beyond_limit_) &&
+        scenario.over_reservation != OverReservationMode::increase)
+        return fail(ErrorCode::bad_option, "is of --over-reservation increase",
+                    beyond_limit_ ? "--beyond-limit" : "--padding");
+    if (!padding_.empty()) {
+        const Result<double> padding = parse_real(padding_);
+        if (!padding || *padding < 1 || *padding > kLargestPadding)
+            return fail(ErrorCode::bad_option,
+                        fmt::format("'{}' is not from 1 to {:g}", padding_, kLargestPadding),
+                        "--padding");
+        scenario.padding = *padding;
+    }
     TM_ASSIGN(scenario.spill_start, parse_share(spill_start_, "--spill-start"));
     TM_ASSIGN(scenario.spill_stop, parse_share(spill_stop_, "--spill-stop"));
     if (scenario.spill_stop > 0 && scenario.spill_start == 0)

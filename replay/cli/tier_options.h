@@ -62,9 +62,10 @@ class TierOptions {
     std::string prefetch_ = "auto";
     std::string reservation_ = "wait";
     std::string over_reservation_ = "ignore";
-    std::string spill_start_;
+    std::string spill_start_, padding_, reservation_limit_;
     std::string spill_stop_;
     bool forget_copies_ = false;
+    bool beyond_limit_ = false;
 };
 
 // `trace`, scaled if `scale` isn't 1, as a program for tiers. Errors: those of make_tier_program,

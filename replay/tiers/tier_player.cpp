@@ -22,10 +22,16 @@ std::vector<std::unique_ptr<MemorySpace>> make_spaces(const MachineSpec& machine
     return spaces;
 }
 
-OverReservation policy_of(OverReservationMode mode) {
-    return mode == OverReservationMode::fail       ? fail_over_reservation()
-           : mode == OverReservationMode::increase ? increase_reservation()
-                                                   : ignore_over_reservation();
+OverReservation policy_of(const TierScenario& scenario) {
+    switch (scenario.over_reservation) {
+        case OverReservationMode::fail:
+            return fail_over_reservation();
+        case OverReservationMode::increase:
+            return increase_reservation(scenario.padding, scenario.beyond_limit);
+        case OverReservationMode::ignore:
+            break;
+    }
+    return ignore_over_reservation();
 }
 
 std::vector<MemorySpace*> pointers(const std::vector<std::unique_ptr<MemorySpace>>& spaces) {
@@ -45,7 +51,7 @@ TierPlayer::TierPlayer(const TierProgram& program, const MachineSpec& machine, S
       timeline_(timeline),
       run_(run),
       scenario_(run.scenario),
-      spaces_(make_spaces(machine, policy_of(run.scenario.over_reservation))),
+      spaces_(make_spaces(machine, policy_of(run.scenario))),
       engine_(machine, pointers(spaces_), std::move(options)),
       executor_(engine_, stage.transfers(), mutex_),
       streams_(program.streams),

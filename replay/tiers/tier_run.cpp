@@ -61,6 +61,8 @@ Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec&
                                   const TierScenario& scenario) {
     MachineSpec made = machine;
     for (SpaceSpec& space : made.spaces) {
+        if (scenario.reservation_limit > 0)
+            space.reservation_limit = scenario.reservation_limit;
         if (space.id.tier == Tier::gpu) {
             space.granularity = 1;  // sizes count as recorded
             if (scenario.gpu_memory > 0)
@@ -95,6 +97,7 @@ Result<TierRun> run_tiers_on(TierStage& stage, TierTimeline& timeline, const Tie
     run.scenario = scenario;
     run.scenario.spill = victims.text();
     run.scenario.gpu_memory = sized.space({Tier::gpu, 0})->capacity;
+    run.scenario.reservation_limit = sized.space({Tier::gpu, 0})->reservation_limit;
     run.scenario.spill_start = sized.space({Tier::gpu, 0})->spill_start;
     run.scenario.spill_stop = sized.space({Tier::gpu, 0})->spill_stop;
     if (scenario.prefetch == Prefetch::automatic)

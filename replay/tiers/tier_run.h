@@ -12,6 +12,7 @@
 
 #include "core/base/result.h"
 #include "core/tiers/machine/machine.h"
+#include "core/tiers/spaces/over_reservation.h"
 #include "core/tiers/victims/forecast.h"
 #include "core/tiers/victims/victim_policy.h"
 #include "replay/tiers/tier_program.h"
@@ -56,6 +57,9 @@ struct TierScenario {
     double spill_stop = 0;
     ReservationMode reservation = ReservationMode::wait;
     OverReservationMode over_reservation = OverReservationMode::ignore;
+    double padding = kDefaultPadding;  // of `increase`: it grows by so many times what is missing,
+    bool beyond_limit = false;         // and takes from what is free what it may not grow by
+    double reservation_limit = 0;      // of all spaces' memory; 0: as the machine says
     bool keep_copies = true;  // what was brought back stays valid below until it is written
     bool timeline = false;    // fill TierRun::timeline and TierRun::levels
 };

@@ -88,6 +88,11 @@ TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
                                     "90%",
                                     "--spill-stop",
                                     "75%",
+                                    "--padding",
+                                    "2",
+                                    "--beyond-limit",
+                                    "--reservation-limit",
+                                    "85%",
                                     "--forget-copies"});
 
     CHECK(run["machine"] == "two-gpu");
@@ -97,6 +102,9 @@ TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
     CHECK(run["prefetch"] == "none");
     CHECK(run["reservation"] == "up-to");
     CHECK(run["over_reservation"] == "increase");
+    CHECK(run["padding"] == 2);
+    CHECK(run["beyond_limit"] == true);
+    CHECK(run["reservation_limit"] == 0.85);
     CHECK(run["host_memory_bytes"] == std::uint64_t{64} << 30);
     CHECK(run["spill_start"] == 0.9);
     CHECK(run["spill_stop"] == 0.75);
@@ -105,6 +113,21 @@ TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
     CHECK(run["provenance"]["machine_hash"].get<std::string>().size() == 16);
     CHECK(run["provenance"]["trace_hash"] !=
           tidemark_json({"replay", kScan, "--spill", "lru"})["provenance"]["trace_hash"]);
+}
+
+TEST_CASE("how a reservation grows is asked of increase alone, in numbers", "[cli][tiers]") {
+    const auto refused = [](std::vector<std::string> words, const char* why) {
+        Arguments all{"replay", kScan, "--gpu-memory", "50%"};
+        all.insert(all.end(), words.begin(), words.end());
+        const Said said = support::tidemark(all);
+        CHECK(said.code == 2);
+        CHECK(contains(said.err, why));
+    };
+    refused({"--padding", "2"}, "--padding: is of --over-reservation increase");
+    refused({"--beyond-limit"}, "--beyond-limit: is of --over-reservation increase");
+    for (const char* padding : {"0.5", "x", "1e9", "nan", "inf"})
+        refused({"--over-reservation", "increase", "--padding", padding}, "is not from 1 to 1000");
+    refused({"--reservation-limit", "120%"}, "'120%' is no share of memory");
 }
 
 TEST_CASE("options of allocator policies and of tiers contradict each other, with what to say",

@@ -44,6 +44,9 @@ Json scenario_of(const TierRun& run) {
             {"spill_stop", scenario.spill_stop},
             {"reservation", to_text(scenario.reservation)},
             {"over_reservation", to_text(scenario.over_reservation)},
+            {"padding", scenario.padding},
+            {"beyond_limit", scenario.beyond_limit},
+            {"reservation_limit", scenario.reservation_limit},
             {"keep_copies", scenario.keep_copies}};
 }
 

@@ -168,6 +168,13 @@ std::string rules_text(const TierScenario& scenario) {
     std::string text = fmt::format("\nPrefetching: {}; reservations: {}, beyond them: {}",
                                    to_text(scenario.prefetch), to_text(scenario.reservation),
                                    to_text(scenario.over_reservation));
+    if (scenario.over_reservation == OverReservationMode::increase &&
+        (scenario.padding != kDefaultPadding || scenario.beyond_limit))
+        text += fmt::format(" by {:g} times what is missing{}", scenario.padding,
+                            scenario.beyond_limit ? ", or from what is free" : "");
+    if (scenario.reservation_limit > 0 && scenario.reservation_limit < 1)
+        text +=
+            fmt::format("; at most {} are reserved", format_percent(scenario.reservation_limit));
     if (scenario.spill_start > 0 && scenario.spill_start < 1)
         text +=
             fmt::format("; spilling in the background from {} down to {}",

@@ -120,6 +120,27 @@ TEST_CASE("what is refused isn't used", "[tiers][run]") {
     CHECK(run.spaces.at(0).peak == 100);
 }
 
+TEST_CASE("a reservation grows by what is missing, padded, or beyond its limit", "[tiers][run]") {
+    TierTrace trace;
+    trace.reserve(0, 1, 100).allocate(0, 0, 50).use(10, 0, kWrites, 1);
+    trace.allocate(20, 1, 200).use(30, 1, kWrites, 2).until(70);
+    const auto peak_of = [&](double padding, double limit, bool beyond) {
+        TierScenario scenario;
+        scenario.over_reservation = OverReservationMode::increase;
+        scenario.padding = padding;
+        scenario.reservation_limit = limit;
+        scenario.beyond_limit = beyond;
+        const TierRun run = run_on(trace.program(), small_machine(1000), scenario);
+        return run.out_of_memory > 0 ? Bytes{0} : run.spaces.at(0).peak;
+    };
+    CHECK(peak_of(1, 0, false) == 250);
+    CHECK(peak_of(2, 0, false) == 400);
+    CHECK(peak_of(2, 0.3, false) == 250);  // by what is missing alone
+    CHECK(peak_of(2, 0.2, false) == 200);  // when the first has left
+    CHECK(peak_of(2, 0.15, false) == 0);
+    CHECK(peak_of(2, 0.15, true) == 250);
+}
+
 TEST_CASE("host memory is reserved as a GPU's is, and pays for what is allocated there",
           "[tiers][run]") {
     TierTrace trace;
