@@ -116,9 +116,9 @@ TEST_CASE("what a replay is told is what it says it was told", "[cli][tiers]") {
 }
 
 TEST_CASE("how a reservation grows is asked of increase alone, in numbers", "[cli][tiers]") {
-    const auto refused = [](std::vector<std::string> words, const char* why) {
+    const auto refused = [](std::vector<std::string> more, const char* why) {
         Arguments all{"replay", kScan, "--gpu-memory", "50%"};
-        all.insert(all.end(), words.begin(), words.end());
+        all.insert(all.end(), more.begin(), more.end());
         const Said said = support::tidemark(all);
         CHECK(said.code == 2);
         CHECK(contains(said.err, why));
