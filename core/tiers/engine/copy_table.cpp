@@ -213,8 +213,7 @@ void CopyTable::classify(std::uint32_t id) {
 }
 
 void CopyTable::revise(std::uint32_t id) {
-    const SpillBuffer& buffer = state_.buffers[id];
-    for (const BufferCopy& copy : buffer.copies)
+    for (const BufferCopy& copy : state_.buffers[id].copies)
         if (copy.resident && state_.spaces[copy.space].policy)
             state_.spaces[copy.space].policy_of(copy)->revise(BufferId{id});
 }

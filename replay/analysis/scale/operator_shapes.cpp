@@ -92,9 +92,11 @@ std::optional<AxisPowers> of_image(const ShapedRequest& request, const BatchShap
         return argument.dims.size() >= kImageDims && argument.dims.front() == step.batch &&
                !is_weight(argument, lasting);
     });
+    const auto batch = static_cast<Bytes>(step.batch);
+    const Bytes each = request.size % batch == 0 ? request.size / batch : 1;
     const bool has_channels = std::ranges::any_of(arguments, [&](const Argument& argument) {
         return std::ranges::any_of(argument.dims, [&](std::int64_t dim) {
-            return dim >= kFewChannels && request.size % static_cast<Bytes>(dim * step.batch) == 0;
+            return dim >= kFewChannels && each % static_cast<Bytes>(dim) == 0;
         });
     });
     return of_images && has_channels ? std::optional(AxisPowers{1, 0}) : std::nullopt;
@@ -184,15 +186,15 @@ bool works_on_weights(const OperatorShapes& shapes, std::span<const Bytes> lasti
 BatchShape find_batch(std::span<const ShapedRequest> requests, std::span<const Bytes> lasting) {
     std::map<std::int64_t, double> firsts;
     double all = 0;
-    const auto each = [&](std::size_t least_dims, auto&& take) {
+    const auto each = [&](auto&& take) {
         for (const auto& [size, shapes] : requests)
             if (shapes != nullptr && !is_as_large_as_lasting(lasting, size))
                 for (const Argument& argument : shapes->arguments)
-                    if (argument.is_tensor && argument.dims.size() >= least_dims &&
+                    if (argument.is_tensor && argument.dims.size() >= 3 &&
                         product(argument.dims) > 0 && !is_weight(argument, lasting))
                         take(argument, static_cast<double>(size));
     };
-    each(3, [&](const Argument& argument, double bytes) {
+    each([&](const Argument& argument, double bytes) {
         firsts[argument.dims.front()] += bytes;
         all += bytes;
     });
@@ -207,7 +209,7 @@ BatchShape find_batch(std::span<const ShapedRequest> requests, std::span<const B
     if (found.batch == 0)
         return {};
     std::map<std::int64_t, double> seconds;
-    each(3, [&](const Argument& argument, double bytes) {
+    each([&](const Argument& argument, double bytes) {
         if (argument.dims.size() == 3 && argument.dims.front() == found.batch)
             seconds[argument.dims[1]] += bytes;
     });

@@ -47,6 +47,8 @@ TEST_CASE("sizes grow with the dimensions that they are products of", "[scale]")
           AxisPowers{0, 0});
     CHECK(powers(32 * 64 * 28 * 28 * 2, "aten::convolution [32, 3, 56, 56] [64, 3, 3, 3]",
                  kImages) == AxisPowers{1, 0});
+    // Dimensions whose product has no number.
+    CHECK_FALSE(powers(12345, "aten::f [32, 2, 2, 2] 576460752303423488", kImages));
     CHECK_FALSE(powers(12345, "aten::mm [2304, 512] [512, 1408]", kText));
     CHECK_FALSE(powers(6 * 384 * 512 * 2, "aten::silu", kText));
     CHECK_FALSE(powers(6 * 384 * 512 * 2, "aten::silu [6, 384, 512]", {0, 0}));
