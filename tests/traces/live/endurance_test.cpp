@@ -215,15 +215,20 @@ TEST_CASE("a file that may not grow loses events, says how many, and goes on lat
     LiveChild child([&](LiveChild::Shared& shared) {
         const auto publisher = must_start(
             {.name = "limited", .recording = folder.file("a.tml"), .rings = 1, .ring_slots = 2048});
+        // Until the recorder has written or lost all that was put.
+        const auto settle = [&] {
+            while (live::read_program(publisher->shared_path())->counters.fullest_ring > 0)
+                std::this_thread::yield();
+        };
         const auto put = [&](std::uint64_t from, std::uint64_t to, std::string_view tag) {
             for (std::uint64_t i = from; i < to; ++i) {
                 ReportedEvent event = allocation(i);
                 event.tag = publisher->string(tag);
                 publisher->put(event);
-                while (i % 500 == 0 &&
-                       live::read_program(publisher->shared_path())->counters.fullest_ring > 0)
-                    std::this_thread::yield();
+                if (i % 500 == 0)
+                    settle();
             }
+            settle();
         };
         limit_files(256 << 10U);
         put(1, 20'000, "before");
