@@ -195,7 +195,7 @@ bool TierPlayer::wake_somebody() {
         decide(false);
         return true;
     }
-    const bool given_up = engine_.waits().give_up_one();
+    const bool given_up = engine_.give_up_one();
     decide(false);
     return given_up;  // who waits for a point waits for one of those
 }

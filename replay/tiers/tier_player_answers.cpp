@@ -113,7 +113,7 @@ void TierPlayer::run_kernel(std::uint32_t stream, const TierStep& step) {
             continue;
         AccessSpec spec = access_to(stream, step);
         spec.mode = use.writes ? AccessMode::write : AccessMode::read;
-        const std::vector<UsePoint> before = engine_.copies().points_before(buffer.ref, spec);
+        const std::vector<UsePoint> before = engine_.holds().points_before(buffer.ref, spec);
         if (!before.empty())
             (void)stage_.transfers().order(gpu, spec.stream, before);
         const BlockLocation location = engine_.copies().location(buffer.ref, gpu);

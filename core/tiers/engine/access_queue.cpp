@@ -11,17 +11,16 @@ namespace tidemark {
 
 RequestId AccessQueue::access(BufferRef ref, const AccessSpec& spec) {
     const RequestId request = state_.next_request();
-    SpillBuffer* buffer = state_.find(ref);
     const std::size_t space = state_.position(spec.space);
     if (state_.closing) {
         state_.refuse(request, closed_error());
-    } else if (!buffer || buffer->doomed) {
+    } else if (!state_.find_usable(ref)) {
         state_.refuse(request, gone_error());
     } else if (space == kNoSpace) {
         state_.refuse(request, {ErrorCode::unsupported, "no access to the buffer's bytes there",
                                 to_text(spec.space), "a space of the machine"});
     } else {
-        state_.unbar();
+        state_.retry_failed();
         count_use(to_integer(ref.id), space, spec.mode);
         const std::uint32_t group = new_group(request, spec);
         groups_[group].uses.push_back({{ref, spec.mode, 0}});
@@ -42,12 +41,11 @@ std::optional<RequestId> AccessQueue::access_all(std::span<const BufferUse> uses
     }
     Bytes together = 0;
     for (const BufferUse& use : uses) {
-        const SpillBuffer* buffer = state_.find(use.buffer);
-        const bool usable = space != kNoSpace && buffer;
-        if (!buffer || buffer->doomed || !usable) {
-            state_.refuse(
-                request, {!buffer || buffer->doomed ? ErrorCode::not_found : ErrorCode::unsupported,
-                          "no access to one of the buffers there", to_text(spec.space), ""});
+        const SpillBuffer* buffer = state_.find_usable(use.buffer);
+        if (!buffer || space == kNoSpace) {
+            state_.refuse(request,
+                          {buffer ? ErrorCode::unsupported : ErrorCode::not_found,
+                           "no access to one of the buffers there", to_text(spec.space), ""});
             return request;
         }
         count_use(to_integer(use.buffer.id), space, use.mode);
@@ -59,7 +57,7 @@ std::optional<RequestId> AccessQueue::access_all(std::span<const BufferUse> uses
                                 to_text(spec.space), state_.spaces[space].memory->text()});
         return request;
     }
-    state_.unbar();
+    state_.retry_failed();
     const std::uint32_t group = new_group(request, spec);
     for (const BufferUse& use : uses)
         groups_[group].uses.push_back({use});
@@ -74,7 +72,7 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
         return false;
     for (const BufferUse& use : uses) {
         if (state_.find(use.buffer))
-            copies_.seal(to_integer(use.buffer.id));
+            holds_.seal(to_integer(use.buffer.id));
     }
     for (const BufferUse& use : uses) {
         const SpillBuffer* buffer = state_.find(use.buffer);
@@ -85,7 +83,7 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
         const std::uint32_t id = to_integer(use.buffer.id);
         SpillBuffer& buffer = state_.buffers[id];
         count_use(id, space, use.mode);
-        copies_.hold(*buffer.copy_in(space));
+        holds_.hold(*buffer.copy_in(space));
         if (use.mode == AccessMode::read)
             ++buffer.hold.readers;
         else if (use.mode == AccessMode::pin)
@@ -101,18 +99,19 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
             copies_.drop_others(id, space);
         copies_.touch(id, use, space);
     }
-    state_.moved_on = state_.options.prefetch && spec.space.tier == Tier::gpu;
+    if (state_.options.prefetch && spec.space.tier == Tier::gpu)
+        state_.agenda.post(Happening::advanced);
     return true;
 }
 
 bool AccessQueue::free_now(const SpillBuffer& buffer, AccessMode mode, std::size_t space) const {
     const BufferCopy* copy = buffer.copy_in(space);
-    if (buffer.doomed || buffer.move || !buffer.waiting.empty() || !copy)
+    if (buffer.state != BufferState::resident || !buffer.waiting.empty() || !copy)
         return false;
     if (!writes(mode))
-        return mode == AccessMode::pin ? buffer.may_pin(space) : !buffer.hold.written();
+        return mode == AccessMode::pin ? holds_.may_pin(buffer, space) : !buffer.hold.written();
     return !buffer.hold.writing && (buffer.hold.sharers == 0 || mode == AccessMode::share) &&
-           buffer.hold.readers == 0 && !copies_.used_elsewhere(buffer, space);
+           buffer.hold.readers == 0 && !holds_.used_elsewhere(buffer, space);
 }
 
 void AccessQueue::count_use(std::uint32_t id, std::size_t space, AccessMode mode) {
@@ -125,7 +124,7 @@ void AccessQueue::count_use(std::uint32_t id, std::size_t space, AccessMode mode
     counters.used += buffer.size;
     if (there || buffer.blank)
         counters.hit += buffer.size;
-    else if (buffer.move && buffer.move->target == space && !buffer.move->cancelled)
+    else if (buffer.coming_to(space))
         counters.late += buffer.size;
     else if (mode == AccessMode::overwrite)
         counters.hit += buffer.size;  // there is nothing to bring
@@ -141,18 +140,19 @@ void AccessQueue::take_up(std::uint32_t id) {
             copies_.drop_others(buffer, group.space);
         copies_.touch(buffer, use, group.space);
     }
-    state_.moved_on = state_.options.prefetch;
+    if (state_.options.prefetch)
+        state_.agenda.post(Happening::advanced);
     end_group(id);
 }
 
 void AccessQueue::turn_down(std::uint32_t id) {
     withdraw(id);
     end_group(id);
-    state_.let_go = true;
+    state_.agenda.post(Happening::released);
 }
 
 void AccessQueue::serve(std::uint32_t id) {
-    if (state_.buffers[id].doomed || state_.closing)
+    if (!state_.buffers[id].usable() || state_.closing)
         return;  // whoever waits is being refused
     while (!state_.buffers[id].waiting.empty() && serve_first(id)) {
     }
@@ -176,12 +176,15 @@ bool AccessQueue::serve_reader(std::uint32_t id, WaitingUse waiting) {
     }
     if (mode == AccessMode::read && !buffer.hold.try_read())
         return false;
-    if (mode == AccessMode::pin && !buffer.try_pin(space))
-        return false;
+    if (mode == AccessMode::pin) {
+        if (!holds_.may_pin(buffer, space))
+            return false;
+        ++buffer.hold.pins;
+    }
     // A copy that is used here needn't leave. One that has not begun needn't be made.
-    if (buffer.move && buffer.move->source == space && buffer.move->evict) {
-        moves_.stay(*buffer.move);
-        if (buffer.move->stage == MoveStage::lining)
+    if (buffer.move && buffer.move->evicts_from(space)) {
+        moves_.keep_source(*buffer.move);
+        if (buffer.lines_up())
             (void)moves_.cancel(id);
     }
     grant(id, waiting);
@@ -192,18 +195,18 @@ bool AccessQueue::serve_writer(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = state_.buffers[id];
     const std::size_t space = groups_[waiting.group].space;
     const AccessMode mode = groups_[waiting.group].uses[waiting.use].mode;
-    if (buffer.move && buffer.move->target == space && !buffer.move->cancelled)
+    if (buffer.coming_to(space))
         return false;
     if (buffer.move && !moves_.cancel(id))
         return false;  // served again at its end
     if (!buffer.copy_in(space)) {
         if (buffer.hold.written() ||
             (mode == AccessMode::overwrite &&
-             (buffer.hold.readers != 0 || copies_.used_elsewhere(buffer, space))))
+             (buffer.hold.readers != 0 || holds_.used_elsewhere(buffer, space))))
             return false;
         return fetch_for(id, waiting);
     }
-    if (copies_.used_elsewhere(buffer, space) ||
+    if (holds_.used_elsewhere(buffer, space) ||
         !(mode == AccessMode::share ? buffer.hold.try_share() : buffer.hold.try_write()))
         return false;
     grant(id, waiting);
@@ -218,9 +221,9 @@ void AccessQueue::grant(std::uint32_t id, WaitingUse waiting) {
     buffer.waiting.erase(buffer.waiting.begin());
     --waiting_;
     if (use.mode != AccessMode::prefetch)
-        copies_.hold(*buffer.copy_in(group.space));
+        holds_.hold(*buffer.copy_in(group.space));
     use.granted = true;
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
     if (--group.missing == 0)
         complete(waiting.group);
 }
@@ -232,7 +235,8 @@ bool AccessQueue::fetch_for(std::uint32_t id, WaitingUse waiting) {
     const std::size_t space = group.space;
     if (buffer.move) {
         if (buffer.move->target == space) {
-            buffer.move->polite = buffer.move->polite && !group.spec.make_room;
+            if (group.spec.make_room && buffer.move->when_full == WhenFull::refuse)
+                buffer.move->when_full = WhenFull::evict;
             return false;
         }
         if (!moves_.cancel(id))
@@ -241,15 +245,14 @@ bool AccessQueue::fetch_for(std::uint32_t id, WaitingUse waiting) {
     const bool overwrites = group.uses[waiting.use].mode == AccessMode::overwrite;
     const bool copies = !overwrites && !buffer.blank;
     BufferMove move;
-    move.kind = MoveKind::fetch;
+    move.kind = overwrites ? MoveKind::overwrite : MoveKind::fetch;
+    move.when_full = group.spec.make_room ? WhenFull::evict : WhenFull::refuse;
     move.target = space;
     move.source = copies ? moves_.best_source(buffer, space) : kNoSpace;
-    move.polite = !group.spec.make_room;
     move.reservation = group.spec.reservation;
     const bool own = move.reservation == ReservationId{} && buffer.home == space;
     if (own && state_.spaces[space].memory->find(buffer.reservation))
         move.reservation = buffer.reservation;
-    move.writing = overwrites;
     if (copies && move.source == kNoSpace) {
         fail_first(id, {ErrorCode::unsupported, "no link from where the buffer is",
                         to_text(group.spec.space), ""});
@@ -284,7 +287,7 @@ void AccessQueue::end_group(std::uint32_t id) {
         trying_ = kNoGroup;
     group.request = RequestId::none;
     free_groups_.push_back(id);
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
 }
 
 void AccessQueue::enter(std::uint32_t id) {
@@ -292,18 +295,18 @@ void AccessQueue::enter(std::uint32_t id) {
     Group& group = groups_[id];
     group.missing = static_cast<std::uint32_t>(group.uses.size());
     for (const Group::Use& use : group.uses) {
-        if (state_.find(use.buffer) && !state_.find(use.buffer)->doomed)
+        if (state_.find_usable(use.buffer))
             continue;
         group.missing = 0;
         return fail_group(id, gone_error());
     }
     for (std::uint32_t i = 0; i < group.uses.size(); ++i) {
         group.uses[i].granted = false;
-        copies_.seal(to_integer(group.uses[i].buffer.id));
+        holds_.seal(to_integer(group.uses[i].buffer.id));
         state_.buffers[to_integer(group.uses[i].buffer.id)].waiting.push_back({id, i});
         ++waiting_;
     }
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
     for (std::uint32_t i = 0; group.request == request && !group.parked && i < group.uses.size();
          ++i)
         serve(to_integer(group.uses[i].buffer.id));
@@ -330,13 +333,13 @@ void AccessQueue::withdraw(std::uint32_t id) {
             if (state_.find(use.buffer))
                 take_out(buffer, {id, i});
         } else if (use.mode != AccessMode::prefetch) {
-            copies_.let_go(buffer, space, use.mode);
+            holds_.let_go(buffer, space, use.mode);
             if (state_.buffers[buffer].copy_in(space)->hollow)
-                copies_.drop(buffer, space, EvictionReason::evicted, RequestId::none);
+                copies_.drop(buffer, space, EvictionReason::evicted);
         }
         others.push_back(use.buffer);
     }
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
     for (const BufferRef ref : others)
         if (state_.find(ref))
             serve(to_integer(ref.id));
@@ -345,10 +348,7 @@ void AccessQueue::withdraw(std::uint32_t id) {
 // A use that waits no more; what was on its way for it alone needn't come.
 void AccessQueue::take_out(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = state_.buffers[id];
-    const auto found =
-        std::find_if(buffer.waiting.begin(), buffer.waiting.end(), [&](const WaitingUse& other) {
-            return other.group == waiting.group && other.use == waiting.use;
-        });
+    const auto found = std::ranges::find(buffer.waiting, waiting);
     if (found == buffer.waiting.end())
         return;
     buffer.waiting.erase(found);
@@ -357,10 +357,10 @@ void AccessQueue::take_out(std::uint32_t id, WaitingUse waiting) {
     const bool wanted =
         std::any_of(buffer.waiting.begin(), buffer.waiting.end(),
                     [&](const WaitingUse& other) { return groups_[other.group].space == space; });
-    if (!buffer.move || buffer.move->kind != MoveKind::fetch || buffer.move->target != space)
+    if (!buffer.move || !buffer.move->fetches() || buffer.move->target != space)
         return;
     // A location that is made for a writer is of no use to anybody else.
-    if (buffer.move->writing || (!wanted && buffer.move->stage == MoveStage::lining))
+    if (buffer.move->kind == MoveKind::overwrite || (!wanted && buffer.lines_up()))
         (void)moves_.cancel(id);
 }
 
@@ -377,17 +377,17 @@ void AccessQueue::fail_first(std::uint32_t id, Error error) {
 // A patient group lets go of what it has, for others, and comes again when they have. Where others
 // are there only because their copies out failed, nobody would say when: those are tried again, a
 // few times.
-void AccessQueue::no_room_for_first(std::uint32_t id, Error error, const Error& last_failure) {
+void AccessQueue::no_room_for_first(std::uint32_t id, Error error) {
     constexpr std::uint32_t kRetries = 3;
     const std::uint32_t waiting = state_.buffers[id].waiting.front().group;
     Group& group = groups_[waiting];
     if (!group.spec.patient || state_.closing)
         return fail_group(waiting, std::move(error));
-    if (!state_.barred.empty() && might_fit(group)) {
+    if (!state_.failed.empty() && might_fit(group)) {
         if (group.retries++ == kRetries)
-            return fail_group(waiting, last_failure);
-        state_.unbar();
-        state_.let_go = true;
+            return fail_group(waiting, moves_.last_failure());
+        state_.retry_failed();
+        state_.agenda.post(Happening::released);
     }
     withdraw(waiting);
     group.parked = true;
@@ -396,11 +396,30 @@ void AccessQueue::no_room_for_first(std::uint32_t id, Error error, const Error& 
     if (trying_ == waiting)
         trying_ = kNoGroup;  // it found no room with all other parked ones out of its way
     else
-        state_.let_go = true;
+        state_.agenda.post(Happening::released);
 }
 
-bool AccessQueue::first_wants(const SpillBuffer& buffer, std::size_t space) const {
-    return !buffer.waiting.empty() && groups_[buffer.waiting.front().group].space == space;
+void AccessQueue::moved(MoveEnd end) {
+    using Outcome = MoveEnd::Outcome;
+    const SpillBuffer& buffer = state_.buffers[end.buffer];
+    const bool came_to_nothing = end.outcome == Outcome::no_room || end.outcome == Outcome::failed;
+    if (came_to_nothing && !buffer.waiting.empty() &&
+        groups_[buffer.waiting.front().group].space == end.target) {
+        if (end.outcome == Outcome::failed)
+            fail_first(end.buffer, std::move(end.error));
+        else
+            no_room_for_first(end.buffer, std::move(end.error));
+    }
+    serve(end.buffer);
+    // The writer that it was made for may be gone.
+    const BufferCopy* made = state_.buffers[end.buffer].copy_in(end.target);
+    if (made && made->hollow && made->users == 0)
+        copies_.drop(end.buffer, end.target, EvictionReason::evicted);
+}
+
+void AccessQueue::retry_parked() {
+    tries_left_ = parked_.size();
+    state_.agenda.post(Happening::changed);
 }
 
 // Whether all of its buffers would have room if everything left that nobody holds or has reserved.
@@ -461,7 +480,7 @@ bool AccessQueue::withdraw_request(RequestId request, Error why) {
     if (group == kNoGroup)
         return false;
     fail_group(group, std::move(why));
-    state_.let_go = true;
+    state_.agenda.post(Happening::released);
     return true;
 }
 

@@ -16,15 +16,15 @@
 #include <vector>
 
 #include "core/tiers/engine/copy_table.h"
-#include "core/tiers/engine/move_table.h"
+#include "core/tiers/engine/moves.h"
 #include "core/tiers/engine/spill_state.h"
 
 namespace tidemark {
 
 class AccessQueue {
   public:
-    AccessQueue(SpillState& state, CopyTable& copies, MoveTable& moves)
-        : state_(state), copies_(copies), moves_(moves) {}
+    AccessQueue(SpillState& state, Holds& holds, CopyTable& copies, Moves& moves)
+        : state_(state), holds_(holds), copies_(copies), moves_(moves) {}
 
     // SpillEngine's functions of these names.
     RequestId access(BufferRef buffer, const AccessSpec& spec);
@@ -32,20 +32,18 @@ class AccessQueue {
     void take_up(std::uint32_t group);
     void turn_down(std::uint32_t group);
 
-    // Grants what can be granted of a buffer that was let go or has moved.
+    // Grants what can be granted of a buffer that was let go.
     void serve(std::uint32_t id);
+
+    // The same of one whose move has ended. Who waits first for a move that failed is refused, or,
+    // if it is patient and only room was missing, parked.
+    void moved(MoveEnd end);
 
     // Refuses the group whose use of the buffer is the first that waits.
     void fail_first(std::uint32_t id, Error error);
 
-    // The same if it waits for a move to `target` that found no room; a patient one is parked.
-    void no_room_for_first(std::uint32_t id, Error error, const Error& last_failure);
-
-    // Whether the first use that waits for the buffer wants it in `space`.
-    bool first_wants(const SpillBuffer& buffer, std::size_t space) const;
-
     // Parked groups try again, one after another: together they might take each other's.
-    void retry_parked() { tries_left_ = parked_.size(); }
+    void retry_parked();
 
     void enter_parked();
 
@@ -82,6 +80,7 @@ class AccessQueue {
         bool parked = false;        // holds nothing, until something was let go
     };
 
+    void no_room_for_first(std::uint32_t id, Error error);
     bool serve_first(std::uint32_t id);
     bool serve_reader(std::uint32_t id, WaitingUse waiting);
     bool serve_writer(std::uint32_t id, WaitingUse waiting);
@@ -103,8 +102,9 @@ class AccessQueue {
     bool might_fit(const Group& group) const;
 
     SpillState& state_;
+    Holds& holds_;
     CopyTable& copies_;
-    MoveTable& moves_;
+    Moves& moves_;
     std::vector<Group> groups_;
     std::vector<std::uint32_t> free_groups_;
     std::vector<std::uint32_t> parked_;  // the one to try next first

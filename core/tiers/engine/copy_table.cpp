@@ -13,7 +13,8 @@ constexpr std::uint64_t kRecent = 2;  // uses
 
 }  // namespace
 
-CopyTable::CopyTable(SpillState& state, LeavingLedger& leaving) : state_(state), leaving_(leaving) {
+CopyTable::CopyTable(SpillState& state, LeavingLedger& leaving, Holds& holds)
+    : state_(state), leaving_(leaving), holds_(holds) {
     const VictimSpec& victims = state.options.victims;
     const auto ns_per_byte = [](double rate) { return rate > 0 ? 1 / rate : 0; };
     for (std::size_t i = 0; i < state.spaces.size(); ++i) {
@@ -39,27 +40,21 @@ std::uint32_t CopyTable::add_buffer(const BufferSpec& spec) {
     const std::uint32_t id = free_ids_.back();
     free_ids_.pop_back();
     SpillBuffer& buffer = state_.buffers[id];
-    ++buffer.generation;
-    buffer.living = true;
-    buffer.doomed = false;
-    buffer.ended = false;
-    buffer.barred = false;
-    buffer.blank = spec.blank;
-    buffer.ahead = false;
-    buffer.touched = 0;
-    buffer.home = state_.position(spec.space);
-    buffer.reservation = spec.reservation;
+    SpillBuffer made;
+    made.generation = buffer.generation + 1;
+    made.copies.swap(buffer.copies);  // empty, with the memory that they had
+    made.uses.swap(buffer.uses);
+    made.waiting.swap(buffer.waiting);
+    buffer = std::move(made);
+    buffer.state = BufferState::resident;
     buffer.may_spill = spec.may_spill;
+    buffer.blank = spec.blank;
     buffer.hint = spec.hint;
     buffer.size = spec.size;
-    buffer.next_use = kUnknownUse;
+    buffer.home = buffer.own_space = state_.position(spec.space);
+    buffer.reservation = spec.reservation;
     buffer.gate = spec.gate;
     buffer.range = spec.range;
-    buffer.own_space = buffer.home;
-    buffer.departing = 0;
-    buffer.seen_uses = 0;
-    buffer.creation = RequestId::none;
-    buffer.evicted_from = 0;
     ++living_;
     state_.spaces[buffer.home].live += spec.size;
     if (state_.options.forecast)
@@ -69,11 +64,9 @@ std::uint32_t CopyTable::add_buffer(const BufferSpec& spec) {
 
 void CopyTable::end_buffer(std::uint32_t id) {
     SpillBuffer& buffer = state_.buffers[id];
-    TM_CHECK(!buffer.move && buffer.waiting.empty());
-    end_life(id);
-    TM_CHECK(try_shut(id));
+    TM_CHECK(!buffer.move && buffer.waiting.empty() && holds_.try_shut(id));
     while (!buffer.copies.empty())
-        drop(id, buffer.copies.back().space, EvictionReason::freed, RequestId::none);
+        drop(id, buffer.copies.back().space, EvictionReason::freed);
     for (std::size_t i = 0; i < state_.spaces.size(); ++i)
         if ((buffer.evicted_from & space_bit(i)) != 0)
             for (VictimPolicy* const policy :
@@ -83,16 +76,13 @@ void CopyTable::end_buffer(std::uint32_t id) {
     buffer.uses.clear();
     buffer.gate.reset();
     buffer.range.reset();
-    buffer.living = false;
     --living_;
     free_ids_.push_back(id);
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
 }
 
 void CopyTable::end_life(std::uint32_t id) {
-    SpillBuffer& buffer = state_.buffers[id];
-    if (std::exchange(buffer.ended, true))
-        return;
+    const SpillBuffer& buffer = state_.buffers[id];
     if (state_.options.forecast)
         state_.options.forecast->freed(BufferId{id});
     state_.spaces[buffer.home].live -= buffer.size;
@@ -106,16 +96,16 @@ void CopyTable::add(std::uint32_t id, BufferCopy copy) {
     });
     copies.insert(behind, std::move(copy));
     classify(id);
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
 }
 
-void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, RequestId claim,
-                     bool makes_room) {
+void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why,
+                     const OnBehalf& whom) {
     SpillBuffer& buffer = state_.buffers[id];
     BufferCopy* copy = buffer.copy_in(space);
     TM_CHECK(copy && copy->users == 0);
     TM_CHECK(!buffer.gate || space != buffer.own_space || !buffer.gate->state().open);
-    if (!copy->resident) {
+    if (!copy->resident()) {
         state_.spaces[space].spares.erase({copy->stamp, id});
     } else if (state_.spaces[space].policy) {
         resign(id, *copy, why);
@@ -128,14 +118,15 @@ void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, Re
     }
     DeferredFree deferred;
     deferred.space = space;
-    deferred.credit = credit(*copy);
-    deferred.claim = claim;
+    deferred.credit = credit(*copy, whom.reservation);
+    deferred.claim = whom.request;
     deferred.buffer = BufferId{id};
-    deferred.makes_room = makes_room;
+    deferred.makes_room = whom.uncopied;
     deferred.charge = copy->charge;
     if (buffer.range && space == buffer.own_space)
         deferred.owner = state_.ref_of(id);
-    if (copy->owned)
+    const bool owned = copy->owned();
+    if (owned)
         deferred.location = copy->location;
     for (const UsePoint& use : buffer.uses)
         if (use.space == state_.machine.spaces[space].id)
@@ -143,13 +134,12 @@ void CopyTable::drop(std::uint32_t id, std::size_t space, EvictionReason why, Re
     std::erase_if(buffer.uses, [&](const UsePoint& use) {
         return use.space == state_.machine.spaces[space].id;
     });
-    const bool owned = copy->owned;
     buffer.copies.erase(buffer.copies.begin() + (copy - buffer.copies.data()));
     if (!buffer.copies.empty())
         classify(id);
     if (owned)
         leaving_.add(std::move(deferred));
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
 }
 
 void CopyTable::drop_others(std::uint32_t id, std::size_t space) {
@@ -157,7 +147,7 @@ void CopyTable::drop_others(std::uint32_t id, std::size_t space) {
     buffer.copy_in(space)->hollow = false;
     for (std::size_t i = buffer.copies.size(); i-- > 0;)
         if (buffer.copies[i].space != space)
-            drop(id, buffer.copies[i].space, EvictionReason::evicted, RequestId::none);
+            drop(id, buffer.copies[i].space, EvictionReason::evicted);
     if (std::exchange(buffer.blank, false))
         revise(id);
 }
@@ -165,18 +155,19 @@ void CopyTable::drop_others(std::uint32_t id, std::size_t space) {
 void CopyTable::introduce(std::uint32_t id, BufferCopy& copy) {
     SpillSpace& space = state_.spaces[copy.space];
     const Bytes size = state_.buffers[id].size;
-    copy.small = space.small_policy && size < space.small && size <= space.small_left;
-    if (copy.small)
+    const bool small = space.small_policy && size < space.small && size <= space.small_left;
+    copy.role = small ? CopyRole::small : CopyRole::resident;
+    if (small)
         space.small_left -= size;
-    space.policy_of(copy)->insert(BufferId{id});
+    if (space.policy)
+        space.policy_of(copy)->insert(BufferId{id});
 }
 
 void CopyTable::resign(std::uint32_t id, BufferCopy& copy, EvictionReason why) {
     SpillSpace& space = state_.spaces[copy.space];
     space.policy_of(copy)->erase(BufferId{id}, why);
-    if (copy.small)
+    if (copy.role == CopyRole::small)
         space.small_left += state_.buffers[id].size;
-    copy.small = false;
 }
 
 // Tells policies and spares what each copy is now: resident in the tier of the home, spare below.
@@ -186,35 +177,30 @@ void CopyTable::classify(std::uint32_t id) {
         SpillSpace& space = state_.spaces[copy.space];
         const bool resident = state_.machine.spaces[copy.space].id.tier ==
                               state_.machine.spaces[buffer.copies.front().space].id.tier;
-        const bool known = copy.resident || copy.stamp != 0;
-        if (known && copy.resident == resident) {
+        const bool known = copy.role != CopyRole::unknown;
+        if (known && copy.resident() == resident) {
             if (resident && space.policy)
                 space.policy_of(copy)->revise(BufferId{id});
-            continue;
-        }
-        if (resident) {
+        } else if (resident) {
             if (known)
                 space.spares.erase({copy.stamp, id});
-            copy.stamp = 0;
-            copy.resident = true;
             buffer.evicted_from &= ~space_bit(copy.space);
-            if (space.policy)
-                introduce(id, copy);
-            continue;
+            introduce(id, copy);
+        } else {
+            if (known && space.policy) {
+                resign(id, copy, EvictionReason::evicted);
+                buffer.evicted_from |= space_bit(copy.space);
+            }
+            copy.role = CopyRole::spare;
+            copy.stamp = ++stamps_;
+            space.spares.insert({copy.stamp, id});
         }
-        if (known && space.policy) {
-            resign(id, copy, EvictionReason::evicted);
-            buffer.evicted_from |= space_bit(copy.space);
-        }
-        copy.resident = false;
-        copy.stamp = ++stamps_;
-        space.spares.insert({copy.stamp, id});
     }
 }
 
 void CopyTable::revise(std::uint32_t id) {
     for (const BufferCopy& copy : state_.buffers[id].copies)
-        if (copy.resident && state_.spaces[copy.space].policy)
+        if (copy.resident() && state_.spaces[copy.space].policy)
             state_.spaces[copy.space].policy_of(copy)->revise(BufferId{id});
 }
 
@@ -234,7 +220,7 @@ void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space)
         state_.options.forecast->used({BufferId{id}, use.mode != AccessMode::overwrite,
                                        use.mode != AccessMode::read, use.tag});
     BufferCopy* copy = buffer.copy_in(space);
-    if (copy->resident) {
+    if (copy->resident()) {
         if (state_.spaces[space].policy)
             state_.spaces[space].policy_of(*copy)->touch(BufferId{id});
         return;
@@ -244,23 +230,22 @@ void CopyTable::touch(std::uint32_t id, const BufferUse& use, std::size_t space)
     state_.spaces[space].spares.insert({copy->stamp, id});
 }
 
-Bytes CopyTable::credit(const BufferCopy& copy) const {
-    if (!copy.owned)
-        return 0;
-    const bool own = beneficiary_ != ReservationId{} && copy.charge.origin == beneficiary_;
+Bytes CopyTable::credit(const BufferCopy& copy, ReservationId beneficiary) const {
+    const bool own = beneficiary != ReservationId{} && copy.charge.origin == beneficiary;
     return own ? copy.charge.size : releasable(copy.charge);
 }
 
-bool CopyTable::may_leave(std::size_t space, std::uint32_t id) const {
+bool CopyTable::may_leave(std::size_t space, std::uint32_t id, const VictimWish& wish) const {
     const SpillBuffer& buffer = state_.buffers[id];
-    if (!buffer.living || buffer.doomed || buffer.move || buffer.barred || !buffer.may_spill ||
-        buffer.passed || buffer.hold.written() || !buffer.waiting.empty())
+    if (buffer.state != BufferState::resident || buffer.set_aside != SetAside::no ||
+        !buffer.may_spill || buffer.hold.written() || !buffer.waiting.empty())
         return false;
     const BufferCopy* copy = buffer.copy_in(space);
-    if (!copy || copy->users != 0 || buffer.pinned_in(space) || credit(*copy) == 0 ||
+    if (!copy || copy->users != 0 || buffer.pinned_in(space) ||
+        credit(*copy, wish.beneficiary) == 0 ||
         (buffer.copies.size() == 1 && !buffer.blank && state_.spaces[space].slower.empty()))
         return false;
-    if (lenient_)
+    if (wish.any)
         return true;
     // A guess may be wrong: what was used a moment ago is likely to be used again, whatever it
     // says.
@@ -287,60 +272,40 @@ BufferFacts CopyTable::facts(std::size_t space, std::uint32_t id) const {
     return facts;
 }
 
-void CopyTable::hold(BufferCopy& copy) {
-    if (copy.users++ != 0)
-        return;
-    SpillSpace& space = state_.spaces[copy.space];
-    const ReservationId payer = copy.charge.origin;
-    copy.held = payer == ReservationId{} || !space.memory->find(payer);
-    space.held += copy.held ? copy.charge.size : 0;
-}
-
-void CopyTable::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
-    SpillBuffer& buffer = state_.buffers[id];
-    BufferCopy* copy = buffer.copy_in(space);
-    TM_CHECK(copy && copy->users > 0);
-    if (--copy->users == 0 && copy->held)
-        state_.spaces[space].held -= copy->charge.size;
-    if (mode == AccessMode::read) {
-        TM_CHECK(buffer.hold.readers > 0);
-        --buffer.hold.readers;
-    } else if (mode == AccessMode::share) {
-        TM_CHECK(buffer.hold.sharers > 0);
-        --buffer.hold.sharers;
-    } else if (mode == AccessMode::pin) {
-        TM_CHECK(buffer.hold.pins > 0);
-        --buffer.hold.pins;
-    } else {
-        TM_CHECK(buffer.hold.writing);
-        buffer.hold.writing = false;
-    }
-}
-
-std::optional<std::uint32_t> CopyTable::victim(std::size_t space) {
+std::optional<std::uint32_t> CopyTable::victim(std::size_t space, ReservationId beneficiary) {
     for (const auto& [stamp, id] : state_.spaces[space].spares) {
         const SpillBuffer& buffer = state_.buffers[id];
         const BufferCopy* copy = buffer.copy_in(space);
         if (copy->users == 0 && !buffer.move && !buffer.hold.written() &&
-            !buffer.pinned_in(space) && credit(*copy) > 0)
+            !buffer.pinned_in(space) && credit(*copy, beneficiary) > 0)
             return id;
     }
-    return choose(state_.spaces[space].policy.get(), space, false);
+    return choose(state_.spaces[space].policy.get(), space, {beneficiary, false});
+}
+
+std::optional<std::uint32_t> CopyTable::any_victim(std::size_t index, ReservationId beneficiary) {
+    const SpillSpace& space = state_.spaces[index];
+    std::optional<std::uint32_t> found = victim(index, beneficiary);
+    if (!found)
+        found = choose(space.small_policy.get(), index, {beneficiary, false});
+    if (!found)
+        found = choose(space.policy.get(), index, {beneficiary, true});
+    return found ? found : choose(space.small_policy.get(), index, {beneficiary, true});
 }
 
 std::optional<std::uint32_t> CopyTable::choose(VictimPolicy* policy, std::size_t space,
-                                               bool lenient) {
+                                               const VictimWish& wish) {
     if (!policy)
         return std::nullopt;
-    lenient_ = lenient;
-    std::optional<BufferId> chosen = policy->victim();
+    std::optional<BufferId> chosen = residents_[space].victim_of(*policy, wish);
     while (chosen && used_since(to_integer(*chosen), space))
-        chosen = policy->victim();
-    if (chosen)
-        TM_CHECK(state_.buffers[to_integer(*chosen)].gate ||  // pinned since, perhaps
-                 may_leave(space, to_integer(*chosen)));
-    lenient_ = false;
-    return chosen ? std::optional(to_integer(*chosen)) : std::nullopt;
+        chosen = residents_[space].victim_of(*policy, wish);
+    if (!chosen)
+        return std::nullopt;
+    const std::uint32_t id = to_integer(*chosen);
+    TM_CHECK(state_.buffers[id].gate ||  // pinned since, perhaps
+             may_leave(space, id, wish));
+    return id;
 }
 
 // Whether it has been pinned since the policy last heard of it, which it does by this: pins ask no
@@ -357,81 +322,6 @@ bool CopyTable::used_since(std::uint32_t id, std::size_t space) {
     return true;
 }
 
-void CopyTable::seal(std::uint32_t id) {
-    SpillBuffer& buffer = state_.buffers[id];
-    if (!buffer.gate)
-        return;
-    Gate::State before;
-    buffer.gate->seal(before);
-    if (before.pins == 0)
-        settle_notes(id, before.writers);
-    else if (!before.sealed)
-        take_over(id, before.writers);
-}
-
-bool CopyTable::try_shut(std::uint32_t id) {
-    SpillBuffer& buffer = state_.buffers[id];
-    Gate::State before;
-    if (buffer.gate && !buffer.gate->shut(before))
-        return false;
-    if (buffer.gate)
-        settle_notes(id, before.writers);
-    return true;
-}
-
-void CopyTable::settle_notes(std::uint32_t id, bool wrote) {
-    SpillBuffer& buffer = state_.buffers[id];
-    const SpaceId space = state_.machine.spaces[buffer.own_space].id;
-    for (const StreamId stream : buffer.gate->take_notes())
-        if (const auto point = state_.record(space, stream, wrote))
-            note_shared_use(buffer, *point);
-}
-
-void CopyTable::settle_note(std::uint32_t id, StreamId stream) {
-    SpillBuffer& buffer = state_.buffers[id];
-    if (!buffer.gate->take_note(stream))
-        return;
-    if (const auto point = state_.record(state_.machine.spaces[buffer.own_space].id, stream,
-                                         buffer.gate->state().writers))
-        note_shared_use(buffer, *point);
-}
-
-// Pins hold the buffer as an access does from now on.
-void CopyTable::take_over(std::uint32_t id, bool writers) {
-    SpillBuffer& buffer = state_.buffers[id];
-    hold(*buffer.copy_in(buffer.own_space));
-    ++(writers ? buffer.hold.sharers : buffer.hold.pins);
-}
-
-void CopyTable::unsealed(std::uint32_t id, bool writers) {
-    settle_notes(id, writers);
-    let_go(id, state_.buffers[id].own_space, writers ? AccessMode::share : AccessMode::pin);
-}
-
-void CopyTable::admit(std::uint32_t id, bool write) {
-    SpillBuffer& buffer = state_.buffers[id];
-    const AccessMode held = write ? AccessMode::share : AccessMode::pin;
-    const bool sealed = !buffer.waiting.empty() || buffer.move || buffer.doomed || state_.closing;
-    Gate::State before;
-    buffer.gate->admit(write, sealed, before);
-    buffer.seen_uses = before.uses + 1;
-    if (sealed)
-        take_over(id, write || before.writers);
-    if (before.sealed)
-        let_go(id, buffer.own_space, before.writers ? AccessMode::share : AccessMode::pin);
-    let_go(id, buffer.own_space, held);
-}
-
-std::optional<std::uint32_t> CopyTable::any_victim(std::size_t index) {
-    const SpillSpace& space = state_.spaces[index];
-    std::optional<std::uint32_t> found = victim(index);
-    if (!found)
-        found = choose(space.small_policy.get(), index, false);
-    if (!found)
-        found = choose(space.policy.get(), index, true);
-    return found ? found : choose(space.small_policy.get(), index, true);
-}
-
 std::vector<SpaceId> CopyTable::where(BufferRef ref) const {
     std::vector<SpaceId> spaces;
     if (const SpillBuffer* buffer = state_.find(ref))
@@ -439,6 +329,11 @@ std::vector<SpaceId> CopyTable::where(BufferRef ref) const {
             if (!copy.hollow)
                 spaces.push_back(state_.machine.spaces[copy.space].id);
     return spaces;
+}
+
+bool CopyTable::moving(BufferRef ref) const {
+    const SpillBuffer* buffer = state_.find(ref);
+    return buffer && buffer->move;
 }
 
 Bytes CopyTable::reclaimable(BufferRef ref, SpaceId space) const {
@@ -452,45 +347,6 @@ BlockLocation CopyTable::location(BufferRef ref, SpaceId space) const {
     const BufferCopy* copy = buffer ? buffer->copy_in(state_.position(space)) : nullptr;
     TM_CHECK(copy);
     return copy->location;
-}
-
-std::vector<UsePoint> CopyTable::points_before(BufferRef ref, const AccessSpec& spec) const {
-    std::vector<UsePoint> points;
-    if (const SpillBuffer* buffer = state_.find(ref))
-        for (const UsePoint& use : buffer->uses)
-            if (use.space == spec.space && use.stream != spec.stream &&
-                (use.wrote || writes(spec.mode)))
-                points.push_back(use);
-    return points;
-}
-
-bool CopyTable::used_elsewhere(const SpillBuffer& buffer, std::size_t space) const {
-    return std::any_of(buffer.copies.begin(), buffer.copies.end(), [&](const BufferCopy& copy) {
-        return copy.space != space && copy.users != 0;
-    });
-}
-
-void CopyTable::note_use(SpillBuffer& buffer, UsePoint point) {
-    // A write's stream waited for everything before it; a stream's later point covers its earlier
-    // ones.
-    std::erase_if(buffer.uses, [&](const UsePoint& use) {
-        const bool covered = use.stream == point.stream || point.wrote;
-        if (use.space != point.space || !covered)
-            return false;
-        point.wrote = point.wrote || use.wrote;
-        return true;
-    });
-    buffer.uses.push_back(point);
-}
-
-// Nobody orders the streams of those who pin it together: a point covers its own stream alone.
-void CopyTable::note_shared_use(SpillBuffer& buffer, UsePoint point) {
-    std::erase_if(buffer.uses, [&](const UsePoint& use) {
-        const bool covered = use.space == point.space && use.stream == point.stream;
-        point.wrote = point.wrote || (covered && use.wrote);
-        return covered;
-    });
-    buffer.uses.push_back(point);
 }
 
 bool CopyTable::set_hint(BufferRef ref, std::int32_t hint) {

@@ -18,7 +18,7 @@ void LeavingLedger::add(DeferredFree deferred) {
     deferred.living = true;
     deferred.waiting = !deferred.after.empty();
     if (SpillBuffer* owner = state_.find(deferred.owner); owner && deferred.location)
-        ++owner->departing;
+        ++owner->range_taken;
     note_leaving(deferred.space, deferred.claim, deferred.credit);
     if (deferred.waiting)
         waiting_.push_back(deferred.id);
@@ -46,13 +46,15 @@ std::optional<std::size_t> LeavingLedger::left(std::uint64_t id, Bytes freed) {
     if (FreeRequest* request = find(deferred.claim))
         request->report.freed += freed;
     if (SpillBuffer* owner = state_.find(deferred.owner); owner && deferred.location)
-        --owner->departing;
+        --owner->range_taken;
     // What left for a request was nobody else's to wait for; now it is room.
-    state_.let_go = state_.let_go || deferred.claim != RequestId::none;
+    if (deferred.claim != RequestId::none)
+        state_.agenda.post(Happening::released);
     deferred.living = false;
     unused_.push_back(id);
-    state_.room_came = state_.room_came || state_.spaces[deferred.space].ahead.short_of_room;
-    state_.changed = true;
+    if (state_.spaces[deferred.space].ahead.short_of_room)
+        state_.agenda.post(Happening::freed_ahead);
+    state_.agenda.post(Happening::changed);
     return deferred.location ? std::optional(deferred.space) : std::nullopt;
 }
 

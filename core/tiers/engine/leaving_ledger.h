@@ -35,6 +35,13 @@ struct DeferredFree {
     bool waiting = false;  // for `after`
 };
 
+// Whom what is given up leaves for.
+struct OnBehalf {
+    RequestId request = RequestId::none;  // for free bytes; none: nobody in particular
+    ReservationId reservation = {};       // which room is being made for
+    bool uncopied = false;                // as a victim whose bytes needn't be copied
+};
+
 // A deferred free whose queued work has to pass first.
 struct WaitingFree {
     std::uint64_t deferred = 0;

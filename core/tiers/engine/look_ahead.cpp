@@ -25,10 +25,10 @@ bool link_has_time(Bytes queued, double bytes_per_ns) {
 
 }  // namespace
 
-void LookAhead::look(std::size_t space) {
-    if (state_.spaces[space].slower.empty())
+void LookAhead::look(std::size_t space, bool advanced) {
+    if (state_.machine.spaces[space].id.tier != Tier::gpu || state_.spaces[space].slower.empty())
         return;
-    if (state_.moved_on)
+    if (advanced)
         send_away(space);
     state_.spaces[space].ahead.short_of_room = false;
     bring_back(space);
@@ -49,15 +49,15 @@ void LookAhead::send_away(std::size_t index) {
         if (!victim)
             break;
         if (must_leave(index, *victim)) {
-            room_.leave(*victim, index, RequestId::none);
+            room_.leave(*victim, index);
             continue;
         }
-        state_.buffers[*victim].passed = true;
+        state_.buffers[*victim].set_aside = SetAside::passed;
         skipped_.push_back(*victim);
         ++passed;
     }
     for (const std::uint32_t id : skipped_)
-        state_.buffers[id].passed = false;
+        state_.buffers[id].set_aside = SetAside::no;
     skipped_.clear();
     if (passed == kMostPassed)
         space.ahead.resting = kRest;
@@ -91,7 +91,7 @@ bool LookAhead::away(std::uint32_t id, std::size_t space) const {
     if (id >= state_.buffers.size())
         return false;
     const SpillBuffer& buffer = state_.buffers[id];
-    return buffer.living && !buffer.doomed && !buffer.move && !buffer.blank &&
+    return buffer.state == BufferState::resident && !buffer.blank &&
            !buffer.hold.written() && buffer.waiting.empty() && buffer.home == space &&
            !buffer.copies.empty() && !buffer.copy_in(space);
 }
@@ -99,8 +99,8 @@ bool LookAhead::away(std::uint32_t id, std::size_t space) const {
 // Whether what was evicted is there again, or is no more.
 bool LookAhead::came_back(std::uint32_t id, std::size_t space) const {
     const SpillBuffer& buffer = state_.buffers[id];
-    const bool leaving = buffer.move && buffer.move->evict && buffer.move->source == space;
-    return !buffer.living || buffer.blank || (buffer.copy_in(space) && !leaving);
+    const bool leaving = buffer.move && buffer.move->evicts_from(space);
+    return !buffer.living() || buffer.blank || (buffer.copy_in(space) && !leaving);
 }
 
 void LookAhead::bring_back(std::size_t index) {
@@ -141,17 +141,16 @@ bool LookAhead::bring_in(std::size_t index, std::uint32_t id, std::uint64_t posi
         const std::uint64_t next = state_.options.forecast->next_use(BufferId{*victim});
         if (next == kUnknownUse || next <= position)
             return false;
-        room_.leave(*victim, index, RequestId::none);
+        room_.leave(*victim, index);
     }
     space.ahead.short_of_room = space.memory->available() < space.lined + state_.buffers[id].size;
     if (space.ahead.short_of_room)
         return false;  // looked at again when something has left
     BufferMove move;
-    move.kind = MoveKind::fetch;
+    move.kind = MoveKind::ahead;
+    move.when_full = WhenFull::refuse;
     move.source = moves_.best_source(state_.buffers[id], index);
     move.target = index;
-    move.polite = true;
-    move.ahead = true;
     if (state_.spaces[index].memory->find(state_.buffers[id].reservation))
         move.reservation = state_.buffers[id].reservation;
     if (move.source == kNoSpace)

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/tiers/engine/copy_table.h"
-#include "core/tiers/engine/move_table.h"
+#include "core/tiers/engine/moves.h"
 #include "core/tiers/engine/room_maker.h"
 #include "core/tiers/engine/spill_state.h"
 
@@ -23,11 +23,12 @@ namespace tidemark {
 
 class LookAhead {
   public:
-    LookAhead(SpillState& state, CopyTable& copies, MoveTable& moves, RoomMaker& room)
+    LookAhead(SpillState& state, CopyTable& copies, Moves& moves, RoomMaker& room)
         : state_(state), copies_(copies), moves_(moves), room_(room) {}
 
-    // There is a forecast, and no copy of the space has anything better to do.
-    void look(std::size_t space);
+    // There is a forecast, and nothing else is to be decided. `advanced`: the program did something
+    // since the last look. Nothing is done for a space of another tier than the GPU's.
+    void look(std::size_t space, bool advanced);
 
   private:
     void send_away(std::size_t space);
@@ -43,7 +44,7 @@ class LookAhead {
 
     SpillState& state_;
     CopyTable& copies_;
-    MoveTable& moves_;
+    Moves& moves_;
     RoomMaker& room_;
     std::vector<std::uint32_t> skipped_;
 };

@@ -42,10 +42,10 @@ RequestId ReservationQueue::reserve(const ReservationSpec& spec) {
                        to_text(spec.spaces.front()), format_bytes(most) + " at most"});
         return request;
     }
-    state_.unbar();
+    state_.retry_failed();
     order_.push(request, spec.priority, mask);
     waiting_.push_back(std::move(waiting));
-    state_.changed = true;
+    state_.agenda.post(Happening::changed);
     return request;
 }
 
@@ -63,7 +63,8 @@ void ReservationQueue::serve() {
     });
     for (const RequestId request : served)
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index_of(request)));
-    state_.changed = state_.changed || !served.empty();
+    if (!served.empty())
+        state_.agenda.post(Happening::changed);
     std::vector<RequestId> order;
     order_.for_each([&](RequestId request, const WaitStanding&) { order.push_back(request); });
     bool making = false;
@@ -116,7 +117,8 @@ void ReservationQueue::refuse(std::size_t waiting, Error error) {
     state_.refuse(waiting_[waiting].request, std::move(error));
     order_.erase(waiting_[waiting].request);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(waiting));
-    state_.let_go = state_.changed = true;
+    state_.agenda.post(Happening::released);
+    state_.agenda.post(Happening::changed);
 }
 
 std::size_t ReservationQueue::index_of(RequestId request) const {

@@ -1,4 +1,4 @@
-// Victims, and what becomes of them.
+// Lines, victims, and what becomes of them.
 #include "core/tiers/engine/room_maker.h"
 
 #include <algorithm>
@@ -8,15 +8,106 @@
 
 namespace tidemark {
 
-// Has the buffer leave `space`: dropped if its bytes are elsewhere or don't matter, else copied
-// first.
-void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim,
+bool RoomMaker::serve_head(std::size_t space) {
+    SpillSpace& here = state_.spaces[space];
+    if (here.line.empty())
+        return false;
+    const LineEntry head = here.line.front();
+    if (!still_lines_up(head)) {
+        here.line.pop_front();
+        return true;
+    }
+    SpillBuffer& buffer = state_.buffers[head.buffer];
+    BufferMove& move = *buffer.move;
+    if (buffer.range_taken != 0 && buffer.own_space == space) {
+        // Its addresses come free when the last location there has been.
+        here.line.pop_front();
+        moves_.park(head.buffer);
+        return true;
+    }
+    if (here.reserving && move.reservation == ReservationId{} && !state_.closing)
+        return false;  // what leaves is for a reservation
+    // The buffer's own reservation may have ended meanwhile: it comes back without one.
+    if (move.reservation == buffer.reservation && !here.memory->find(move.reservation))
+        move.reservation = {};
+    Bytes need = move.owed;
+    const bool may_charge =
+        need == 0 && (move.when_full != WhenFull::refuse ||
+                      here.memory->used() + move.size <= here.memory->thresholds().spill_start);
+    if (may_charge) {
+        const auto charge = here.memory->charge(move.size, move.reservation);
+        if (charge) {
+            here.line.pop_front();
+            moves_.charged(head.buffer, *charge);
+            return true;
+        }
+        if (here.memory->rounded(move.size) <= here.memory->spec().capacity)
+            need = charge.error().missing;  // else nothing that could leave would help
+    }
+    // Room for those behind it too, so that the link has no pause.
+    const Bytes behind =
+        std::min(here.lined - std::min(here.lined, move.size), state_.options.background_in_flight);
+    if (need != 0 && move.when_full != WhenFull::refuse && !state_.closing &&
+        make_room(space, need + behind, move.reservation))
+        return false;
+    here.line.pop_front();
+    if (move.when_full == WhenFull::evict_or_wait && !state_.closing && need != 0) {
+        move.owed = 0;
+        moves_.park(head.buffer);
+    } else if (!moves_.try_redirect(head.buffer)) {
+        refuse(head.buffer);
+    }
+    return true;
+}
+
+bool RoomMaker::still_lines_up(const LineEntry& entry) const {
+    const SpillBuffer& buffer = state_.buffers[entry.buffer];
+    return buffer.lines_up() && buffer.move->serial == entry.serial;
+}
+
+void RoomMaker::refuse(std::uint32_t id) {
+    const BufferMove& move = *state_.buffers[id].move;
+    std::string why = holders(move.target);
+    if (!state_.failed.empty() && !moves_.last_failure().what.empty())
+        why += "; the last copy failed: " + to_text(moves_.last_failure());
+    moves_.refuse(id, {ErrorCode::no_space, "no room for " + format_bytes(move.size),
+                       to_text(state_.machine.spaces[move.target].id), std::move(why)});
+}
+
+void RoomMaker::wake_parked() {
+    for (SpillSpace& space : state_.spaces) {
+        const std::deque<LineEntry> parked = std::exchange(space.parked, {});
+        for (auto entry = parked.rbegin(); entry != parked.rend(); ++entry)
+            if (still_lines_up(*entry))
+                moves_.wake(entry->buffer);
+    }
+}
+
+bool RoomMaker::anybody_parked() const {
+    return std::ranges::any_of(state_.spaces,
+                               [](const SpillSpace& space) { return !space.parked.empty(); });
+}
+
+bool RoomMaker::give_up_one() {
+    for (SpillSpace& space : state_.spaces) {
+        while (!space.parked.empty()) {
+            const LineEntry first = space.parked.front();
+            space.parked.pop_front();
+            if (!still_lines_up(first))
+                continue;
+            refuse(first.buffer);
+            return true;
+        }
+    }
+    return false;
+}
+
+void RoomMaker::leave(std::uint32_t id, std::size_t space, const OnBehalf& whom,
                       std::optional<Tier> tier) {
     SpillBuffer& buffer = state_.buffers[id];
-    if (space == buffer.own_space && !copies_.try_shut(id))
+    if (space == buffer.own_space && !holds_.try_shut(id))
         return;  // somebody has pinned it meanwhile: it may not leave any more
-    const BufferCopy* copy = buffer.copy_in(space);
-    const bool resident = copy->resident;
+    const bool resident = buffer.copy_in(space)->resident();
     SpillSpace& here = state_.spaces[space];
     here.counters.evictions += resident ? 1 : 0;
     if (resident && state_.options.forecast && !buffer.blank) {
@@ -26,12 +117,14 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim,
     }
     if (buffer.copies.size() > 1 || buffer.blank) {
         here.counters.dropped_clean += buffer.size;
-        copies_.drop(id, space, EvictionReason::evicted, claim, resident);
+        OnBehalf uncopied = whom;
+        uncopied.uncopied = resident;
+        copies_.drop(id, space, EvictionReason::evicted, uncopied);
         state_.report(id, space, BufferEvent::Kind::left);
         return;
     }
     BufferMove move;
-    move.kind = MoveKind::spill;
+    move.kind = MoveKind::evict;
     move.source = space;
     move.others = here.slower;
     if (tier)
@@ -40,40 +133,32 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, RequestId claim,
         });
     move.target = move.others.front();
     move.others.erase(move.others.begin());
-    move.evict = true;
-    move.claim = claim;
-    move.beneficiary = copies_.beneficiary();
+    move.request = whom.request;
+    move.beneficiary = whom.reservation;
     moves_.begin(id, std::move(move));
     state_.report(id, space, BufferEvent::Kind::leaving);
 }
 
-// Nothing could leave: from here on nobody pins anything there without the engine, and it is told
-// of the last pin's end.
-void RoomMaker::seal_gates(std::size_t space) {
+bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficiary) {
+    claim_victims(space, need, beneficiary);
+    if (state_.spaces[space].unclaimed != 0)
+        return true;
+    // What was pinned a moment ago may be free now, and nobody would say so: from here on nobody
+    // pins anything there without the engine, and it is told of the last pin's end.
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id)
         if (state_.buffers[id].gate && state_.buffers[id].own_space == space)
-            copies_.seal(id);
+            holds_.seal(id);
+    claim_victims(space, need, beneficiary);
+    return state_.spaces[space].unclaimed > 0;
 }
 
-void RoomMaker::claim_victims(std::size_t space, Bytes need) {
+void RoomMaker::claim_victims(std::size_t space, Bytes need, ReservationId beneficiary) {
     while (state_.spaces[space].unclaimed < need) {
-        const std::optional<std::uint32_t> victim = copies_.any_victim(space);
+        const std::optional<std::uint32_t> victim = copies_.any_victim(space, beneficiary);
         if (!victim)
             return;
-        leave(*victim, space, RequestId::none);
+        leave(*victim, space, {.reservation = beneficiary});
     }
-}
-
-bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficiary) {
-    copies_.set_beneficiary(beneficiary);
-    claim_victims(space, need);
-    if (state_.spaces[space].unclaimed == 0) {
-        // What was pinned a moment ago may be free now, and nobody would say so.
-        seal_gates(space);
-        claim_victims(space, need);
-    }
-    copies_.set_beneficiary({});
-    return state_.spaces[space].unclaimed > 0;
 }
 
 Bytes RoomMaker::spare(std::size_t index) const {
@@ -82,127 +167,33 @@ Bytes RoomMaker::spare(std::size_t index) const {
     return available - std::min(available, space.lined);
 }
 
-RequestId RoomMaker::free_bytes(SpaceId id, Bytes size) {
-    const RequestId request = state_.next_request();
-    const std::size_t space = state_.position(id);
-    FreeRequest entry;
-    entry.request = request;
-    entry.space = space;
-    entry.report.space = id;
-    entry.report.requested = size;
-    if (state_.closing || space == kNoSpace) {
-        entry.report.end = state_.closing ? FreeEnd::shut_down : FreeEnd::nothing_left;
-        answer(entry, space == kNoSpace ? std::optional(Error{ErrorCode::unsupported,
-                                                              "no such space", to_text(id), ""})
-                                        : std::nullopt);
-        return request;
+void RoomMaker::spill_in_background(std::size_t index) {
+    SpillSpace& space = state_.spaces[index];
+    const Thresholds& thresholds = space.memory->thresholds();
+    const Bytes used = space.memory->used();
+    if (!space.spilling && used > thresholds.spill_start) {
+        space.spilling = true;
+        state_.retry_failed();
     }
-    state_.unbar();
-    leaving_.requests().push_back(std::move(entry));
-    state_.changed = true;
-    return request;
-}
-
-RequestId RoomMaker::defer(SpaceId id, std::optional<std::uint32_t> buffer) {
-    FreeRequest entry;
-    entry.request = state_.next_request();
-    entry.space = state_.position(id);
-    entry.any = false;
-    entry.report.space = id;
-    if (!buffer) {
-        entry.report.end = state_.closing ? FreeEnd::shut_down : FreeEnd::nothing_left;
-        answer(entry);
-        return entry.request;
+    if (!space.spilling)
+        return;
+    if (used <= thresholds.spill_stop) {
+        space.spilling = false;
+        return;
     }
-    entry.report.requested = copies_.credit(*state_.buffers[*buffer].copy_in(entry.space));
-    const RequestId request = entry.request;
-    const std::size_t space = entry.space;
-    leaving_.requests().push_back(std::move(entry));
-    leave(*buffer, space, request);
-    state_.changed = true;
-    return request;
-}
-
-void RoomMaker::serve_frees(std::size_t space) {
-    std::vector<FreeRequest>& requests = leaving_.requests();
-    for (std::size_t i = 0; i < requests.size();) {
-        if (requests[i].space == space && serve_free(requests[i]))
-            requests.erase(requests.begin() + static_cast<std::ptrdiff_t>(i));
-        else
-            ++i;
-    }
-}
-
-void RoomMaker::refuse_frees() {
-    for (FreeRequest& request : leaving_.requests()) {
-        request.report.end = FreeEnd::shut_down;
-        answer(request);
-    }
-    leaving_.requests().clear();
-}
-
-bool RoomMaker::withdraw_free(RequestId request) {
-    FreeRequest* found = leaving_.find(request);
-    if (!found)
-        return false;
-    found->report.end = FreeEnd::withdrawn;
-    answer(*found);
-    std::vector<FreeRequest>& requests = leaving_.requests();
-    requests.erase(requests.begin() + (found - requests.data()));
-    return true;
-}
-
-void RoomMaker::answer(FreeRequest& request, std::optional<Error> refusal) {
-    state_.work.answers.push_back({.request = request.request,
-                                   .refusal = std::move(refusal),
-                                   .freed = std::move(request.report)});
-}
-
-// Whether it has been answered.
-bool RoomMaker::serve_free(FreeRequest& request) {
-    FreeReport& report = request.report;
-    if (request.any && report.freed + request.leaving < report.requested)
-        claim_unclaimed(request, report.requested - report.freed - request.leaving);
-    while (request.any && report.freed + request.leaving < report.requested) {
-        const std::optional<std::uint32_t> victim = copies_.any_victim(request.space);
+    while (used > thresholds.spill_stop + space.leaving &&
+           space.leaving < state_.options.background_in_flight) {
+        const std::optional<std::uint32_t> victim = copies_.victim(index);
         if (!victim)
-            break;
-        leave(*victim, request.space, request.request);
-    }
-    if (report.freed < report.requested && request.leaving > 0)
-        return false;
-    report.end = report.freed >= report.requested ? FreeEnd::enough : FreeEnd::nothing_left;
-    if (request.any && report.end == FreeEnd::nothing_left)
-        explain(report, request.space);
-    answer(request);
-    state_.changed = true;
-    return true;
-}
-
-// What is leaving for nobody in particular leaves for this request.
-void RoomMaker::claim_unclaimed(FreeRequest& request, Bytes need) {
-    Bytes claimed = 0;
-    const auto claim = [&](RequestId& claimed_by, Bytes credit) {
-        if (claimed >= need || claimed_by != RequestId::none)
             return;
-        leaving_.claim(request, claimed_by, credit);
-        claimed += credit;
-    };
-    for (DeferredFree& deferred : leaving_.deferred())
-        if (deferred.living && deferred.space == request.space)
-            claim(deferred.claim, deferred.credit);
-    for (const std::uint32_t id : moves_.moving()) {
-        BufferMove& move = *state_.buffers[id].move;
-        if (move.source == request.space && move.evict && !move.cancelled)
-            claim(move.claim, move.credit);
+        leave(*victim, index);
     }
 }
 
-// Why more of `space` could not be freed: what stayed, by reason.
 void RoomMaker::explain(FreeReport& report, std::size_t space) const {
     for (const SpillBuffer& buffer : state_.buffers) {
-        const BufferCopy* copy = buffer.living ? buffer.copy_in(space) : nullptr;
-        if (!copy || !copy->owned)
+        const BufferCopy* copy = buffer.living() ? buffer.copy_in(space) : nullptr;
+        if (!copy || !copy->owned())
             continue;
         const Bytes size = copy->charge.size;
         if (copy->users != 0 || buffer.pinned_in(space) || buffer.move || !buffer.waiting.empty())
@@ -229,7 +220,7 @@ std::string RoomMaker::holders_in(std::size_t space) const {
     explain(report, space);
     std::uint64_t accesses = 0;
     for (const SpillBuffer& buffer : state_.buffers) {
-        const BufferCopy* copy = buffer.living ? buffer.copy_in(space) : nullptr;
+        const BufferCopy* copy = buffer.living() ? buffer.copy_in(space) : nullptr;
         accesses += copy ? copy->users : 0;
         accesses += copy && copy->users == 0 && buffer.pinned_in(space) ? 1U : 0U;
     }
@@ -244,48 +235,6 @@ std::string RoomMaker::holders_in(std::size_t space) const {
     for (const auto& [bytes, by] : parts)
         if (bytes != 0)
             text += ", " + format_bytes(bytes) + " " + by;
-    return text;
-}
-
-void RoomMaker::spill_in_background(std::size_t index) {
-    SpillSpace& space = state_.spaces[index];
-    const Thresholds& thresholds = space.memory->thresholds();
-    const Bytes used = space.memory->used();
-    if (!space.spilling && used > thresholds.spill_start) {
-        space.spilling = true;
-        state_.unbar();
-    }
-    if (!space.spilling)
-        return;
-    if (used <= thresholds.spill_stop) {
-        space.spilling = false;
-        return;
-    }
-    while (used > thresholds.spill_stop + space.leaving &&
-           space.leaving < state_.options.background_in_flight) {
-        const std::optional<std::uint32_t> victim = copies_.victim(index);
-        if (!victim)
-            return;
-        leave(*victim, index, RequestId::none);
-    }
-}
-
-std::string FreeReport::text() const {
-    std::string text =
-        to_text(space) + ": freed " + format_bytes(freed) + " of " + format_bytes(requested);
-    const std::pair<Bytes, const char*> reasons[] = {{in_use, "in use"},
-                                                     {kept, "not to be spilled"},
-                                                     {reserved, "of living reservations"},
-                                                     {no_room, "without room below"}};
-    const char* separator = ": ";
-    for (const auto& [bytes, reason] : reasons) {
-        if (bytes == 0)
-            continue;
-        text += separator + format_bytes(bytes) + " " + reason;
-        separator = ", ";
-    }
-    if (failed_copies != 0)
-        text += separator + format_count(failed_copies) + " copies failed";
     return text;
 }
 

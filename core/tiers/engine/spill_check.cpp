@@ -9,7 +9,8 @@ namespace {
 
 // `users`: of all its copies.
 void check_holds(const SpillBuffer& buffer, std::uint32_t users) {
-    const bool moved = buffer.move && (buffer.move->writing || buffer.move->source != kNoSpace);
+    const bool moved = buffer.move && (buffer.move->kind == MoveKind::overwrite ||
+                                       buffer.move->source != kNoSpace);
     TM_CHECK(buffer.hold.readers + buffer.hold.pins + buffer.hold.sharers +
                  (buffer.hold.writing ? 1 : 0) ==
              users + (moved ? 1 : 0));
@@ -30,7 +31,7 @@ void SpillEngine::check() const {
     std::vector<Bytes> charged(state_.spaces.size());
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id) {
         const SpillBuffer& buffer = state_.buffers[id];
-        if (!buffer.living) {
+        if (!buffer.living()) {
             TM_CHECK(buffer.copies.empty() && !buffer.move && buffer.waiting.empty());
             continue;
         }
@@ -43,15 +44,16 @@ void SpillEngine::check() const {
         for (std::size_t i = 0; i < buffer.copies.size(); ++i) {
             const BufferCopy& copy = buffer.copies[i];
             TM_CHECK(i == 0 || buffer.copies[i - 1].space < copy.space);
-            TM_CHECK(copy.resident == (state_.machine.spaces[copy.space].id.tier ==
+            TM_CHECK(copy.resident() == (state_.machine.spaces[copy.space].id.tier ==
                                        state_.machine.spaces[buffer.copies[0].space].id.tier));
-            TM_CHECK(copy.owned == static_cast<bool>(copy.charge));
-            TM_CHECK(copy.resident == !state_.spaces[copy.space].spares.contains({copy.stamp, id}));
-            spares[copy.space] += copy.resident ? 0 : 1;
+            TM_CHECK(copy.resident() == !state_.spaces[copy.space].spares.contains({copy.stamp, id}));
+            spares[copy.space] += copy.resident() ? 0U : 1U;
             charged[copy.space] += copy.charge.size;
             users += copy.users;
         }
         check_holds(buffer, users);
+        TM_CHECK(buffer.move.has_value() == (buffer.state != BufferState::resident) ||
+                 buffer.state == BufferState::ending);
         if (!buffer.move)
             continue;
         ++moving;
@@ -69,9 +71,9 @@ void SpillEngine::check() const {
     }
     for (const std::uint32_t id : moves_.moving()) {
         const BufferMove& move = *state_.buffers[id].move;
-        if (move.evict)
+        if (move.kind == MoveKind::evict)
             leaving[move.source] += move.credit;
-        if (move.stage == MoveStage::lining)
+        if (state_.buffers[id].lines_up())
             lined[move.target] += move.size;
     }
     TM_CHECK(living == copies_.buffers() && moving == moves_.moving().size() &&

@@ -13,17 +13,18 @@
 //
 // The parts, each with its own invariant, refer only to those before them:
 //
-//     SpillState        the tables of buffers and spaces, the work, what has changed
+//     SpillState        the tables of buffers and spaces, what has happened, the work
 //     LeavingLedger     what is on its way out of each space, and on whose behalf
+//     Holds             who uses a buffer, and up to where streams work on it
 //     CopyTable         valid copies, their charges, and which may leave
-//     MoveTable         moves in line for room or in flight
-//     RoomMaker         victims: for moves, requests, reservations, in the background
+//     Moves             the states of buffers, from one to the next
+//     RoomMaker         lines of moves that want room, and victims that leave for them
+//     FreeRequests      bytes that are freed on request
 //     AccessQueue       who gets access; groups that are granted together
-//     GateKeeper        pins of buffers that have gates
 //     ReservationQueue  reservations that wait, in fair order
 //     LookAhead         what a forecast says is brought back and sent away before its time
-//     MoveDriver        moves from their line to their end
-//     WaitKeeper        who waits in vain, and who waits no more
+//
+// A turn, schedule(), takes what has happened (agenda.h) until nothing is left.
 //
 // A failure anywhere leaves the bytes where they were: a location that is being filled is no copy
 // until the fill has ended well, and a copy that was given up is none from that moment on; its
@@ -44,16 +45,15 @@
 
 #include "core/tiers/engine/access_queue.h"
 #include "core/tiers/engine/copy_table.h"
-#include "core/tiers/engine/gate_keeper.h"
+#include "core/tiers/engine/free_requests.h"
+#include "core/tiers/engine/holds.h"
 #include "core/tiers/engine/leaving_ledger.h"
 #include "core/tiers/engine/look_ahead.h"
-#include "core/tiers/engine/move_driver.h"
-#include "core/tiers/engine/move_table.h"
+#include "core/tiers/engine/moves.h"
 #include "core/tiers/engine/reservation_queue.h"
 #include "core/tiers/engine/room_maker.h"
 #include "core/tiers/engine/spill_state.h"
 #include "core/tiers/engine/spill_work.h"
-#include "core/tiers/engine/wait_keeper.h"
 
 namespace tidemark {
 
@@ -77,7 +77,12 @@ class SpillEngine {
         return accesses_.access(buffer, spec);
     }
 
-    RequestId free_bytes(SpaceId space, Bytes size) { return room_.free_bytes(space, size); }
+    RequestId free_bytes(SpaceId space, Bytes size) { return frees_.free_bytes(space, size); }
+
+    // As free_bytes, with one buffer alone.
+    RequestId free_buffer(BufferRef buffer, SpaceId space) {
+        return frees_.free_buffer(buffer, space);
+    }
 
     RequestId reserve(const ReservationSpec& spec) { return reservations_.reserve(spec); }
 
@@ -102,6 +107,11 @@ class SpillEngine {
     // Ends an access that was granted. `point`: the program's work on it has been queued up to
     // there; nothing if it has been done.
     void release(BufferRef buffer, SpaceId space, AccessMode mode, std::optional<UsePoint> point);
+
+    // Pins (gate.h), for whoever gives them out: an access that was granted in the buffer's own
+    // space, `share` if `write`, else `pin`, becomes a pin; what Gate::unpin says.
+    void admit(BufferRef buffer, bool write);
+    void unsealed(BufferRef buffer, bool writers);
 
     // Ends a buffer. Errors: not_found; bad_input while somebody has an access. Requests that wait
     // for it are refused.
@@ -131,32 +141,47 @@ class SpillEngine {
     bool busy() const { return !moves_.moving().empty() || leaving_.size() != 0; }
 
     // Whether there is anything for schedule() to look at, or for take_work() to take. O(1).
-    bool restless() const { return state_.restless(); }
+    bool restless() const { return !state_.agenda.empty() || !state_.work.empty(); }
 
     // The work that has come up since the last call, in exchange for `done`, which is emptied; and
     // of it the answers alone, which any thread may deliver.
     void take_work(SpillWork& done);
     std::vector<SpillAnswer> take_answers();
 
-    // What became of it: of a location (no_space, which is ordinary, is tried again); of a copy; of
-    // what was to be freed, and by how much `used` of its space fell.
-    void placed(BufferRef buffer, Result<BlockLocation> location) {
-        driver_.placed(buffer, std::move(location));
-    }
+    // What became of it: of a location (no_space, which is ordinary, is tried again); of a copy
+    // that has begun, or has ended; of queued work that had to pass first; of what was to be freed,
+    // and by how much `used` of its space fell.
+    void placed(BufferRef buffer, Result<BlockLocation> location);
 
-    void copied(BufferRef buffer, CopyDone done) { driver_.copied(buffer, std::move(done)); }
+    void started(BufferRef buffer, CopyId copy) { moves_.started(buffer, copy); }
+
+    void copied(BufferRef buffer, CopyDone done);
+
+    void passed(std::uint64_t deferred) { leaving_.passed(deferred); }
 
     void left(std::uint64_t deferred, Bytes freed);
 
-    // The parts that whoever carries out work reports to directly: copies that begin, locations
-    // that shrink, queued work that has passed.
-    MoveTable& moves() { return moves_; }
+    // Deferred frees whose queued work has to pass first.
+    std::vector<WaitingFree> awaited() const { return leaving_.waiting(); }
 
-    LeavingLedger& leaving() { return leaving_; }
+    // The first of the requests that wait for others gets a last try, or is refused, when none of
+    // these will let anything go: the caller knows that. False: nobody waits.
+    bool give_up_one();
 
-    GateKeeper& gates() { return gates_; }
+    // The same where the engine itself knows it: nothing is under way, nobody has access to any
+    // buffer or a reservation, and no memory of the spaces is in use by others. False: somebody may
+    // let go yet, or nobody waits. O(1) where nobody waits for room, else O(buffers) at most.
+    bool give_up_hopeless();
 
-    WaitKeeper& waits() { return waits_; }
+    // Refuses a request that has not been granted, for the given reason, to which what holds the
+    // room is added; one to free bytes gets what it has (FreeEnd::withdrawn). False: too late.
+    // O(buffers).
+    bool withdraw(RequestId request, Error why);
+
+    // Who uses buffers, and the points of their streams.
+    Holds& holds() { return holds_; }
+
+    const Holds& holds() const { return holds_; }
 
     // Where buffers are, and what the program says of them.
     CopyTable& copies() { return copies_; }
@@ -174,7 +199,7 @@ class SpillEngine {
     std::size_t in_flight() const { return moves_.in_flight(); }
 
     // Why the last copy that failed did; of no meaning while counters say that none has.
-    const Error& last_failure() const { return driver_.last_failure(); }
+    const Error& last_failure() const { return moves_.last_failure(); }
 
     ForecastScore forecast_score() const {
         return state_.options.forecast ? state_.options.forecast->score() : ForecastScore{};
@@ -184,19 +209,24 @@ class SpillEngine {
     void check() const;
 
   private:
+    void serve();
+    void look_ahead(bool idle, bool advanced);
+    void take_ends();
+    void let_go(std::uint32_t id);
     bool anybody_waits() const;
+    bool anybody_holds() const;
+    bool withdraw_creation(RequestId request, Error why);
 
     SpillState state_;
     LeavingLedger leaving_;
+    Holds holds_;
     CopyTable copies_;
-    MoveTable moves_;
+    Moves moves_;
     RoomMaker room_;
+    FreeRequests frees_;
     AccessQueue accesses_;
     ReservationQueue reservations_;
-    GateKeeper gates_;
     LookAhead ahead_;
-    MoveDriver driver_;
-    WaitKeeper waits_;
 };
 
 }  // namespace tidemark

@@ -50,7 +50,6 @@ SpillState::SpillState(const MachineSpec& spec, std::span<MemorySpace* const> me
         SpillSpace& space = spaces[i];
         const SpaceSpec& own = machine.spaces[i];
         space.memory = memories[i];
-        space.background = own.thresholds().spill_start < own.capacity;
         space.small = own.id.tier == Tier::gpu ? own.capacity / kSmallPart : 0;
         space.small_left = own.capacity / kSmallTogether;
         for (std::size_t other = 0; other < memories.size(); ++other)
@@ -84,11 +83,16 @@ SpillBuffer* SpillState::find(BufferRef ref) {
     if (to_integer(ref.id) >= buffers.size())
         return nullptr;
     SpillBuffer& buffer = buffers[to_integer(ref.id)];
-    return buffer.living && buffer.generation == ref.generation ? &buffer : nullptr;
+    return buffer.living() && buffer.generation == ref.generation ? &buffer : nullptr;
 }
 
 const SpillBuffer* SpillState::find(BufferRef ref) const {
     return const_cast<SpillState*>(this)->find(ref);
+}
+
+SpillBuffer* SpillState::find_usable(BufferRef ref) {
+    SpillBuffer* buffer = find(ref);
+    return buffer && buffer->usable() ? buffer : nullptr;
 }
 
 BufferRef SpillState::ref_of(std::uint32_t id) const {
@@ -111,18 +115,23 @@ void SpillState::refuse(RequestId request, Error error) {
     work.answers.push_back({.request = request, .refusal = std::move(error)});
 }
 
-void SpillState::unbar() {
-    for (const std::uint32_t id : barred)
-        buffers[id].barred = false;
-    barred.clear();
+void SpillState::set_failed_aside(std::uint32_t id) {
+    buffers[id].set_aside = SetAside::failed;
+    failed.push_back(id);
 }
 
-// Whether others than this engine gave memory of the spaces back: a reservation's end, say.
+void SpillState::retry_failed() {
+    for (const std::uint32_t id : failed)
+        buffers[id].set_aside = SetAside::no;
+    failed.clear();
+}
+
 void SpillState::look_outside() {
     for (SpillSpace& space : spaces) {
         const Bytes used = space.memory->used();
         const Bytes outside = used - std::min(used, space.charged);
-        let_go = let_go || outside < space.outside;
+        if (outside < space.outside)
+            agenda.post(Happening::released);
         space.outside = outside;
     }
 }

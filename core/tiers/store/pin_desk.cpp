@@ -95,7 +95,7 @@ std::vector<BufferPin> PinDesk::admit(std::span<const PinUse> uses) {
     std::vector<BufferPin> pins(uses.size());
     const std::lock_guard lock(store_.mutex_);
     for (std::size_t i = 0; i < uses.size(); ++i) {
-        store_.engine_.gates().admit(uses[i].buffer, uses[i].write);
+        store_.engine_.admit(uses[i].buffer, uses[i].write);
         pins[i].store_ = &store_;
         pins[i].buffer_ = uses[i].buffer;
         pins[i].gate_ = uses[i].gate;
@@ -112,7 +112,7 @@ void PinDesk::end(BufferPin& pin) {
         return;
     {
         const std::lock_guard lock(store_.mutex_);
-        store_.engine_.gates().unsealed(pin.buffer_, writers);
+        store_.engine_.unsealed(pin.buffer_, writers);
     }
     store_.after_call();
 }
@@ -124,7 +124,7 @@ bool PinDesk::withdraw(RequestId request) {
 
 bool PinDesk::quiet(BufferRef buffer) {
     std::unique_lock lock(store_.mutex_);
-    const std::vector<UsePoint> points = store_.engine_.gates().points(buffer);
+    const std::vector<UsePoint> points = store_.engine_.holds().points(buffer);
     lock.unlock();
     return std::all_of(points.begin(), points.end(),
                        [&](const UsePoint& point) { return store_.transfers_.passed(point); });
@@ -132,7 +132,7 @@ bool PinDesk::quiet(BufferRef buffer) {
 
 bool PinDesk::moving(BufferRef buffer) {
     const std::lock_guard lock(store_.mutex_);
-    return store_.engine_.gates().moving(buffer);
+    return store_.engine_.copies().moving(buffer);
 }
 
 bool PinDesk::settling() {
@@ -142,7 +142,7 @@ bool PinDesk::settling() {
 
 void PinDesk::stream_ended(StreamId stream) {
     const std::lock_guard lock(store_.mutex_);
-    store_.engine_.gates().stream_ended(stream);
+    store_.engine_.holds().stream_ended(stream);
 }
 
 Pending<FreeReport> PinDesk::defer(BufferRef buffer, SpaceId space) {
@@ -150,7 +150,7 @@ Pending<FreeReport> PinDesk::defer(BufferRef buffer, SpaceId space) {
     auto pending = requested.promise.pending();
     {
         const std::lock_guard lock(store_.mutex_);
-        const RequestId request = store_.engine_.gates().defer(buffer, space);
+        const RequestId request = store_.engine_.free_buffer(buffer, space);
         requested.promise.set_request(static_cast<std::uint64_t>(request));
         store_.requests_.emplace(static_cast<std::uint64_t>(request), std::move(requested));
     }

@@ -58,7 +58,7 @@ class SpillExecutor {
             const CopyId copy = transfers_.start(std::move(starting.order));
             copies_.emplace(to_integer(copy), starting.buffer);
             const std::lock_guard lock(mutex_);
-            engine_.moves().started(starting.buffer, copy);
+            engine_.started(starting.buffer, copy);
         }
         deliver(work_.answers);
         return true;
@@ -74,8 +74,7 @@ class SpillExecutor {
         std::vector<WaitingFree> deferred;
         {
             const std::lock_guard lock(mutex_);
-            if (engine_.leaving().size() != 0)
-                deferred = engine_.leaving().waiting();
+            deferred = engine_.awaited();
         }
         bool passed = false;
         for (const WaitingFree& waiting : deferred) {
@@ -83,7 +82,7 @@ class SpillExecutor {
                              [&](const UsePoint& point) { return transfers_.passed(point); }))
                 continue;
             const std::lock_guard lock(mutex_);
-            engine_.leaving().passed(waiting.deferred);
+            engine_.passed(waiting.deferred);
             passed = true;
         }
         return passed || !ended_.empty();

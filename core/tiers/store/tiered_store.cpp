@@ -69,7 +69,7 @@ TieredStore::TieredStore(const MachineSpec& machine, std::span<MemorySpace* cons
       executor_(engine_, transfers, mutex_) {
     for (const SpaceSpec& space : machine.spaces)
         spillers_.push_back(std::make_unique<SpaceSpiller>(*this, space.id));
-    engine_.gates().set_recorder([this](SpaceId space, StreamId stream, bool wrote) {
+    engine_.holds().set_recorder([this](SpaceId space, StreamId stream, bool wrote) {
         const Result<UsePoint> point = transfers_.record(space, stream, wrote);
         return point ? std::optional(*point) : std::nullopt;
     });
@@ -198,7 +198,7 @@ bool TieredStore::evict(BufferRef buffer, SpaceId space) {
 }
 
 bool TieredStore::withdraw(std::uint64_t request, Error why) {
-    return call([&] { return engine_.waits().withdraw(RequestId{request}, std::move(why)); });
+    return call([&] { return engine_.withdraw(RequestId{request}, std::move(why)); });
 }
 
 void TieredStore::mark(std::string_view name) {
@@ -297,7 +297,7 @@ Result<std::vector<Access>> TieredStore::hand_out(std::span<const BufferUse> use
             AccessSpec one = spec;
             one.mode = use.mode;
             locations.push_back(engine_.copies().location(use.buffer, spec.space));
-            const std::vector<UsePoint> points = engine_.copies().points_before(use.buffer, one);
+            const std::vector<UsePoint> points = engine_.holds().points_before(use.buffer, one);
             after.insert(after.end(), points.begin(), points.end());
         }
     }
@@ -340,7 +340,7 @@ bool TieredStore::pump() {
     };
     const auto give_up_hopeless = [this] {
         const std::lock_guard lock(mutex_);
-        return engine_.waits().give_up_hopeless();
+        return engine_.give_up_hopeless();
     };
     for (bool first = true; executor_.turn(first, observe, give) || give_up_hopeless();
          first = false)

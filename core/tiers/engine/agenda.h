@@ -1,0 +1,75 @@
+// Agenda: what has happened in an engine and has yet to be dealt with. Whoever changes something
+// posts it; a turn (SpillEngine::schedule) takes one after another and ends when none is left.
+//
+// What concerns the whole engine is posted as a Happening: twice is once, and they are taken in the
+// order of the enumeration. How moves ended is kept one by one, in order.
+//
+// Thread-safety: none, as of the engine. O(1).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "core/base/result.h"
+
+namespace tidemark {
+
+enum class Happening : std::uint8_t {
+    freed,        // memory came free: parked moves line up again
+    released,     // somebody let go, or gave up: parked groups try again
+    changed,      // something was decided or has ended: requests and lines are served
+    advanced,     // the program did something: LookAhead looks at what comes
+    freed_ahead,  // memory came free that LookAhead waits for
+};
+
+// How the move of a buffer ended, for those who wait for the buffer.
+struct MoveEnd {
+    enum class Outcome : std::uint8_t { done, abandoned, no_room, failed };
+
+    std::uint32_t buffer = 0;
+    std::size_t target = 0;
+    Outcome outcome = Outcome::done;
+    Error error = {};  // no_room, failed
+};
+
+class Agenda {
+  public:
+    void post(Happening what) { pending_ |= bit(what); }
+
+    bool holds(Happening what) const { return (pending_ & bit(what)) != 0; }
+
+    // It has been dealt with by what was done for another one.
+    void drop(Happening what) { pending_ &= ~bit(what); }
+
+    void post(MoveEnd end) { ends_.push_back(std::move(end)); }
+
+    // Nothing: the turn is over.
+    std::optional<Happening> next() {
+        if (pending_ == 0)
+            return std::nullopt;
+        const auto first = static_cast<Happening>(std::countr_zero(pending_));
+        pending_ &= pending_ - 1;
+        return first;
+    }
+
+    std::optional<MoveEnd> next_end() {
+        if (ends_.empty())
+            return std::nullopt;
+        MoveEnd end = std::move(ends_.front());
+        ends_.pop_front();
+        return end;
+    }
+
+    bool empty() const { return pending_ == 0 && ends_.empty(); }
+
+  private:
+    static unsigned bit(Happening what) { return 1U << static_cast<unsigned>(what); }
+
+    unsigned pending_ = 0;
+    std::deque<MoveEnd> ends_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,157 @@
+// See holds.h.
+#include "core/tiers/engine/holds.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace tidemark {
+
+void Holds::hold(BufferCopy& copy) {
+    if (copy.users++ != 0)
+        return;
+    SpillSpace& space = state_.spaces[copy.space];
+    const ReservationId payer = copy.charge.origin;
+    copy.held = payer == ReservationId{} || !space.memory->find(payer) ? copy.charge.size : 0;
+    space.held += copy.held;
+}
+
+void Holds::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
+    SpillBuffer& buffer = state_.buffers[id];
+    BufferCopy* copy = buffer.copy_in(space);
+    TM_CHECK(copy && copy->users > 0);
+    if (--copy->users == 0)
+        state_.spaces[space].held -= std::exchange(copy->held, 0);
+    BufferHold& hold = buffer.hold;
+    if (mode == AccessMode::write || mode == AccessMode::overwrite) {
+        TM_CHECK(hold.writing);
+        hold.writing = false;
+        return;
+    }
+    std::uint32_t& count = mode == AccessMode::read    ? hold.readers
+                           : mode == AccessMode::share ? hold.sharers
+                                                       : hold.pins;
+    TM_CHECK(count > 0);
+    --count;
+}
+
+bool Holds::may_pin(const SpillBuffer& buffer, std::size_t space) const {
+    const BufferHold& hold = buffer.hold;
+    const bool others_stay =
+        !hold.writing && (hold.sharers == 0 || buffer.copy_in(space)->users != 0);
+    return others_stay || (buffer.copies.size() == 1 && !buffer.move);
+}
+
+bool Holds::used_elsewhere(const SpillBuffer& buffer, std::size_t space) const {
+    return std::ranges::any_of(buffer.copies, [&](const BufferCopy& copy) {
+        return copy.space != space && copy.users != 0;
+    });
+}
+
+void Holds::seal(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    if (!buffer.gate)
+        return;
+    Gate::State before;
+    buffer.gate->seal(before);
+    if (before.pins == 0)
+        settle_notes(id, before.writers);
+    else if (!before.sealed)
+        take_over(id, before.writers);
+}
+
+bool Holds::try_shut(std::uint32_t id) {
+    SpillBuffer& buffer = state_.buffers[id];
+    Gate::State before;
+    if (buffer.gate && !buffer.gate->shut(before))
+        return false;
+    if (buffer.gate)
+        settle_notes(id, before.writers);
+    return true;
+}
+
+// Pins hold the buffer as an access does from now on.
+void Holds::take_over(std::uint32_t id, bool writers) {
+    SpillBuffer& buffer = state_.buffers[id];
+    hold(*buffer.copy_in(buffer.own_space));
+    ++(writers ? buffer.hold.sharers : buffer.hold.pins);
+}
+
+void Holds::unsealed(std::uint32_t id, bool writers) {
+    settle_notes(id, writers);
+    let_go(id, state_.buffers[id].own_space, writers ? AccessMode::share : AccessMode::pin);
+}
+
+void Holds::admit(std::uint32_t id, bool write) {
+    SpillBuffer& buffer = state_.buffers[id];
+    const bool sealed =
+        !buffer.waiting.empty() || buffer.state != BufferState::resident || state_.closing;
+    Gate::State before;
+    buffer.gate->admit(write, sealed, before);
+    buffer.seen_uses = before.uses + 1;
+    if (sealed)
+        take_over(id, write || before.writers);
+    if (before.sealed)
+        let_go(id, buffer.own_space, before.writers ? AccessMode::share : AccessMode::pin);
+    let_go(id, buffer.own_space, write ? AccessMode::share : AccessMode::pin);
+}
+
+void Holds::note_use(SpillBuffer& buffer, UsePoint point) {
+    // A write's stream waited for everything before it; a stream's later point covers its earlier
+    // ones.
+    std::erase_if(buffer.uses, [&](const UsePoint& use) {
+        const bool covered = use.stream == point.stream || point.wrote;
+        if (use.space != point.space || !covered)
+            return false;
+        point.wrote = point.wrote || use.wrote;
+        return true;
+    });
+    buffer.uses.push_back(point);
+}
+
+void Holds::settle_notes(std::uint32_t id, bool wrote) {
+    SpillBuffer& buffer = state_.buffers[id];
+    for (const StreamId stream : buffer.gate->take_notes())
+        settle(buffer, stream, wrote);
+}
+
+// Nobody orders the streams of those who pin it together: a point covers its own stream alone.
+void Holds::settle(SpillBuffer& buffer, StreamId stream, bool wrote) {
+    std::optional<UsePoint> point =
+        record_(state_.machine.spaces[buffer.own_space].id, stream, wrote);
+    if (!point)
+        return;
+    std::erase_if(buffer.uses, [&](const UsePoint& use) {
+        const bool covered = use.space == point->space && use.stream == point->stream;
+        point->wrote = point->wrote || (covered && use.wrote);
+        return covered;
+    });
+    buffer.uses.push_back(*point);
+}
+
+std::vector<UsePoint> Holds::points(BufferRef ref) {
+    SpillBuffer* buffer = state_.find(ref);
+    if (!buffer)
+        return {};
+    if (buffer->gate)
+        settle_notes(to_integer(ref.id), buffer->gate->state().writers);
+    return buffer->uses;
+}
+
+std::vector<UsePoint> Holds::points_before(BufferRef ref, const AccessSpec& spec) const {
+    std::vector<UsePoint> points;
+    if (const SpillBuffer* buffer = state_.find(ref))
+        for (const UsePoint& use : buffer->uses)
+            if (use.space == spec.space && use.stream != spec.stream &&
+                (use.wrote || writes(spec.mode)))
+                points.push_back(use);
+    return points;
+}
+
+void Holds::stream_ended(StreamId stream) {
+    for (SpillBuffer& buffer : state_.buffers)
+        if (buffer.gate && buffer.gate->take_note(stream))
+            settle(buffer, stream, buffer.gate->state().writers);
+}
+
+}  // namespace tidemark

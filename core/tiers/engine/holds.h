@@ -1,0 +1,79 @@
+// Holds: who uses a buffer, and up to where its streams have been given work on it.
+//
+// Users hold a copy through an access (BufferHold says how), or, where the buffer has a gate
+// (gate.h), through pins, of which the engine hears nothing: *sealing* a gate makes the pins that
+// are there one access, which ends with the last of them; a gate without pins is shut by it.
+//
+// A *point* is a place in a stream's queue of work. Pins only note their streams; a note becomes a
+// point when somebody needs to know when that work is done.
+//
+// Invariant: a buffer's holds are the users of its copies, and its move, if that copies or writes.
+// SpillSpace::held is the bytes of copies with users that no living reservation pays for.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/tiers/engine/spill_state.h"
+
+namespace tidemark {
+
+class Holds {
+  public:
+    // How a stream's work gets a point; nothing: the device is lost. Called under the owner's lock.
+    using Recorder = std::function<std::optional<UsePoint>(SpaceId, StreamId, bool wrote)>;
+
+    explicit Holds(SpillState& state) : state_(state) {}
+
+    // Before the first buffer that has a gate.
+    void set_recorder(Recorder recorder) { record_ = std::move(recorder); }
+
+    // Counts a user of the copy. The buffer's hold has been taken.
+    void hold(BufferCopy& copy);
+
+    // Ends a user of the copy in `space`, and its hold of the buffer.
+    void let_go(std::uint32_t id, std::size_t space, AccessMode mode);
+
+    // Whether a pin may join: not while a writer is to come to one of several copies, as the others
+    // will be void then. Those who share it are all in one space.
+    bool may_pin(const SpillBuffer& buffer, std::size_t space) const;
+
+    // Whether copies other than the one in `space` have users.
+    bool used_elsewhere(const SpillBuffer& buffer, std::size_t space) const;
+
+    // Makes the pins of its gate, if any, an access; else shuts it.
+    void seal(std::uint32_t id);
+
+    // Shuts its gate. False: it is pinned.
+    bool try_shut(std::uint32_t id);
+
+    // The last pin of a sealed gate is gone (Gate::unpin).
+    void unsealed(std::uint32_t id, bool writers);
+
+    // An access that was granted in the buffer's own space (`share` if `write`, else `pin`) becomes
+    // a pin.
+    void admit(std::uint32_t id, bool write);
+
+    // The stream's work on it has been queued up to there.
+    static void note_use(SpillBuffer& buffer, UsePoint point);
+
+    // All points of the buffer, also of what was only noted.
+    std::vector<UsePoint> points(BufferRef buffer);
+
+    // What the stream of an access has to wait for first.
+    std::vector<UsePoint> points_before(BufferRef buffer, const AccessSpec& spec) const;
+
+    // No more work comes on the stream, whose name may be used again. O(buffers).
+    void stream_ended(StreamId stream);
+
+  private:
+    void take_over(std::uint32_t id, bool writers);
+    void settle_notes(std::uint32_t id, bool wrote);
+    void settle(SpillBuffer& buffer, StreamId stream, bool wrote);
+
+    SpillState& state_;
+    Recorder record_;
+};
+
+}  // namespace tidemark
