@@ -81,17 +81,8 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
     }
     for (const BufferUse& use : uses) {
         const std::uint32_t id = to_integer(use.buffer.id);
-        SpillBuffer& buffer = state_.buffers[id];
         count_use(id, space, use.mode);
-        holds_.hold(*buffer.copy_in(space));
-        if (use.mode == AccessMode::read)
-            ++buffer.hold.readers;
-        else if (use.mode == AccessMode::pin)
-            ++buffer.hold.pins;
-        else if (use.mode == AccessMode::share)
-            ++buffer.hold.sharers;
-        else
-            buffer.hold.writing = true;
+        holds_.hold(id, space, use.mode);
     }
     for (const BufferUse& use : uses) {
         const std::uint32_t id = to_integer(use.buffer.id);
@@ -105,13 +96,8 @@ bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpe
 }
 
 bool AccessQueue::free_now(const SpillBuffer& buffer, AccessMode mode, std::size_t space) const {
-    const BufferCopy* copy = buffer.copy_in(space);
-    if (buffer.state != BufferState::resident || !buffer.waiting.empty() || !copy)
-        return false;
-    if (!writes(mode))
-        return mode == AccessMode::pin ? holds_.may_pin(buffer, space) : !buffer.hold.written();
-    return !buffer.hold.writing && (buffer.hold.sharers == 0 || mode == AccessMode::share) &&
-           buffer.hold.readers == 0 && !holds_.used_elsewhere(buffer, space);
+    return buffer.state == BufferState::resident && buffer.waiting.empty() &&
+           buffer.copy_in(space) && holds_.may_hold(buffer, space, mode);
 }
 
 void AccessQueue::count_use(std::uint32_t id, std::size_t space, AccessMode mode) {
@@ -168,19 +154,10 @@ bool AccessQueue::serve_first(std::uint32_t id) {
 bool AccessQueue::serve_reader(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = state_.buffers[id];
     const std::size_t space = groups_[waiting.group].space;
-    const AccessMode mode = groups_[waiting.group].uses[waiting.use].mode;
-    if (!buffer.copy_in(space)) {
-        if (buffer.hold.written())
-            return false;
-        return fetch_for(id, waiting);
-    }
-    if (mode == AccessMode::read && !buffer.hold.try_read())
+    if (!buffer.copy_in(space))
+        return !buffer.hold.written() && fetch_for(id, waiting);
+    if (!holds_.may_hold(buffer, space, groups_[waiting.group].uses[waiting.use].mode))
         return false;
-    if (mode == AccessMode::pin) {
-        if (!holds_.may_pin(buffer, space))
-            return false;
-        ++buffer.hold.pins;
-    }
     // A copy that is used here needn't leave. One that has not begun needn't be made.
     if (buffer.move && buffer.move->evicts_from(space)) {
         moves_.keep_source(*buffer.move);
@@ -206,8 +183,7 @@ bool AccessQueue::serve_writer(std::uint32_t id, WaitingUse waiting) {
             return false;
         return fetch_for(id, waiting);
     }
-    if (holds_.used_elsewhere(buffer, space) ||
-        !(mode == AccessMode::share ? buffer.hold.try_share() : buffer.hold.try_write()))
+    if (!holds_.may_hold(buffer, space, mode))
         return false;
     grant(id, waiting);
     return true;
@@ -221,7 +197,7 @@ void AccessQueue::grant(std::uint32_t id, WaitingUse waiting) {
     buffer.waiting.erase(buffer.waiting.begin());
     --waiting_;
     if (use.mode != AccessMode::prefetch)
-        holds_.hold(*buffer.copy_in(group.space));
+        holds_.hold(id, group.space, use.mode);
     use.granted = true;
     state_.agenda.post(Happening::changed);
     if (--group.missing == 0)

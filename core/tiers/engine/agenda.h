@@ -41,7 +41,7 @@ class Agenda {
 
     bool holds(Happening what) const { return (pending_ & bit(what)) != 0; }
 
-    // It has been dealt with by what was done for another one.
+    // There is no time for it.
     void drop(Happening what) { pending_ &= ~bit(what); }
 
     void post(MoveEnd end) { ends_.push_back(std::move(end)); }

@@ -2,15 +2,41 @@
 #include "core/tiers/engine/holds.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
 namespace tidemark {
+namespace {
 
-void Holds::hold(BufferCopy& copy) {
+// How pins hold the buffer as one access.
+AccessMode mode_of(bool writers) {
+    return writers ? AccessMode::share : AccessMode::pin;
+}
+
+}  // namespace
+
+bool Holds::may_hold(const SpillBuffer& buffer, std::size_t space, AccessMode mode) const {
+    const BufferHold& hold = buffer.hold;
+    if (writes(mode))
+        return hold.writers == 0 && (hold.sharers == 0 || mode == AccessMode::share) &&
+               hold.readers == 0 && !used_elsewhere(buffer, space);
+    if (mode == AccessMode::prefetch)
+        return true;
+    if (mode == AccessMode::read)
+        return !hold.written();
+    const bool others_stay =
+        hold.writers == 0 && (hold.sharers == 0 || buffer.copy_in(space)->users != 0);
+    return others_stay || (buffer.copies.size() == 1 && !buffer.move);
+}
+
+void Holds::hold(std::uint32_t id, std::size_t index, AccessMode mode) {
+    SpillBuffer& buffer = state_.buffers[id];
+    BufferCopy& copy = *buffer.copy_in(index);
+    ++count(buffer.hold, mode);
     if (copy.users++ != 0)
         return;
-    SpillSpace& space = state_.spaces[copy.space];
+    SpillSpace& space = state_.spaces[index];
     const ReservationId payer = copy.charge.origin;
     copy.held = payer == ReservationId{} || !space.memory->find(payer) ? copy.charge.size : 0;
     space.held += copy.held;
@@ -19,27 +45,18 @@ void Holds::hold(BufferCopy& copy) {
 void Holds::let_go(std::uint32_t id, std::size_t space, AccessMode mode) {
     SpillBuffer& buffer = state_.buffers[id];
     BufferCopy* copy = buffer.copy_in(space);
-    TM_CHECK(copy && copy->users > 0);
+    TM_CHECK(copy && copy->users > 0 && count(buffer.hold, mode) > 0);
     if (--copy->users == 0)
         state_.spaces[space].held -= std::exchange(copy->held, 0);
-    BufferHold& hold = buffer.hold;
-    if (mode == AccessMode::write || mode == AccessMode::overwrite) {
-        TM_CHECK(hold.writing);
-        hold.writing = false;
-        return;
-    }
-    std::uint32_t& count = mode == AccessMode::read    ? hold.readers
-                           : mode == AccessMode::share ? hold.sharers
-                                                       : hold.pins;
-    TM_CHECK(count > 0);
-    --count;
+    --count(buffer.hold, mode);
 }
 
-bool Holds::may_pin(const SpillBuffer& buffer, std::size_t space) const {
-    const BufferHold& hold = buffer.hold;
-    const bool others_stay =
-        !hold.writing && (hold.sharers == 0 || buffer.copy_in(space)->users != 0);
-    return others_stay || (buffer.copies.size() == 1 && !buffer.move);
+std::uint32_t& Holds::count(BufferHold& hold, AccessMode mode) {
+    if (mode == AccessMode::write || mode == AccessMode::overwrite)
+        return hold.writers;
+    if (mode == AccessMode::read)
+        return hold.readers;
+    return mode == AccessMode::share ? hold.sharers : hold.pins;
 }
 
 bool Holds::used_elsewhere(const SpillBuffer& buffer, std::size_t space) const {
@@ -57,7 +74,7 @@ void Holds::seal(std::uint32_t id) {
     if (before.pins == 0)
         settle_notes(id, before.writers);
     else if (!before.sealed)
-        take_over(id, before.writers);
+        hold(id, buffer.own_space, mode_of(before.writers));
 }
 
 bool Holds::try_shut(std::uint32_t id) {
@@ -70,16 +87,9 @@ bool Holds::try_shut(std::uint32_t id) {
     return true;
 }
 
-// Pins hold the buffer as an access does from now on.
-void Holds::take_over(std::uint32_t id, bool writers) {
-    SpillBuffer& buffer = state_.buffers[id];
-    hold(*buffer.copy_in(buffer.own_space));
-    ++(writers ? buffer.hold.sharers : buffer.hold.pins);
-}
-
 void Holds::unsealed(std::uint32_t id, bool writers) {
     settle_notes(id, writers);
-    let_go(id, state_.buffers[id].own_space, writers ? AccessMode::share : AccessMode::pin);
+    let_go(id, state_.buffers[id].own_space, mode_of(writers));
 }
 
 void Holds::admit(std::uint32_t id, bool write) {
@@ -90,10 +100,10 @@ void Holds::admit(std::uint32_t id, bool write) {
     buffer.gate->admit(write, sealed, before);
     buffer.seen_uses = before.uses + 1;
     if (sealed)
-        take_over(id, write || before.writers);
+        hold(id, buffer.own_space, mode_of(write || before.writers));
     if (before.sealed)
-        let_go(id, buffer.own_space, before.writers ? AccessMode::share : AccessMode::pin);
-    let_go(id, buffer.own_space, write ? AccessMode::share : AccessMode::pin);
+        let_go(id, buffer.own_space, mode_of(before.writers));
+    let_go(id, buffer.own_space, mode_of(write));
 }
 
 void Holds::note_use(SpillBuffer& buffer, UsePoint point) {

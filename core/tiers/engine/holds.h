@@ -29,15 +29,14 @@ class Holds {
     // Before the first buffer that has a gate.
     void set_recorder(Recorder recorder) { record_ = std::move(recorder); }
 
-    // Counts a user of the copy. The buffer's hold has been taken.
-    void hold(BufferCopy& copy);
+    // Whether the copy in `space` may have one more user. A pin may not join while a writer is to
+    // come to one of several copies, as the others will be void then. Those who share are all in
+    // one space.
+    bool may_hold(const SpillBuffer& buffer, std::size_t space, AccessMode mode) const;
 
-    // Ends a user of the copy in `space`, and its hold of the buffer.
+    // Begins and ends a use of the copy in `space`.
+    void hold(std::uint32_t id, std::size_t space, AccessMode mode);
     void let_go(std::uint32_t id, std::size_t space, AccessMode mode);
-
-    // Whether a pin may join: not while a writer is to come to one of several copies, as the others
-    // will be void then. Those who share it are all in one space.
-    bool may_pin(const SpillBuffer& buffer, std::size_t space) const;
 
     // Whether copies other than the one in `space` have users.
     bool used_elsewhere(const SpillBuffer& buffer, std::size_t space) const;
@@ -68,7 +67,7 @@ class Holds {
     void stream_ended(StreamId stream);
 
   private:
-    void take_over(std::uint32_t id, bool writers);
+    static std::uint32_t& count(BufferHold& hold, AccessMode mode);
     void settle_notes(std::uint32_t id, bool wrote);
     void settle(SpillBuffer& buffer, StreamId stream, bool wrote);
 

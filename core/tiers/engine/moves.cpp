@@ -12,36 +12,28 @@ std::span<const Moves::Transition> Moves::transitions() {
     using enum BufferState;
     using enum Event;
     static constexpr Transition kTransitions[] = {
-        {resident, begun, waiting, &Moves::line_up, "it lines up for room at its target"},
-        {waiting, charged, allocating, &Moves::make_location, "its location is to be made"},
-        {waiting, must_wait, parked, &Moves::step_aside, "it leaves the line"},
-        {parked, woken, waiting, &Moves::return_first, "it is the first in line"},
-        {waiting, redirected, waiting, &Moves::line_up_elsewhere, "it lines up at the next target"},
-        {waiting, refused, resident, &Moves::give_up, "those who wait for it are told"},
-        {parked, refused, resident, &Moves::give_up, "those who wait for it are told"},
-        {allocating, placed, copying, &Moves::start_copy, "its copy is to begin"},
-        {allocating, filled, resident, &Moves::become_copy, "nothing is copied: the move is done"},
-        {allocating, put_off, waiting, &Moves::line_up_again, "it is the first in line again"},
-        {allocating, redirected, waiting, &Moves::line_up_elsewhere,
+        {of(resident), begun, waiting, &Moves::line_up, "it lines up for room at its target"},
+        {of(waiting), charged, allocating, &Moves::make_location, "its location is to be made"},
+        {of(waiting), must_wait, parked, &Moves::step_aside, "it leaves the line"},
+        {of(parked), woken, waiting, &Moves::return_first, "it is the first in line"},
+        {of(allocating), put_off, waiting, &Moves::line_up_again, "it is the first in line again"},
+        {of(waiting, allocating), redirected, waiting, &Moves::line_up_elsewhere,
          "it lines up at the next target"},
-        {allocating, refused, resident, &Moves::give_up_target, "those who wait for it are told"},
-        {allocating, failed, resident, &Moves::fail, "those who wait for it get the error"},
-        {copying, filled, resident, &Moves::become_copy, "the move is done"},
-        {copying, failed, resident, &Moves::fail, "those who wait for it get the error"},
-        {copying, ended, resident, &Moves::abandon, "its location is given up"},
-        {waiting, cancelled, resident, &Moves::withdraw, "nothing had begun"},
-        {parked, cancelled, resident, &Moves::withdraw, "nothing had begun"},
-        {allocating, cancelled, abandoned, &Moves::stop_copy, "its location is awaited"},
-        {copying, cancelled, abandoned, &Moves::stop_copy, "the copy is to stop"},
-        {abandoned, cancelled, abandoned, &Moves::nothing, "nothing more"},
-        {abandoned, ended, resident, &Moves::abandon, "its location is given up"},
-        {resident, destroyed, ending, &Moves::end_life, "forecasts forget it"},
-        {waiting, destroyed, ending, &Moves::withdraw_for_ever, "nothing had begun"},
-        {parked, destroyed, ending, &Moves::withdraw_for_ever, "nothing had begun"},
-        {allocating, destroyed, ending, &Moves::stop_for_ever, "its location is awaited"},
-        {copying, destroyed, ending, &Moves::stop_for_ever, "the copy is to stop"},
-        {abandoned, destroyed, ending, &Moves::end_life, "forecasts forget it"},
-        {ending, ended, gone, &Moves::bury, "its copies are given up"},
+        {of(allocating), placed, copying, &Moves::start_copy, "its copy is to begin"},
+        {of(allocating, copying), filled, resident, &Moves::become_copy,
+         "its location is a copy; a victim's source is given up"},
+        {of(waiting, parked, allocating), refused, resident, &Moves::give_up,
+         "those who wait for it are refused, or parked"},
+        {of(allocating, copying), failed, resident, &Moves::fail,
+         "those who wait for it get the error; a victim stays, and is set aside"},
+        {of(waiting, parked), cancelled, resident, &Moves::withdraw, "nothing had begun"},
+        {of(allocating, copying), cancelled, abandoned, &Moves::stop, "a copy is to stop"},
+        {of(abandoned), cancelled, abandoned, &Moves::nothing, "nothing more"},
+        {of(copying, abandoned), ended, resident, &Moves::abandon, "its location is given up"},
+        {of(resident, abandoned), destroyed, ending, &Moves::nothing, "forecasts forget it"},
+        {of(waiting, parked), destroyed, ending, &Moves::withdraw, "nothing had begun"},
+        {of(allocating, copying), destroyed, ending, &Moves::stop, "a copy is to stop"},
+        {of(ending), ended, gone, &Moves::bury, "all its locations are given up"},
     };
     return kTransitions;
 }
@@ -49,13 +41,13 @@ std::span<const Moves::Transition> Moves::transitions() {
 void Moves::happen(std::uint32_t id, Event event, Error why) {
     SpillBuffer& buffer = state_.buffers[id];
     for (const Transition& row : transitions()) {
-        if (row.from != buffer.state || row.event != event)
+        if (row.event != event || (row.from & of(buffer.state)) == 0)
             continue;
         buffer.state = row.to;
         state_.agenda.post(Happening::changed);
         return (this->*row.action)(id, std::move(why));
     }
-    TM_CHECK(!"no such transition");
+    TM_CHECK(!"a transition of the table");
 }
 
 // Requests.
@@ -63,10 +55,11 @@ void Moves::happen(std::uint32_t id, Event event, Error why) {
 void Moves::begin(std::uint32_t id, BufferMove move) {
     SpillBuffer& buffer = state_.buffers[id];
     TM_CHECK(!buffer.move);
+    TM_CHECK(!buffer.hold.written() || move.kind == MoveKind::create);
     if (move.kind == MoveKind::overwrite)
-        TM_CHECK(buffer.hold.try_write());
+        ++buffer.hold.writers;
     else if (move.source != kNoSpace)
-        TM_CHECK(buffer.hold.try_read());
+        ++buffer.hold.readers;
     move.size = buffer.size;
     if (move.source != kNoSpace)
         state_.spaces[move.source].out_queued += buffer.size;
@@ -87,6 +80,7 @@ bool Moves::cancel(std::uint32_t id) {
 
 void Moves::destroy(std::uint32_t id) {
     happen(id, Event::destroyed);
+    copies_.end_life(id);
 }
 
 void Moves::end(std::uint32_t id) {
@@ -187,10 +181,9 @@ void Moves::line_up_again(std::uint32_t id, Error why) {
 
 void Moves::line_up_elsewhere(std::uint32_t id, Error why) {
     BufferMove& move = *state_.buffers[id].move;
-    if (move.charge)
-        free_target(id);
-    else
+    if (!move.charge)
         leave_line(id);
+    free_target(id);
     state_.spaces[move.target].in_queued -= move.source == kNoSpace ? 0 : move.size;
     move.target = move.others.front();
     move.others.erase(move.others.begin());
@@ -311,19 +304,15 @@ void Moves::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
 // Actions: what comes to nothing.
 
 void Moves::give_up(std::uint32_t id, Error why) {
-    leave_line(id);
-    come_to_nothing(id, MoveEnd::Outcome::no_room, std::move(why));
-}
-
-void Moves::give_up_target(std::uint32_t id, Error why) {
-    free_target(id);
-    if (state_.buffers[id].move->fetches())
-        state_.report(id, state_.buffers[id].move->target, BufferEvent::Kind::failed);
+    const BufferMove& move = *state_.buffers[id].move;
+    if (!move.charge)
+        leave_line(id);
+    else if (move.fetches())
+        state_.report(id, move.target, BufferEvent::Kind::failed);
     come_to_nothing(id, MoveEnd::Outcome::no_room, std::move(why));
 }
 
 void Moves::fail(std::uint32_t id, Error why) {
-    free_target(id);
     const BufferMove& move = *state_.buffers[id].move;
     if (move.fetches())
         state_.report(id, move.target, BufferEvent::Kind::failed);
@@ -338,6 +327,7 @@ void Moves::fail(std::uint32_t id, Error why) {
 
 // The buffer stays where it is, and whoever wanted the move gets the error.
 void Moves::come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error why) {
+    free_target(id);
     const BufferMove move = take(id);
     if (move.kind == MoveKind::create) {
         state_.refuse(move.request, std::move(why));
@@ -357,7 +347,7 @@ void Moves::withdraw(std::uint32_t id, Error) {
     ++state_.spaces[take(id).target].counters.cancelled;
 }
 
-void Moves::stop_copy(std::uint32_t id, Error) {
+void Moves::stop(std::uint32_t id, Error) {
     const BufferMove& move = *state_.buffers[id].move;
     ++state_.spaces[move.target].counters.cancelled;
     if (move.copy)
@@ -366,23 +356,8 @@ void Moves::stop_copy(std::uint32_t id, Error) {
 
 void Moves::abandon(std::uint32_t id, Error) {
     free_target(id);
-    const BufferMove move = take(id);
-    state_.agenda.post(
-        MoveEnd{.buffer = id, .target = move.target, .outcome = MoveEnd::Outcome::abandoned});
-}
-
-void Moves::end_life(std::uint32_t id, Error) {
-    copies_.end_life(id);
-}
-
-void Moves::withdraw_for_ever(std::uint32_t id, Error why) {
-    withdraw(id, std::move(why));
-    copies_.end_life(id);
-}
-
-void Moves::stop_for_ever(std::uint32_t id, Error why) {
-    stop_copy(id, std::move(why));
-    copies_.end_life(id);
+    const std::size_t target = take(id).target;
+    state_.agenda.post(MoveEnd{id, target, MoveEnd::Outcome::abandoned, {}});
 }
 
 void Moves::bury(std::uint32_t id, Error) {
@@ -411,7 +386,7 @@ BufferMove Moves::take(std::uint32_t id) {
         target.in_queued -= move.size;
     }
     if (move.kind == MoveKind::overwrite)
-        buffer.hold.writing = false;
+        --buffer.hold.writers;
     else if (move.source != kNoSpace)
         --buffer.hold.readers;
     return move;
@@ -421,6 +396,8 @@ BufferMove Moves::take(std::uint32_t id) {
 void Moves::free_target(std::uint32_t id) {
     const SpillBuffer& buffer = state_.buffers[id];
     BufferMove& move = *state_.buffers[id].move;
+    if (!move.charge)
+        return;
     DeferredFree deferred;
     deferred.space = move.target;
     deferred.charge = std::exchange(move.charge, {});

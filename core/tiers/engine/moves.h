@@ -43,8 +43,16 @@ class Moves {
         ended,       // what was in flight no longer is
     };
 
+    // A set of states: bit i is the state i.
+    using States = std::uint8_t;
+
+    template <class... State>
+    static constexpr States of(State... states) {
+        return static_cast<States>(((1U << static_cast<unsigned>(states)) | ...));
+    }
+
     struct Transition {
-        BufferState from;
+        States from;
         Event event;
         BufferState to;
         void (Moves::*action)(std::uint32_t buffer, Error why);
@@ -113,14 +121,10 @@ class Moves {
     void start_copy(std::uint32_t id, Error why);
     void become_copy(std::uint32_t id, Error why);
     void give_up(std::uint32_t id, Error why);
-    void give_up_target(std::uint32_t id, Error why);
     void fail(std::uint32_t id, Error why);
     void withdraw(std::uint32_t id, Error why);
-    void stop_copy(std::uint32_t id, Error why);
+    void stop(std::uint32_t id, Error why);
     void abandon(std::uint32_t id, Error why);
-    void end_life(std::uint32_t id, Error why);
-    void withdraw_for_ever(std::uint32_t id, Error why);
-    void stop_for_ever(std::uint32_t id, Error why);
     void bury(std::uint32_t id, Error why);
     void nothing(std::uint32_t, Error) {}
 

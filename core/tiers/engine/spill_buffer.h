@@ -105,27 +105,10 @@ struct BufferHold {
     std::uint32_t readers = 0;
     std::uint32_t pins = 0;
     std::uint32_t sharers = 0;
-    bool writing = false;
+    std::uint32_t writers = 0;  // 1 at most
 
     // Its bytes may change.
-    bool written() const { return writing || sharers != 0; }
-
-    bool try_read() {
-        readers += written() ? 0U : 1U;
-        return !written();
-    }
-
-    bool try_write() {
-        const bool free = !written() && readers == 0;
-        writing = writing || free;
-        return free;
-    }
-
-    bool try_share() {
-        const bool free = !writing && readers == 0;
-        sharers += free ? 1U : 0U;
-        return free;
-    }
+    bool written() const { return writers != 0 || sharers != 0; }
 };
 
 // Why a buffer is no victim for now.

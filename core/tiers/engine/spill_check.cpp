@@ -12,7 +12,7 @@ void check_holds(const SpillBuffer& buffer, std::uint32_t users) {
     const bool moved = buffer.move && (buffer.move->kind == MoveKind::overwrite ||
                                        buffer.move->source != kNoSpace);
     TM_CHECK(buffer.hold.readers + buffer.hold.pins + buffer.hold.sharers +
-                 (buffer.hold.writing ? 1 : 0) ==
+                 buffer.hold.writers ==
              users + (moved ? 1 : 0));
     if (!buffer.gate || !buffer.gate->state().open)
         return;

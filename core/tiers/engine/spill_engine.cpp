@@ -159,17 +159,13 @@ void SpillEngine::schedule(bool stirred) {
     if (stirred)
         state_.agenda.post(Happening::freed);
     state_.agenda.post(Happening::changed);  // others may have used the spaces
-    bool idle = true;                        // nothing is decided in this turn, so far
     while (const std::optional<Happening> next = state_.agenda.next()) {
         switch (*next) {
             case Happening::freed: room_.wake_parked(); break;
             case Happening::released: accesses_.retry_parked(); break;
-            case Happening::changed:
-                serve();
-                idle = idle && !state_.agenda.holds(Happening::changed);
-                break;
-            case Happening::advanced: look_ahead(idle, true); break;
-            case Happening::freed_ahead: look_ahead(idle, false); break;
+            case Happening::changed: serve(); break;
+            case Happening::advanced: look_ahead(true); break;
+            case Happening::freed_ahead: look_ahead(false); break;
         }
     }
 }
@@ -185,6 +181,11 @@ void SpillEngine::serve() {
         if (!state_.closing)
             room_.spill_in_background(i);
     }
+    // What is needed now goes before what will be.
+    if (state_.agenda.holds(Happening::changed)) {
+        state_.agenda.drop(Happening::advanced);
+        state_.agenda.drop(Happening::freed_ahead);
+    }
 }
 
 // Those who wait for buffers whose moves have ended.
@@ -193,10 +194,9 @@ void SpillEngine::take_ends() {
         accesses_.moved(std::move(*end));
 }
 
-// Once in a turn, and only if nobody needs anything now.
-void SpillEngine::look_ahead(bool idle, bool advanced) {
+void SpillEngine::look_ahead(bool advanced) {
     state_.agenda.drop(Happening::freed_ahead);
-    for (std::size_t i = 0; idle && !state_.closing && i < state_.spaces.size() && !state_.agenda.holds(Happening::changed); ++i)
+    for (std::size_t i = 0; !state_.closing && i < state_.spaces.size(); ++i)
         ahead_.look(i, advanced);
 }
 

@@ -210,7 +210,7 @@ class SpillEngine {
 
   private:
     void serve();
-    void look_ahead(bool idle, bool advanced);
+    void look_ahead(bool advanced);
     void take_ends();
     void let_go(std::uint32_t id);
     bool anybody_waits() const;
