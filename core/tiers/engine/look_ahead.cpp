@@ -91,9 +91,9 @@ bool LookAhead::away(std::uint32_t id, std::size_t space) const {
     if (id >= state_.buffers.size())
         return false;
     const SpillBuffer& buffer = state_.buffers[id];
-    return buffer.state == BufferState::resident && !buffer.blank &&
-           !buffer.hold.written() && buffer.waiting.empty() && buffer.home == space &&
-           !buffer.copies.empty() && !buffer.copy_in(space);
+    return buffer.state == BufferState::resident && !buffer.blank && !buffer.hold.written() &&
+           buffer.waiting.empty() && buffer.home == space && !buffer.copies.empty() &&
+           !buffer.copy_in(space);
 }
 
 // Whether what was evicted is there again, or is no more.

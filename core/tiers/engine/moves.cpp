@@ -33,7 +33,7 @@ std::span<const Moves::Transition> Moves::transitions() {
         {of(resident, abandoned), destroyed, ending, &Moves::nothing, "forecasts forget it"},
         {of(waiting, parked), destroyed, ending, &Moves::withdraw, "nothing had begun"},
         {of(allocating, copying), destroyed, ending, &Moves::stop, "a copy is to stop"},
-        {of(ending), ended, gone, &Moves::bury, "all its locations are given up"},
+        {of(ending), ended, gone, &Moves::retire, "all its locations are given up"},
     };
     return kTransitions;
 }
@@ -245,9 +245,8 @@ void Moves::become_copy(std::uint32_t id, Error) {
     copy.charge = move.charge;
     copies_.add(id, std::move(copy));
     if (move.kind == MoveKind::create)
-        state_.work.answers.push_back({.request = move.request,
-                                       .buffer = state_.ref_of(id),
-                                       .location = move.location});
+        state_.work.answers.push_back(
+            {.request = move.request, .buffer = state_.ref_of(id), .location = move.location});
     else if (move.spills())
         filled_by_spill(id, move);
     else
@@ -267,8 +266,8 @@ void Moves::filled_by_spill(std::uint32_t id, const BufferMove& move) {
                  {.request = move.request, .reservation = move.beneficiary});
     state_.report(id, move.source, BufferEvent::Kind::left);
     if (state_.options.forecast)
-        source.ahead.earliest_evicted = std::min(
-            source.ahead.earliest_evicted, state_.options.forecast->next_use(BufferId{id}));
+        source.ahead.earliest_evicted = std::min(source.ahead.earliest_evicted,
+                                                 state_.options.forecast->next_use(BufferId{id}));
 }
 
 void Moves::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
@@ -360,7 +359,7 @@ void Moves::abandon(std::uint32_t id, Error) {
     state_.agenda.post(MoveEnd{id, target, MoveEnd::Outcome::abandoned, {}});
 }
 
-void Moves::bury(std::uint32_t id, Error) {
+void Moves::retire(std::uint32_t id, Error) {
     if (state_.buffers[id].move) {
         free_target(id);
         (void)take(id);
@@ -436,9 +435,9 @@ std::string_view to_text(BufferState state) {
 }
 
 std::string_view to_text(Moves::Event event) {
-    constexpr std::string_view kNames[] = {"begun",   "charged", "must wait", "woken",     "redirected",
-                                           "refused", "placed",  "put off", "filled",   "failed",
-                                           "cancelled", "destroyed", "ended"};
+    constexpr std::string_view kNames[] = {
+        "begun",   "charged", "must wait", "woken",     "redirected", "refused", "placed",
+        "put off", "filled",  "failed",    "cancelled", "destroyed",  "ended"};
     return kNames[static_cast<std::size_t>(event)];
 }
 

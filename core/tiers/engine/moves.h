@@ -1,7 +1,7 @@
-// Moves: the state machine of buffers. A buffer has one move at most, which takes it from `resident`
-// through the line of the target, the making of a location there and the copy back to `resident`.
-// What may happen in which state, and what is done then, is the table in moves.cpp; everything
-// that happens to a buffer is a row of it, and what is no row is a defect.
+// Moves: the state machine of buffers. A buffer has one move at most, which takes it from
+// `resident` through the line of the target, the making of a location there and the copy back to
+// `resident`. What may happen in which state, and what is done then, is the table in moves.cpp;
+// everything that happens to a buffer is a row of it, and what is no row is a defect.
 //
 // While it moves the buffer is no victim. The move holds it as a reader, so that readers are served
 // where it is; one for a writer who needs no bytes holds it as its writer. A location that is being
@@ -83,8 +83,11 @@ class Moves {
     // is no room: it waits outside the line until woken, or goes to the next space that would do
     // (false: there is none), or comes to nothing.
     void charged(std::uint32_t id, const Charge& charge);
+
     void park(std::uint32_t id) { happen(id, Event::must_wait); }
+
     void wake(std::uint32_t id) { happen(id, Event::woken); }
+
     bool try_redirect(std::uint32_t id);
     void refuse(std::uint32_t id, Error error);
 
@@ -125,7 +128,8 @@ class Moves {
     void withdraw(std::uint32_t id, Error why);
     void stop(std::uint32_t id, Error why);
     void abandon(std::uint32_t id, Error why);
-    void bury(std::uint32_t id, Error why);
+    void retire(std::uint32_t id, Error why);
+
     void nothing(std::uint32_t, Error) {}
 
     BufferMove take(std::uint32_t id);

@@ -11,8 +11,7 @@ namespace {
 void check_holds(const SpillBuffer& buffer, std::uint32_t users) {
     const bool moved = buffer.move && (buffer.move->kind == MoveKind::overwrite ||
                                        buffer.move->source != kNoSpace);
-    TM_CHECK(buffer.hold.readers + buffer.hold.pins + buffer.hold.sharers +
-                 buffer.hold.writers ==
+    TM_CHECK(buffer.hold.readers + buffer.hold.pins + buffer.hold.sharers + buffer.hold.writers ==
              users + (moved ? 1 : 0));
     if (!buffer.gate || !buffer.gate->state().open)
         return;
@@ -45,8 +44,9 @@ void SpillEngine::check() const {
             const BufferCopy& copy = buffer.copies[i];
             TM_CHECK(i == 0 || buffer.copies[i - 1].space < copy.space);
             TM_CHECK(copy.resident() == (state_.machine.spaces[copy.space].id.tier ==
-                                       state_.machine.spaces[buffer.copies[0].space].id.tier));
-            TM_CHECK(copy.resident() == !state_.spaces[copy.space].spares.contains({copy.stamp, id}));
+                                         state_.machine.spaces[buffer.copies[0].space].id.tier));
+            TM_CHECK(copy.resident() ==
+                     !state_.spaces[copy.space].spares.contains({copy.stamp, id}));
             spares[copy.space] += copy.resident() ? 0U : 1U;
             charged[copy.space] += copy.charge.size;
             users += copy.users;

@@ -161,11 +161,21 @@ void SpillEngine::schedule(bool stirred) {
     state_.agenda.post(Happening::changed);  // others may have used the spaces
     while (const std::optional<Happening> next = state_.agenda.next()) {
         switch (*next) {
-            case Happening::freed: room_.wake_parked(); break;
-            case Happening::released: accesses_.retry_parked(); break;
-            case Happening::changed: serve(); break;
-            case Happening::advanced: look_ahead(true); break;
-            case Happening::freed_ahead: look_ahead(false); break;
+            case Happening::freed:
+                room_.wake_parked();
+                break;
+            case Happening::released:
+                accesses_.retry_parked();
+                break;
+            case Happening::changed:
+                serve();
+                break;
+            case Happening::advanced:
+                look_ahead(true);
+                break;
+            case Happening::freed_ahead:
+                look_ahead(false);
+                break;
         }
     }
 }
