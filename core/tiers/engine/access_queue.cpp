@@ -382,9 +382,9 @@ void AccessQueue::moved(MoveEnd end) {
     if (came_to_nothing && !buffer.waiting.empty() &&
         groups_[buffer.waiting.front().group].space == end.target) {
         if (end.outcome == Outcome::failed)
-            fail_first(end.buffer, std::move(end.error));
+            fail_first(end.buffer, std::move(*end.error));
         else
-            no_room_for_first(end.buffer, std::move(end.error));
+            no_room_for_first(end.buffer, std::move(*end.error));
     }
     serve(end.buffer);
     // The writer that it was made for may be gone.

@@ -9,9 +9,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/result.h"
 
@@ -32,7 +33,7 @@ struct MoveEnd {
     std::uint32_t buffer = 0;
     std::size_t target = 0;
     Outcome outcome = Outcome::done;
-    Error error = {};  // no_room, failed
+    std::unique_ptr<Error> error = {};  // no_room, failed
 };
 
 class Agenda {
@@ -59,7 +60,7 @@ class Agenda {
         if (ends_.empty())
             return std::nullopt;
         MoveEnd end = std::move(ends_.front());
-        ends_.pop_front();
+        ends_.erase(ends_.begin());
         return end;
     }
 
@@ -69,7 +70,7 @@ class Agenda {
     static unsigned bit(Happening what) { return 1U << static_cast<unsigned>(what); }
 
     unsigned pending_ = 0;
-    std::deque<MoveEnd> ends_;
+    std::vector<MoveEnd> ends_;  // hardly ever more than one
 };
 
 }  // namespace tidemark

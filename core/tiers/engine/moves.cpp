@@ -38,14 +38,14 @@ std::span<const Moves::Transition> Moves::transitions() {
     return kTransitions;
 }
 
-void Moves::happen(std::uint32_t id, Event event, Error why) {
+void Moves::happen(std::uint32_t id, Event event, Error* why) {
     SpillBuffer& buffer = state_.buffers[id];
     for (const Transition& row : transitions()) {
         if (row.event != event || (row.from & of(buffer.state)) == 0)
             continue;
         buffer.state = row.to;
         state_.agenda.post(Happening::changed);
-        return (this->*row.action)(id, std::move(why));
+        return (this->*row.action)(id, why);
     }
     TM_CHECK(!"a transition of the table");
 }
@@ -108,7 +108,7 @@ bool Moves::try_redirect(std::uint32_t id) {
 }
 
 void Moves::refuse(std::uint32_t id, Error error) {
-    happen(id, Event::refused, std::move(error));
+    happen(id, Event::refused, &error);
 }
 
 // What became of work.
@@ -127,7 +127,7 @@ void Moves::placed(BufferRef ref, Result<BlockLocation> location) {
     else if (no_room && ++move.refusals < state_.options.allocation_attempts)
         happen(id, Event::put_off);
     else if (!try_redirect(id))
-        happen(id, no_room ? Event::refused : Event::failed, std::move(location).error());
+        happen(id, no_room ? Event::refused : Event::failed, &location.error());
 }
 
 void Moves::started(BufferRef ref, CopyId copy) {
@@ -147,7 +147,7 @@ void Moves::copied(BufferRef ref, CopyDone done) {
     if (!wanted || done.end == CopyEnd::cancelled)
         happen(id, Event::ended);
     else if (done.end == CopyEnd::failed)
-        happen(id, Event::failed, std::move(done.error));
+        happen(id, Event::failed, &done.error);
     else
         happen(id, Event::filled);
 }
@@ -162,7 +162,7 @@ void Moves::pay_owed(std::size_t space, Bytes freed) {
 
 // Actions: lining up.
 
-void Moves::line_up(std::uint32_t id, Error) {
+void Moves::line_up(std::uint32_t id, Error*) {
     BufferMove& move = *state_.buffers[id].move;
     SpillSpace& target = state_.spaces[move.target];
     target.in_queued += move.source == kNoSpace ? 0 : move.size;
@@ -171,15 +171,15 @@ void Moves::line_up(std::uint32_t id, Error) {
     target.line.push_back({id, move.serial});
 }
 
-void Moves::line_up_again(std::uint32_t id, Error why) {
+void Moves::line_up_again(std::uint32_t id, Error* why) {
     free_target(id);
     BufferMove& move = *state_.buffers[id].move;
     move.owed = move.size;
     state_.spaces[move.target].lined += move.size;
-    return_first(id, std::move(why));
+    return_first(id, why);
 }
 
-void Moves::line_up_elsewhere(std::uint32_t id, Error why) {
+void Moves::line_up_elsewhere(std::uint32_t id, Error* why) {
     BufferMove& move = *state_.buffers[id].move;
     if (!move.charge)
         leave_line(id);
@@ -190,7 +190,7 @@ void Moves::line_up_elsewhere(std::uint32_t id, Error why) {
     move.reservation = {};
     move.refusals = 0;
     move.owed = 0;
-    line_up(id, std::move(why));
+    line_up(id, why);
 }
 
 void Moves::leave_line(std::uint32_t id) {
@@ -198,12 +198,12 @@ void Moves::leave_line(std::uint32_t id) {
     state_.spaces[move.target].lined -= move.size;
 }
 
-void Moves::step_aside(std::uint32_t id, Error) {
+void Moves::step_aside(std::uint32_t id, Error*) {
     const BufferMove& move = *state_.buffers[id].move;
     state_.spaces[move.target].parked.push_back({id, move.serial});
 }
 
-void Moves::return_first(std::uint32_t id, Error) {
+void Moves::return_first(std::uint32_t id, Error*) {
     BufferMove& move = *state_.buffers[id].move;
     move.serial = ++serials_;
     state_.spaces[move.target].line.push_front({id, move.serial});
@@ -211,7 +211,7 @@ void Moves::return_first(std::uint32_t id, Error) {
 
 // Actions: from a charge to a copy.
 
-void Moves::make_location(std::uint32_t id, Error) {
+void Moves::make_location(std::uint32_t id, Error*) {
     const SpillBuffer& buffer = state_.buffers[id];
     const BufferMove& move = *buffer.move;
     SpillSpace& target = state_.spaces[move.target];
@@ -223,7 +223,7 @@ void Moves::make_location(std::uint32_t id, Error) {
                                   buffer.own_space == move.target ? buffer.range : nullptr});
 }
 
-void Moves::start_copy(std::uint32_t id, Error) {
+void Moves::start_copy(std::uint32_t id, Error*) {
     const SpillBuffer& buffer = state_.buffers[id];
     CopyOrder order;
     order.source = buffer.copy_in(buffer.move->source)->location;
@@ -237,7 +237,7 @@ void Moves::start_copy(std::uint32_t id, Error) {
 }
 
 // The target's location holds the bytes: it is a copy from now on.
-void Moves::become_copy(std::uint32_t id, Error) {
+void Moves::become_copy(std::uint32_t id, Error*) {
     const BufferMove move = take(id);
     BufferCopy copy;
     copy.space = move.target;
@@ -302,34 +302,34 @@ void Moves::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
 
 // Actions: what comes to nothing.
 
-void Moves::give_up(std::uint32_t id, Error why) {
+void Moves::give_up(std::uint32_t id, Error* why) {
     const BufferMove& move = *state_.buffers[id].move;
     if (!move.charge)
         leave_line(id);
     else if (move.fetches())
         state_.report(id, move.target, BufferEvent::Kind::failed);
-    come_to_nothing(id, MoveEnd::Outcome::no_room, std::move(why));
+    come_to_nothing(id, MoveEnd::Outcome::no_room, why);
 }
 
-void Moves::fail(std::uint32_t id, Error why) {
+void Moves::fail(std::uint32_t id, Error* why) {
     const BufferMove& move = *state_.buffers[id].move;
     if (move.fetches())
         state_.report(id, move.target, BufferEvent::Kind::failed);
     ++state_.spaces[move.target].counters.failed;
-    last_failure_ = why;
+    last_failure_ = *why;
     if (FreeRequest* request = move.spills() ? leaving_.find(move.request) : nullptr) {
         ++request->report.failed_copies;
-        request->report.last_failure = why;
+        request->report.last_failure = *why;
     }
-    come_to_nothing(id, MoveEnd::Outcome::failed, std::move(why));
+    come_to_nothing(id, MoveEnd::Outcome::failed, why);
 }
 
 // The buffer stays where it is, and whoever wanted the move gets the error.
-void Moves::come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error why) {
+void Moves::come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error* why) {
     free_target(id);
     const BufferMove move = take(id);
     if (move.kind == MoveKind::create) {
-        state_.refuse(move.request, std::move(why));
+        state_.refuse(move.request, std::move(*why));
         destroy(id);
         return end(id);
     }
@@ -338,28 +338,28 @@ void Moves::come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error wh
         state_.set_failed_aside(id);
         outcome = MoveEnd::Outcome::abandoned;  // nobody waits for that
     }
-    state_.agenda.post(MoveEnd{id, move.target, outcome, std::move(why)});
+    state_.agenda.post(MoveEnd{id, move.target, outcome, std::make_unique<Error>(std::move(*why))});
 }
 
-void Moves::withdraw(std::uint32_t id, Error) {
+void Moves::withdraw(std::uint32_t id, Error*) {
     leave_line(id);
     ++state_.spaces[take(id).target].counters.cancelled;
 }
 
-void Moves::stop(std::uint32_t id, Error) {
+void Moves::stop(std::uint32_t id, Error*) {
     const BufferMove& move = *state_.buffers[id].move;
     ++state_.spaces[move.target].counters.cancelled;
     if (move.copy)
         state_.work.cancelling.push_back(*move.copy);
 }
 
-void Moves::abandon(std::uint32_t id, Error) {
+void Moves::abandon(std::uint32_t id, Error*) {
     free_target(id);
     const std::size_t target = take(id).target;
     state_.agenda.post(MoveEnd{id, target, MoveEnd::Outcome::abandoned, {}});
 }
 
-void Moves::retire(std::uint32_t id, Error) {
+void Moves::retire(std::uint32_t id, Error*) {
     if (state_.buffers[id].move) {
         free_target(id);
         (void)take(id);

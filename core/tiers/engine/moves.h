@@ -55,7 +55,7 @@ class Moves {
         States from;
         Event event;
         BufferState to;
-        void (Moves::*action)(std::uint32_t buffer, Error why);
+        void (Moves::*action)(std::uint32_t buffer, Error* why);
         std::string_view text;  // of the action
     };
 
@@ -112,32 +112,32 @@ class Moves {
     const Error& last_failure() const { return last_failure_; }
 
   private:
-    void happen(std::uint32_t id, Event event, Error why = {});
+    void happen(std::uint32_t id, Event event, Error* why = nullptr);
 
     // Actions.
-    void line_up(std::uint32_t id, Error why);
-    void line_up_again(std::uint32_t id, Error why);
-    void line_up_elsewhere(std::uint32_t id, Error why);
-    void step_aside(std::uint32_t id, Error why);
-    void return_first(std::uint32_t id, Error why);
-    void make_location(std::uint32_t id, Error why);
-    void start_copy(std::uint32_t id, Error why);
-    void become_copy(std::uint32_t id, Error why);
-    void give_up(std::uint32_t id, Error why);
-    void fail(std::uint32_t id, Error why);
-    void withdraw(std::uint32_t id, Error why);
-    void stop(std::uint32_t id, Error why);
-    void abandon(std::uint32_t id, Error why);
-    void retire(std::uint32_t id, Error why);
+    void line_up(std::uint32_t id, Error* why);
+    void line_up_again(std::uint32_t id, Error* why);
+    void line_up_elsewhere(std::uint32_t id, Error* why);
+    void step_aside(std::uint32_t id, Error* why);
+    void return_first(std::uint32_t id, Error* why);
+    void make_location(std::uint32_t id, Error* why);
+    void start_copy(std::uint32_t id, Error* why);
+    void become_copy(std::uint32_t id, Error* why);
+    void give_up(std::uint32_t id, Error* why);
+    void fail(std::uint32_t id, Error* why);
+    void withdraw(std::uint32_t id, Error* why);
+    void stop(std::uint32_t id, Error* why);
+    void abandon(std::uint32_t id, Error* why);
+    void retire(std::uint32_t id, Error* why);
 
-    void nothing(std::uint32_t, Error) {}
+    void nothing(std::uint32_t, Error*) {}
 
     BufferMove take(std::uint32_t id);
     void leave_line(std::uint32_t id);
     void free_target(std::uint32_t id);
     void filled_by_spill(std::uint32_t id, const BufferMove& move);
     void filled_by_fetch(std::uint32_t id, const BufferMove& move);
-    void come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error why);
+    void come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error* why);
 
     SpillState& state_;
     LeavingLedger& leaving_;

@@ -10,8 +10,6 @@ namespace tidemark {
 
 bool RoomMaker::serve_head(std::size_t space) {
     SpillSpace& here = state_.spaces[space];
-    if (here.line.empty())
-        return false;
     const LineEntry head = here.line.front();
     if (!still_lines_up(head)) {
         here.line.pop_front();
@@ -76,10 +74,9 @@ void RoomMaker::refuse(std::uint32_t id) {
 
 void RoomMaker::wake_parked() {
     for (SpillSpace& space : state_.spaces) {
-        const std::deque<LineEntry> parked = std::exchange(space.parked, {});
-        for (auto entry = parked.rbegin(); entry != parked.rend(); ++entry)
-            if (still_lines_up(*entry))
-                moves_.wake(entry->buffer);
+        for (; !space.parked.empty(); space.parked.pop_back())
+            if (still_lines_up(space.parked.back()))
+                moves_.wake(space.parked.back().buffer);
     }
 }
 

@@ -24,8 +24,8 @@ class RoomMaker {
     RoomMaker(SpillState& state, Holds& holds, CopyTable& copies, Moves& moves)
         : state_(state), holds_(holds), copies_(copies), moves_(moves) {}
 
-    // Deals with the head of the space's line: charged, parked, redirected, refused or gone. False:
-    // it goes on waiting, or there is none.
+    // Deals with the head of the space's line, which is not empty: it is charged, parked,
+    // redirected, refused or gone. False: it goes on waiting.
     bool serve_head(std::size_t space);
 
     // Parked moves are the first in line again.

@@ -186,9 +186,9 @@ void SpillEngine::serve() {
     for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
         if (leaving_.anybody_waits())
             frees_.serve(i);
-        while (room_.serve_head(i))
+        while (!state_.spaces[i].line.empty() && room_.serve_head(i))
             take_ends();
-        if (!state_.closing)
+        if (state_.spaces[i].background && !state_.closing)
             room_.spill_in_background(i);
     }
     // What is needed now goes before what will be.

@@ -50,6 +50,7 @@ SpillState::SpillState(const MachineSpec& spec, std::span<MemorySpace* const> me
         SpillSpace& space = spaces[i];
         const SpaceSpec& own = machine.spaces[i];
         space.memory = memories[i];
+        space.background = own.thresholds().spill_start < own.capacity;
         space.small = own.id.tier == Tier::gpu ? own.capacity / kSmallPart : 0;
         space.small_left = own.capacity / kSmallTogether;
         for (std::size_t other = 0; other < memories.size(); ++other)

@@ -41,21 +41,22 @@ struct SpillSpace {
     std::set<std::pair<std::uint64_t, std::uint32_t>> spares;  // stamp, buffer
     std::deque<LineEntry> line;
     std::deque<LineEntry> parked;
-    bool spilling = false;   // in the background
-    bool reserving = false;  // room is being made for a reservation
-    Bytes leaving = 0;       // credits of what is on its way out,
-    Bytes unclaimed = 0;     // and of these, for nobody in particular
-    Bytes lined = 0;         // wanted by moves in line, or parked
-    Bytes in_queued = 0;     // of copies that come in, in flight or before it
-    Bytes out_queued = 0;    // and of those that go out
-    Bytes charged = 0;       // by this engine
-    Bytes held = 0;          // by those who have access, but for what reservations pay
-    Bytes outside = 0;       // used by others, when that was last looked at
-    Bytes live = 0;          // of buffers that were made for it, wherever they are
-    Bytes small = 0;         // smaller buffers than this stay as long as others can leave,
-    Bytes small_left = 0;    // while they hold less than so much more
-    double in_rate = 0;      // bytes/ns of the way that evicted buffers come back by
-    double out_rate = 0;     // and of the one that they leave by
+    bool background = false;  // ever spills in the background
+    bool spilling = false;    // in the background
+    bool reserving = false;   // room is being made for a reservation
+    Bytes leaving = 0;        // credits of what is on its way out,
+    Bytes unclaimed = 0;      // and of these, for nobody in particular
+    Bytes lined = 0;          // wanted by moves in line, or parked
+    Bytes in_queued = 0;      // of copies that come in, in flight or before it
+    Bytes out_queued = 0;     // and of those that go out
+    Bytes charged = 0;        // by this engine
+    Bytes held = 0;           // by those who have access, but for what reservations pay
+    Bytes outside = 0;        // used by others, when that was last looked at
+    Bytes live = 0;           // of buffers that were made for it, wherever they are
+    Bytes small = 0;          // smaller buffers than this stay as long as others can leave,
+    Bytes small_left = 0;     // while they hold less than so much more
+    double in_rate = 0;       // bytes/ns of the way that evicted buffers come back by
+    double out_rate = 0;      // and of the one that they leave by
     SpillAhead ahead;
     SpillCounters counters;
 
