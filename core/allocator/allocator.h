@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/allocator/address_spans.h"
 #include "core/base/options.h"
 #include "core/device/device.h"
 
@@ -242,6 +243,12 @@ class Allocator {
 
     // Every region once, in address order within each segment. O(regions log regions).
     virtual void for_each_region(const std::function<void(const Region&)>& visit) const = 0;
+
+    // Calls visit for every piece of the addresses that it keeps reserved whether there is memory
+    // or not, by address within each reservation. Policies that keep none, and those that don't
+    // say, call nobody. O(pieces log pieces).
+    virtual void for_each_address(const std::function<void(const AddressSpan&)>& /*visit*/) const {
+    }
 
     // A copy with the same state that talks to `device` from now on, for trying "what if" from the
     // middle of a replay; null if the policy cannot. O(state).

@@ -78,6 +78,11 @@ void ForwardingAllocator::for_each_region(const std::function<void(const Region&
     inner_.for_each_region(visit);
 }
 
+void ForwardingAllocator::for_each_address(
+    const std::function<void(const AddressSpan&)>& visit) const {
+    inner_.for_each_address(visit);
+}
+
 std::unique_ptr<Allocator> ForwardingAllocator::clone_inner(Device& device) const {
     std::unique_ptr<Allocator> copy = inner_.clone(device);
     if (copy)

@@ -36,6 +36,7 @@ class ForwardingAllocator : public Allocator {
     Result<void> reconfigure(const Options& options) override;
     Bytes largest_free() const override;
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
+    void for_each_address(const std::function<void(const AddressSpan&)>& visit) const override;
     Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
   protected:

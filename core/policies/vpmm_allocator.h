@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "core/allocator/allocator.h"
-#include "core/policies/vpmm_layout.h"
 #include "core/policies/vpmm_regions.h"
 #include "core/policies/vpmm_settings.h"
 #include "core/policies/vpmm_small.h"
@@ -53,9 +52,7 @@ class Vpmm final : public Allocator {
 
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
     std::unique_ptr<Allocator> clone(Device& device) const override;
-
-    // All reserved addresses, see vpmm_layout.h.
-    void for_each_span(const std::function<void(const VpmmSpan&)>& visit) const;
+    void for_each_address(const std::function<void(const AddressSpan&)>& visit) const override;
 
     Bytes page() const { return settings_.page; }
 

@@ -56,7 +56,7 @@ class Replay final : public Command {
                        FileKind::decisions, decisions_);
         arguments.file({"--dump-state", "FILE",
                         "write what the allocator holds at the end (with --until-fail: then), as "
-                        ".json or, for PyTorch's memory_viz, .pickle"},
+                        ".json, .txt or, for PyTorch's memory_viz, .pickle"},
                        FileKind::state_dump, dump_);
         arguments.count(
             {"--spread", "N",
@@ -89,7 +89,7 @@ class Replay final : public Command {
         scenario.touch = touch_;
         if (!policy_.empty())
             TM_TRY(parse_policy(policy_));  // an error before a long file is read
-        TM_TRY(check_ending(dump_.path, "--dump-state", ".json", ".pickle"));
+        TM_TRY(check_ending(dump_.path, "--dump-state", {".json", ".txt", ".pickle"}));
         TM_TRY(check_plot(plot_.path));
         TM_TRY(allow_report(decisions_.path, json_));
         TM_ASSIGN(const std::unique_ptr<Trace> trace, input_.open_inferred(context, path_));
@@ -114,9 +114,11 @@ class Replay final : public Command {
             TM_TRY(spread_runs(*trace, {&run, 1}, {.runs = spread_}));
         progress.clear();
         if (dump_.wanted())
-            TM_TRY(
-                write_whole(dump_, state_dump(held.take(), run, trace->info(), context.provenance(),
-                                              !dump_.path.ends_with(".json"))));
+            TM_TRY(write_whole(
+                dump_, dump_.path.ends_with(".txt")
+                           ? state_listing(held.take(), run)
+                           : state_dump(held.take(), run, trace->info(), context.provenance(),
+                                        !dump_.path.ends_with(".json"))));
         TM_TRY(write_plot(plot_, [&] { return run_plot(trace_name(path_), run); }));
         TM_TRY(written);
         if (decisions)

@@ -19,15 +19,20 @@ Result<void> write_whole(const OutputTarget& target, std::string_view content, b
 }
 
 Result<void> check_ending(const std::string& target, const std::string& option,
-                          std::string_view one, std::string_view other) {
-    if (target.empty() || target.ends_with(one) || target.ends_with(other))
+                          std::initializer_list<std::string_view> endings) {
+    if (target.empty() || std::ranges::any_of(endings, [&](std::string_view ending) {
+            return target.ends_with(ending);
+        }))
         return {};
-    return fail(ErrorCode::bad_option, fmt::format("ends neither in {} nor in {}", one, other),
-                option, fmt::format("say {0}{1} or {0}{2}", target, one, other));
+    std::string say;
+    for (const std::string_view ending : endings)
+        say += fmt::format("{}{}{}", say.empty() ? "" : " or ", target, ending);
+    return fail(ErrorCode::bad_option, fmt::format("does not end in {}", fmt::join(endings, ", ")),
+                option, "say " + say);
 }
 
 Result<void> check_plot(const std::string& target) {
-    return check_ending(target, "--plot", ".svg", ".png");
+    return check_ending(target, "--plot", {".svg", ".png"});
 }
 
 FileKind plot_kind(const std::string& target) {

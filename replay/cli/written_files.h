@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,10 +21,10 @@ void report_written(Context& context, std::span<WrittenFile> files, bool json);
 // OutputFile.
 Result<void> write_whole(const OutputTarget& target, std::string_view content, bool synced = true);
 
-// Of a file that an option names, before long files are read: "" or one with either ending. Errors
-// (bad_option): it has another.
+// Of a file that an option names, before long files are read: "" or one with any of the endings.
+// Errors (bad_option): it has another.
 Result<void> check_ending(const std::string& target, const std::string& option,
-                          std::string_view one, std::string_view other);
+                          std::initializer_list<std::string_view> endings);
 
 // The same of --plot: .svg or .png.
 Result<void> check_plot(const std::string& target);

@@ -70,6 +70,7 @@ HeldBlock HeldStateObserver::block_of(const Region& region, const Grants& grants
 // Regions come in address order within each segment; a segment is where they say that they lie.
 void HeldStateObserver::gather() {
     state_.devices.resize(contexts_.size());
+    state_.addresses.resize(contexts_.size());
     for (std::size_t device = 0; device < contexts_.size(); ++device) {
         Grants grants;
         for (const Live& live : live_)
@@ -89,6 +90,8 @@ void HeldStateObserver::gather() {
             }
             segment.blocks.push_back(block_of(region, grants));
         });
+        contexts_[device].allocator->for_each_address(
+            [&](const AddressSpan& span) { state_.addresses[device].push_back(span); });
         for (auto& [address, segment] : segments)
             state_.devices[device].push_back(std::move(segment));
     }

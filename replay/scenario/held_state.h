@@ -29,7 +29,8 @@ struct HeldSegment {
 
 struct HeldState {
     std::uint64_t event = 0;                        // the last one that was replayed
-    std::vector<std::vector<HeldSegment>> devices;  // segments by address
+    std::vector<std::vector<HeldSegment>> devices;    // segments by address
+    std::vector<std::vector<AddressSpan>> addresses;  // by device; empty: the policy keeps none
 };
 
 // Watches a run and keeps what was held at its end. O(1) an event; memory O(live).

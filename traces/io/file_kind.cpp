@@ -94,7 +94,7 @@ bool is_decisions(std::string_view head) {
 }
 
 bool is_state_dump(std::string_view head) {
-    return is_own_pickle(head) ||
+    return is_own_pickle(head) || head.starts_with("tidemark state of ") ||
            (!member_of(head, "tidemark").empty() && !member_of(head, "command").empty() &&
             !member_of(head, "policy").empty());
 }

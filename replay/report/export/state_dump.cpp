@@ -6,9 +6,14 @@
 #include <string_view>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
+#include "core/base/printable.h"
+#include "core/base/text.h"
 #include "core/policies/torch_settings.h"
 #include "replay/analysis/advise/settings.h"
 #include "replay/report/export/pickle.h"
+#include "replay/report/forms/table.h"
 
 namespace tidemark {
 namespace {
@@ -26,6 +31,11 @@ std::string_view state_name(Region::State state) {
             break;
     }
     return "inactive";
+}
+
+std::string_view region_name(Region::State state) {
+    constexpr std::string_view kNames[] = {"allocated", "waiting", "free", "hole"};
+    return kNames[static_cast<std::size_t>(state)];
 }
 
 // PyTorch's pair of numbers: from its own name "(1, 0)"; other pools are the second of a pair.
@@ -104,6 +114,17 @@ class Dump {
     std::unordered_map<std::uint32_t, Json> stacks_;
 };
 
+Json address(const AddressSpan& span, std::size_t device, const TraceInfo& info) {
+    const std::size_t stream = to_integer(span.stream);
+    const std::uint64_t handle = stream < info.streams.size() ? info.streams[stream] : stream;
+    return {{"device", device},
+            {"address", to_integer(span.range.begin)},
+            {"size", span.range.size},
+            {"reservation", span.root},
+            {"state", to_text(span.state)},
+            {"stream", span.owned ? Json(handle) : Json()}};
+}
+
 // What our reader and memory_viz know of settings.
 Json settings_of(const Run& run) {
     const auto option = [&run](std::string_view name) {
@@ -123,11 +144,14 @@ std::string state_dump(const HeldState& state, const Run& run, const TraceInfo& 
                        const Provenance& provenance, bool as_pickle) {
     Dump dump(info);
     Json segments = Json::array();
+    Json addresses = Json::array();
     Json traces = Json::array();
     for (std::size_t device = 0; device < state.devices.size(); ++device) {
         traces.push_back(Json::array());
         for (const HeldSegment& segment : state.devices[device])
             segments.push_back(dump.segment(segment, device));
+        for (const AddressSpan& span : state.addresses[device])
+            addresses.push_back(address(span, device, info));
     }
     const Json snapshot{{"tidemark", provenance.version},
                         {"command", provenance.command},
@@ -135,9 +159,47 @@ std::string state_dump(const HeldState& state, const Run& run, const TraceInfo& 
                         {"policy", run.scenario.policy},
                         {"event", state.event},
                         {"segments", std::move(segments)},
+                        {"addresses", std::move(addresses)},
                         {"device_traces", std::move(traces)},
                         {"allocator_settings", settings_of(run)}};
     return as_pickle ? report::pickle_of(snapshot) : report::text_of(snapshot);
+}
+
+std::string state_listing(const HeldState& state, const Run& run) {
+    std::string text = fmt::format("tidemark state of {} under {}, after event {}\n",
+                                   printable(run.scenario.trace), run.policy_name,
+                                   format_count(state.event));
+    for (std::size_t device = 0; device < state.devices.size(); ++device) {
+        Table table({{"address"}, {"bytes"}, {"state", Align::left}, {"of", Align::left}});
+        const auto row = [&table](Range range, std::string_view what, const std::string& of) {
+            table.row(fmt::format("0x{:x}", to_integer(range.begin)), format_count(range.size),
+                      std::string(what), of);
+        };
+        AddressTotals totals;
+        for (const AddressSpan& span : state.addresses[device]) {
+            totals.add(span);
+            row(span.range, to_text(span.state), fmt::format("reservation {}", span.root));
+        }
+        for (const HeldSegment& segment : state.devices[device]) {
+            if (!state.addresses[device].empty() && segment.expandable)
+                continue;  // among the addresses
+            const std::string of = fmt::format("segment 0x{:x}, {}",
+                                               to_integer(segment.range.begin),
+                                               format_bytes(segment.range.size));
+            for (const HeldBlock& block : segment.blocks)
+                row(block.range, region_name(block.state), of);
+        }
+        text += fmt::format("\nGPU {}", device);
+        if (totals.reserved != 0)
+            text += fmt::format(": {} of addresses: allocated {}, free {}, waiting {}, zombies {}, "
+                                "holes {}, stuck {}",
+                                format_bytes(totals.reserved), format_bytes(totals.allocated),
+                                format_bytes(totals.free), format_bytes(totals.waiting),
+                                format_bytes(totals.zombies), format_bytes(totals.holes),
+                                format_bytes(totals.stuck));
+        text += "\n" + table.bare("  ");
+    }
+    return text;
 }
 
 }  // namespace tidemark

@@ -17,4 +17,8 @@ namespace tidemark {
 std::string state_dump(const HeldState& state, const Run& run, const TraceInfo& info,
                        const Provenance& provenance, bool as_pickle);
 
+// The same as a listing, a piece a line, in order of address; of a policy that keeps addresses
+// reserved also those without memory, with their sums. Pure; O(regions).
+std::string state_listing(const HeldState& state, const Run& run);
+
 }  // namespace tidemark

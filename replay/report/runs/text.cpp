@@ -90,6 +90,11 @@ constexpr std::array kPools{
     Line{"reserved in private pools at the end", "private_reserved_end_bytes"},
     Line{"departures from the plan", "plan_departures"},
 };
+constexpr std::array kAddresses{
+    Line{"reserved at the end", "end_addresses_bytes"},
+    Line{"holes: no memory", "end_hole_bytes"},
+    Line{"zombies: mapped, used elsewhere", "end_zombie_bytes"},
+};
 constexpr std::array kMovement{
     Line{"spilled to host or disk", "spilled_bytes"},
     Line{"fetched back", "fetched_bytes"},
@@ -297,6 +302,7 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     text += group("Device", kTime, figures);
     text += calls_line(figures);
     text += group_if_any("Private pools", kPools, figures);
+    text += group_if_any("Addresses", kAddresses, figures);
     text += group_if_any("Tiers and reservations", kMovement, figures);
     text += other_group(figures);
     if (run.peak_spread)

@@ -177,7 +177,7 @@ TEST_CASE("vpmm keeps regions of streams apart and takes a stream's own first", 
     CHECK(pool.layout() == "[*2][*3][-2][+5]");
     CHECK(pool.mapped_pages() == 7);
     CHECK(pool.calls(DeviceCall::wait) == waits + 1);  // for the two pages of stream 1
-    CHECK(pool.spans(VpmmSpan::State::free).front().stream == StreamId{1});
+    CHECK(pool.spans(AddressSpan::State::free).front().stream == StreamId{1});
     pool.give(five);
 }
 
@@ -263,17 +263,17 @@ TEST_CASE("vpmm leaves the rest of a harvested region as it was", "[policy][vpmm
     const Allocation behind = pool.take(1, 2);
     pool.work(two, 1);
     pool.give(two);
-    const VpmmSpan region = pool.spans(VpmmSpan::State::free).front();
+    const AddressSpan region = pool.spans(AddressSpan::State::free).front();
     CHECK_FALSE(region.done);
 
     const Allocation one = pool.take(1, 2);
 
     CHECK(pool.layout() == "[1][*1][-1][1][+1]");
-    const VpmmSpan rest = pool.spans(VpmmSpan::State::free).front();
+    const AddressSpan rest = pool.spans(AddressSpan::State::free).front();
     CHECK(rest.stream == StreamId{1});
     CHECK(rest.id == region.id);
     CHECK_FALSE(rest.done);
-    CHECK(pool.spans(VpmmSpan::State::zombie).front().id == region.id);
+    CHECK(pool.spans(AddressSpan::State::zombie).front().id == region.id);
     // One for the region, when it was let go, and one for what the request was served from.
     CHECK(pool.calls(DeviceCall::record) == 2);
     pool.give(one);

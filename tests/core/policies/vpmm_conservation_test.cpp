@@ -16,7 +16,7 @@ using support::VpmmPool;
 
 // The spans tile every root, and their sums are what usage says.
 std::string violation(VpmmPool& pool) {
-    const VpmmTotals totals = pool.totals();
+    const AddressTotals totals = pool.totals();
     const Usage& usage = pool.allocator().usage();
     if (totals.allocated + totals.free + totals.waiting + totals.zombies + totals.holes +
             totals.stuck !=

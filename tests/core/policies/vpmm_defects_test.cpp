@@ -16,7 +16,7 @@ using support::pages_after;
 using support::small_device;
 using support::VpmmPool;
 
-Bytes sum(const VpmmTotals& totals) {
+Bytes sum(const AddressTotals& totals) {
     return totals.allocated + totals.free + totals.waiting + totals.zombies + totals.holes +
            totals.stuck;
 }
@@ -129,7 +129,7 @@ TEST_CASE("vpmm holds on to what the device will not take back, and tries again"
             pool.allocator().allocate({.size = 8 * VpmmPool::kPage, .stream = StreamId{1}});
         const bool struck = pool.faulty().failures() != 0;
         pool.faulty().set_plan({});
-        const VpmmTotals totals = pool.totals();
+        const AddressTotals totals = pool.totals();
         CHECK(sum(totals) == totals.reserved);
         CHECK(pool.allocator().usage().reserved ==
               pool.sim().memory().total - pool.sim().memory().free);
@@ -178,7 +178,7 @@ TEST_CASE("vpmm asks again after an event that could not be asked for", "[policy
     pool.take(2, 2);  // the region cannot be seen to be free, so the stream waits for it
     CHECK(pool.calls(DeviceCall::wait) == 1);
     CHECK(pool.layout() == "[*2][-2][+2]");
-    CHECK_FALSE(pool.spans(VpmmSpan::State::free).front().done);
+    CHECK_FALSE(pool.spans(AddressSpan::State::free).front().done);
     pool.faulty().set_plan({});
 
     const Allocation b = pool.take(2, 2);
@@ -253,7 +253,7 @@ TEST_CASE("vpmm records no event for memory that is known to be done with",
           "[policy][vpmm][defect]") {
     VpmmPool pool(each_harvest());
     pool.retire(pool.take(3, 1));
-    CHECK(pool.spans(VpmmSpan::State::free).front().done);
+    CHECK(pool.spans(AddressSpan::State::free).front().done);
     CHECK(pool.calls(DeviceCall::record) == 0);
 
     pool.take(3, 2);
@@ -299,11 +299,11 @@ TEST_CASE("vpmm cuts a region only for its n-th part if told so, while there is 
     pool.take(2);
     CHECK(pool.layout() == "[-40][1][+2]");
     pool.take(10);
-    CHECK(pool.spans(VpmmSpan::State::free).front().range.size == 30 * VpmmPool::kPage);
+    CHECK(pool.spans(AddressSpan::State::free).front().range.size == 30 * VpmmPool::kPage);
     pool.take(5);  // a new region of five
     pool.take(2);  // the limit is reached, so the large one is cut
     CHECK(pool.mapped_pages() == 48);
-    CHECK(pool.spans(VpmmSpan::State::free).front().range.size == 28 * VpmmPool::kPage);
+    CHECK(pool.spans(AddressSpan::State::free).front().range.size == 28 * VpmmPool::kPage);
 }
 
 TEST_CASE("vpmm that must not cut a region looks for room elsewhere, not behind it",

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -13,7 +14,7 @@
 #include "backends/sim/sim_device.h"
 #include "backends/wrap/checked.h"
 #include "backends/wrap/faulty.h"
-#include "core/policies/vpmm_layout.h"
+#include "core/allocator/address_spans.h"
 #include "tests/support/policy.h"
 
 namespace tidemark::support {
@@ -89,13 +90,39 @@ class VpmmPool {
     // All work that was queued is over.
     void pass_time() { sim_.replay_clock()->recorded += 1'000'000'000'000; }
 
-    std::string layout() const { return vpmm_layout(*vpmm_, newest_); }
+    // "[10][+1][-4][*6][.2]": allocated, the newest one, free, zombie and hole, in pages; waiting is
+    // "[?2]", stuck "[!2]". The hole at a root's end is left out; roots are parted by " | ".
+    std::string layout() const {
+        std::string text;
+        std::string hole;  // not yet written: it may be the last of its root
+        std::uint32_t root = 0;
+        bool is_first = true;
+        vpmm_->for_each_address([&](const AddressSpan& span) {
+            constexpr std::string_view kMarks[] = {"", "-", "?", "*", ".", "!"};
+            if (!std::exchange(is_first, false) && span.root != root) {
+                text += " | ";
+                hole.clear();
+            }
+            root = span.root;
+            const bool is_newest =
+                span.state == AddressSpan::State::allocated && span.range.begin == newest_;
+            const std::string_view mark =
+                is_newest ? "+" : kMarks[static_cast<std::size_t>(span.state)];
+            const std::string piece = "[" + std::string(mark) + std::to_string(span.range.size / kPage) + "]";
+            if (span.state == AddressSpan::State::hole) {
+                hole = piece;
+                return;
+            }
+            text += std::exchange(hole, {}) + piece;
+        });
+        return text;
+    }
 
-    VpmmTotals totals() const { return vpmm_totals(*vpmm_); }
+    AddressTotals totals() const { return address_totals(*vpmm_); }
 
-    std::vector<VpmmSpan> spans(VpmmSpan::State state) const {
-        std::vector<VpmmSpan> found;
-        for_each_vpmm_span(*vpmm_, [&](const VpmmSpan& span) {
+    std::vector<AddressSpan> spans(AddressSpan::State state) const {
+        std::vector<AddressSpan> found;
+        vpmm_->for_each_address([&](const AddressSpan& span) {
             if (span.state == state)
                 found.push_back(span);
         });

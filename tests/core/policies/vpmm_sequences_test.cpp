@@ -103,7 +103,7 @@ void check(std::string_view harvest, const Row& row, bool busy) {
     is(row.after_eleven);
 
     CHECK(one.address == support::pages_after(ten.address, 10));
-    const VpmmTotals totals = pool.totals();
+    const AddressTotals totals = pool.totals();
     CHECK((totals.allocated + totals.free) / VpmmPool::kPage == row.pages);
 }
 

@@ -65,13 +65,13 @@ TEST_CASE("vpmm's pages are there from the start, for whoever comes first", "[po
     VpmmPool pool("pages=5,page=4MiB");
     CHECK(pool.allocator().usage().reserved == 20_MiB);
     CHECK(pool.layout() == "[-5]");
-    CHECK_FALSE(pool.spans(VpmmSpan::State::free).front().owned);
-    CHECK(pool.spans(VpmmSpan::State::free).front().id == 0);
+    CHECK_FALSE(pool.spans(AddressSpan::State::free).front().owned);
+    CHECK(pool.spans(AddressSpan::State::free).front().id == 0);
 
     pool.take_bytes(5_MiB, 3);
 
     CHECK(pool.layout() == "[+2][-3]");
-    CHECK(pool.spans(VpmmSpan::State::free).front().stream == StreamId{3});
+    CHECK(pool.spans(AddressSpan::State::free).front().stream == StreamId{3});
 }
 
 TEST_CASE("vpmm with a page beyond all requests is the device's pool", "[policy][vpmm]") {

@@ -37,7 +37,7 @@ TEST_CASE("vpmm takes another stream's memory as soon as its work is over, and k
     CHECK(b.address == a.address);
     CHECK(pool.mapped_pages() == 4);
     CHECK(pool.calls(DeviceCall::wait) == 0);
-    CHECK(pool.spans(VpmmSpan::State::free).front().stream == StreamId{2});  // the rest, too
+    CHECK(pool.spans(AddressSpan::State::free).front().stream == StreamId{2});  // the rest, too
 }
 
 TEST_CASE("vpmm takes the smallest region of other streams that is done, at the lowest address",
@@ -69,7 +69,7 @@ TEST_CASE("vpmm learns from one event what it says of the earlier ones", "[polic
 
     for (int i = 0; i < 3; ++i)
         pool.take(1, 2);
-    std::vector<VpmmSpan> left = pool.spans(VpmmSpan::State::free);
+    std::vector<AddressSpan> left = pool.spans(AddressSpan::State::free);
     REQUIRE(left.size() == 3);
     CHECK(left[0].range.begin == held[6].address);
     CHECK(pool.mapped_pages() == 12);
