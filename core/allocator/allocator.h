@@ -247,8 +247,7 @@ class Allocator {
     // Calls visit for every piece of the addresses that it keeps reserved whether there is memory
     // or not, by address within each reservation. Policies that keep none, and those that don't
     // say, call nobody. O(pieces log pieces).
-    virtual void for_each_address(const std::function<void(const AddressSpan&)>& /*visit*/) const {
-    }
+    virtual void for_each_address(const std::function<void(const AddressSpan&)>& /*visit*/) const {}
 
     // A copy with the same state that talks to `device` from now on, for trying "what if" from the
     // middle of a replay; null if the policy cannot. O(state).

@@ -103,10 +103,10 @@ class CaptureAllocator final : public Allocator {
 
     // The regions outside, and then what is alive in arenas, each in a segment of its own.
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
+
     void for_each_address(const std::function<void(const AddressSpan&)>& visit) const override {
         outside_.for_each_address(visit);
     }
-
 
   private:
     static constexpr std::uint32_t kNone = 0xffffffffU;

@@ -25,7 +25,7 @@ from tidemark.errors import (AddressError, CancelledError, DriverError, Error, F
                              OptionError, OutOfMemoryError, SpaceError, UnsupportedError)
 from tidemark.own_policy import OwnPolicy, PolicyDevice, PolicyFault, Request, policy
 from tidemark.pictures import Picture, picture
-from tidemark.store import Access, Store, StoredBuffer, TierCounters
+from tidemark.store import Access, Candidate, Pressure, Store, StoredBuffer, TierCounters
 from tidemark.sweeping import sweep
 from tidemark.trace import Event, Frame, Trace, load
 from tidemark.viewer import Viewer, view
@@ -40,6 +40,7 @@ __all__ = [
     "Buffer",
     "BufferFacts",
     "CancelledError",
+    "Candidate",
     "Context",
     "Controller",
     "ControllerWarning",
@@ -64,6 +65,7 @@ __all__ = [
     "Pin",
     "PolicyDevice",
     "PolicyFault",
+    "Pressure",
     "Record",
     "Request",
     "STREAM_OF_REQUEST",

@@ -108,6 +108,16 @@ class tm_tier_counters(Struct):
         "failed")]
 
 
+class tm_tier_pressure(Struct):
+    _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
+        "used", "spill_start", "spill_stop", "excess")] + [
+            ("should_spill", c_uint32), ("reserved", c_uint32)]
+
+
+class tm_candidate(ctypes.Structure):
+    _fields_ = [("buffer", c_uint64), ("bytes", c_uint64), ("freed", c_uint64)]
+
+
 class tm_buffer_facts(Struct):
     _fields_ = [("struct_size", c_size_t), ("buffer", c_uint64), ("bytes", c_uint64),
                 ("address", c_uint64), ("uses", c_uint64), ("pins", c_uint32), ("state", c_int),
@@ -220,6 +230,11 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_reservation_end": (STATUS, [c_void_p, c_uint64]),
     "tm_store_free_bytes": (STATUS, [c_void_p, c_int, c_uint64, POINTER(c_uint64)]),
     "tm_store_counters": (STATUS, [c_void_p, c_int, POINTER(tm_tier_counters)]),
+    "tm_store_pressure": (STATUS, [c_void_p, c_int, c_double, c_double,
+                                   POINTER(tm_tier_pressure)]),
+    "tm_store_candidates": (STATUS, [c_void_p, c_int, c_uint64, POINTER(tm_candidate), c_size_t,
+                                     POINTER(c_size_t)]),
+    "tm_buffer_evict": (STATUS, [c_void_p, c_uint64, c_int, POINTER(c_uint64)]),
     "tm_buffer_pin": (STATUS, [c_void_p, POINTER(c_uint64), c_size_t, c_int, c_uint64, c_uint64,
                                POINTER(c_void_p)]),
     "tm_buffer_defer": (STATUS, [c_void_p, c_uint64, c_uint32, POINTER(c_int)]),

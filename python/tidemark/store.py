@@ -15,7 +15,7 @@ from tidemark._waits import limited
 from tidemark.context import Context, Stream, stream_number
 from tidemark.errors import OptionError
 
-__all__ = ["Access", "Store", "StoredBuffer", "TierCounters"]
+__all__ = ["Access", "Candidate", "Pressure", "Store", "StoredBuffer", "TierCounters"]
 
 TIERS = ("gpu", "host", "disk")
 MODES = ("read", "write", "overwrite", "pin")
@@ -41,6 +41,28 @@ class TierCounters:
     hits: int  # accesses that found the buffer here
     misses: int
     failed: int  # copies
+
+
+@dataclasses.dataclass(frozen=True)
+class Pressure:
+    """How full a tier is, in bytes, for programs that spill by themselves."""
+
+    used: int
+    spill_start: int
+    spill_stop: int
+    excess: int
+    """What has to leave before spilling may stop."""
+    should_spill: bool
+    """More than `spill_start` is used."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A buffer that would leave a tier next."""
+
+    buffer: "StoredBuffer"
+    freed: int
+    """Bytes that would come free there."""
 
 
 class _Handle(_library.Handle):
@@ -127,6 +149,13 @@ class StoredBuffer:
         self.size = size
         """Bytes."""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoredBuffer) and \
+            (self._store, self._number) == (other._store, other._number)
+
+    def __hash__(self) -> int:
+        return hash((id(self._store), self._number))
+
     @contextlib.contextmanager
     def access(self, tier: str = "host", mode: str = "read", *, stream: Stream = 0,
                patient: bool = True, timeout: Optional[float] = None) -> Iterator[Access]:
@@ -163,6 +192,15 @@ class StoredBuffer:
         with limited(timeout):
             _library.library().tm_buffer_prefetch(self._store._open(), self._number,
                                                   _number(tier, TIERS, "tier"))
+
+    def evict(self, tier: str = "gpu", *, timeout: Optional[float] = None) -> int:
+        """Has it leave `tier` for a slower one and waits for the copy; the bytes that came free
+        there: 0 if it is used, stays or is not there."""
+        freed = ctypes.c_uint64()
+        with limited(timeout):
+            _library.library().tm_buffer_evict(self._store._open(), self._number,
+                                               _number(tier, TIERS, "tier"), ctypes.byref(freed))
+        return freed.value
 
     def hint(self, value: int) -> None:
         """Among the victims of a policy that looks at hints, lower ones leave first."""
@@ -255,6 +293,30 @@ class Store:
             _library.library().tm_store_free_bytes(self._open(), _number(tier, TIERS, "tier"),
                                                    whole(size, "size"), ctypes.byref(freed))
         return freed.value
+
+    def pressure(self, tier: str = "gpu", start: float = 0, stop: float = 0) -> Pressure:
+        """Whether a tier is too full, and by how much. `start` and `stop` are shares of its
+        capacity, above which spilling is to begin and down to which it is to go on; 0 = the
+        store's own."""
+        now = _library.tm_tier_pressure()
+        _library.library().tm_store_pressure(self._open(), _number(tier, TIERS, "tier"), start, stop,
+                                             ctypes.byref(now))
+        return Pressure(now.used, now.spill_start, now.spill_stop, now.excess,
+                        bool(now.should_spill))
+
+    def candidates(self, size: int, tier: str = "gpu") -> List[Candidate]:
+        """The buffers that would leave `tier` for `size` bytes by the store's policy, in order.
+        Nothing leaves: `buffer.evict(tier)` does."""
+        library, handle = _library.library(), self._open()
+        number, count, found = _number(tier, TIERS, "tier"), ctypes.c_size_t(), 0
+        while True:
+            rows = (_library.tm_candidate * found)()
+            library.tm_store_candidates(handle, number, whole(size, "size"), rows, found,
+                                        ctypes.byref(count))
+            if count.value <= found:
+                return [Candidate(StoredBuffer(self, row.buffer, row.bytes), row.freed)
+                        for row in rows[:count.value]]
+            found = count.value
 
     def counters(self, tier: str = "host") -> TierCounters:
         """The tier's figures."""

@@ -114,6 +114,7 @@ size_t tm_struct_size(const char* name) {
         TIDEMARK_SIZE(tm_recorder_counts), TIDEMARK_SIZE(tm_run_options),
         TIDEMARK_SIZE(tm_buffer_facts),    TIDEMARK_SIZE(tm_deferrable_statistics),
         TIDEMARK_SIZE(tm_store_event),     TIDEMARK_SIZE(tm_wait_options),
+        TIDEMARK_SIZE(tm_tier_pressure),   TIDEMARK_SIZE(tm_candidate),
     };
 #undef TIDEMARK_SIZE
     for (const auto& [known, size] : kSizes) {

@@ -1,6 +1,9 @@
 // Buffers in tiers: a TieredStore with the memory that it works on.
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "core/tiers/store/pin_desk.h"
 #include "replay/c_api/errors.h"
 #include "replay/c_api/store_state.h"
 
@@ -232,6 +235,68 @@ tm_status tm_store_free_bytes(tm_store* store, tm_tier tier, uint64_t bytes, uin
             if (report.end != FreeEnd::withdrawn)
                 return TM_OK;
             return c_api::fail({ErrorCode::cancelled, "the wait is over", "", report.text()});
+        });
+}
+
+tm_status tm_store_pressure(tm_store* store, tm_tier tier, double start, double stop,
+                            tm_tier_pressure* pressure) {
+    return with_space(
+        "tm_store_pressure", store, tier, {pressure},
+        [&](StoreState&, MemorySpace& space) -> tm_status {
+            SpaceSpec wanted = space.spec();
+            for (const auto& [share, own] :
+                 {std::pair(start, &wanted.spill_start), std::pair(stop, &wanted.spill_stop)}) {
+                if (!(share >= 0 && share <= 1))
+                    return c_api::fail({ErrorCode::bad_option, "is a share of the tier's capacity",
+                                        "start, stop", "from 0 to 1; 0: the store's own"});
+                if (share > 0)
+                    *own = share;
+            }
+            wanted.spill_stop = std::min(wanted.spill_stop, wanted.spill_start);
+            const SpacePressure now = space.pressure(wanted.thresholds());
+            tm_tier_pressure all{};
+            all.used = now.used;
+            all.spill_start = now.spill_start;
+            all.spill_stop = now.spill_stop;
+            all.excess = now.excess();
+            all.should_spill = now.starts() ? 1 : 0;
+            return copy_out(pressure, all);
+        });
+}
+
+tm_status tm_store_candidates(tm_store* store, tm_tier tier, uint64_t bytes,
+                              tm_candidate* candidates, size_t capacity, size_t* count) {
+    return with_space(
+        "tm_store_candidates", store, tier, {count},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            if (candidates == nullptr && capacity != 0)
+                return fail_of_null("tm_store_candidates");
+            const std::vector<VictimCandidate> all = state.store().candidates(space.id(), bytes);
+            for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i)
+                candidates[i] = {state.number_of(all[i].buffer), all[i].size, all[i].freed};
+            *count = all.size();
+            return TM_OK;
+        });
+}
+
+tm_status tm_buffer_evict(tm_store* store, uint64_t buffer, tm_tier tier, uint64_t* freed) {
+    return with_space(
+        "tm_buffer_evict", store, tier, {},
+        [&](StoreState& state, MemorySpace& space) -> tm_status {
+            const auto one = state.buffer(buffer);
+            if (!one)
+                return c_api::fail(one.error());
+            if (state.store().where(*one).empty())
+                return c_api::fail({ErrorCode::not_found, "the buffer is gone", "buffer", ""});
+            const FreeReport report =
+                state.store().wait(PinDesk(state.store()).defer(*one, space.id()));
+            if (freed != nullptr)
+                *freed = report.freed;
+            if (report.last_failure)
+                return c_api::fail(*report.last_failure);
+            if (report.end == FreeEnd::withdrawn)
+                return c_api::fail({ErrorCode::cancelled, "the wait is over", "", report.text()});
+            return TM_OK;
         });
 }
 

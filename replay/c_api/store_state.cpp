@@ -146,6 +146,13 @@ Result<Deferrable> StoreState::deferrable(std::uint64_t number) const {
     return found->second;
 }
 
+std::uint64_t StoreState::number_of(BufferRef buffer) const {
+    const std::lock_guard lock(mutex_);
+    const auto kept = std::ranges::find_if(
+        kept_, [&](const auto& entry) { return entry.second.buffer() == buffer; });
+    return kept == kept_.end() ? c_api::number_of(buffer) : kept->first;
+}
+
 Result<BufferRef> StoreState::buffer(std::uint64_t number) const {
     if ((number & kDeferrable) == 0)
         return BufferRef{BufferId{static_cast<std::uint32_t>(number - 1)},

@@ -68,6 +68,9 @@ class StoreState {
     Result<std::uint64_t> create_deferrable(Bytes size);
     Result<Deferrable> deferrable(std::uint64_t number) const;
 
+    // Its number, of either kind. O(deferrable buffers).
+    std::uint64_t number_of(BufferRef buffer) const;
+
     // Buffers of either kind. Errors: not_found.
     Result<BufferRef> buffer(std::uint64_t number) const;
     Result<void> destroy(std::uint64_t number);

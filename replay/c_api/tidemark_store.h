@@ -111,6 +111,37 @@ TM_API tm_status tm_reservation_end(tm_store* store, uint64_t reservation);
 TM_API tm_status tm_store_free_bytes(tm_store* store, tm_tier tier, uint64_t bytes,
                                      uint64_t* freed);
 
+/* For programs that spill by themselves: whether a tier is too full, which buffers would leave it
+ * next, and the leaving of one. `start` and `stop` are shares of the tier's capacity, above which
+ * spilling is to begin and down to which it is to go on; 0: the store's own. */
+typedef struct tm_tier_pressure {
+    size_t struct_size;
+    uint64_t used;
+    uint64_t spill_start; /* bytes */
+    uint64_t spill_stop;
+    uint64_t excess;       /* what has to leave before it may stop */
+    uint32_t should_spill; /* 1: more than spill_start is used */
+    uint32_t reserved;
+} tm_tier_pressure;
+
+TM_API tm_status tm_store_pressure(tm_store* store, tm_tier tier, double start, double stop,
+                                   tm_tier_pressure* pressure);
+
+typedef struct tm_candidate {
+    uint64_t buffer;
+    uint64_t bytes;
+    uint64_t freed; /* what would come free in the tier */
+} tm_candidate;
+
+/* Those that would leave for `bytes` by the policy of the store, in order; nothing leaves. At most
+ * `capacity` are written; `count` is how many there are. */
+TM_API tm_status tm_store_candidates(tm_store* store, tm_tier tier, uint64_t bytes,
+                                     tm_candidate* candidates, size_t capacity, size_t* count);
+
+/* Has the buffer leave `tier` for a slower one, and waits for the copy; `freed` is 0 if it is used,
+ * stays or is not there. Errors: not_found; what a failed copy gave. */
+TM_API tm_status tm_buffer_evict(tm_store* store, uint64_t buffer, tm_tier tier, uint64_t* freed);
+
 typedef struct tm_tier_counters {
     size_t struct_size;
     uint64_t capacity;

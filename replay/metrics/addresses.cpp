@@ -11,8 +11,7 @@ class Addresses final : public Metric {
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         AddressTotals sum;
         for (const DeviceContext& context : contexts)
-            context.allocator->for_each_address(
-                [&sum](const AddressSpan& span) { sum.add(span); });
+            context.allocator->for_each_address([&sum](const AddressSpan& span) { sum.add(span); });
         return {
             bytes("end_addresses_bytes", "addresses that were reserved at the end", sum.reserved,
                   Better::neither),

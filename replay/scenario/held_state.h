@@ -28,7 +28,7 @@ struct HeldSegment {
 };
 
 struct HeldState {
-    std::uint64_t event = 0;                        // the last one that was replayed
+    std::uint64_t event = 0;                          // the last one that was replayed
     std::vector<std::vector<HeldSegment>> devices;    // segments by address
     std::vector<std::vector<AddressSpan>> addresses;  // by device; empty: the policy keeps none
 };

@@ -163,8 +163,7 @@ TEST_CASE("a dumped snapshot opens as one, here and in Python", "[cli][dump]") {
 TEST_CASE("reserved addresses are figures, and listed in order", "[cli][dump]") {
     const Folder folder;
     // Harvesting across streams leaves zombies until the other stream is done.
-    const std::string trace =
-        support::project_file("traces/samples/torch/multistream.pickle.xz");
+    const std::string trace = support::project_file("traces/samples/torch/multistream.pickle.xz");
     const json run = support::tidemark_json(
         {"replay", trace, "-p", "vpmm:va_size=8GiB", "--dump-state", folder / "held.json"});
     const json state = json::parse(support::read_file(folder / "held.json"));

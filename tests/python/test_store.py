@@ -33,6 +33,26 @@ def test_more_than_memory_goes_to_files_and_comes_back_whole(store):
         buffer.destroy()
 
 
+def test_a_program_may_spill_by_itself(store):
+    buffers = [store.create(4 * MIB) for _ in range(3)]
+    for buffer in buffers:
+        with buffer.access(mode="overwrite") as access:
+            for view in access.views():
+                view[:] = bytes(len(view))
+    pressure = store.pressure("host", start=0.5, stop=0.25)
+    assert pressure.should_spill and pressure.excess == 8 * MIB
+    candidates = store.candidates(pressure.excess, "host")
+    assert [one.buffer for one in candidates] == buffers[:2]
+    assert buffers[0] != buffers[1] and len({one.buffer for one in candidates} | set(buffers)) == 3
+    assert store.counters().used == 12 * MIB  # nothing has left
+    assert [one.buffer.evict("host") for one in candidates] == [4 * MIB, 4 * MIB]
+    assert buffers[0].tiers == {"disk"}
+    assert not store.pressure("host", start=0.5, stop=0.25).should_spill
+    assert [one.buffer for one in store.candidates(1 << 30, "host")] == buffers[2:]
+    with pytest.raises(tidemark.OptionError):
+        store.pressure("host", start=2)
+
+
 def test_a_reservation_keeps_room(store):
     with store.reserve(12 * MIB) as reservation:
         with pytest.raises(tidemark.SpaceError):

@@ -277,7 +277,8 @@ std::optional<std::uint32_t> CopyTable::victim(std::size_t space, ReservationId 
         const SpillBuffer& buffer = state_.buffers[id];
         const BufferCopy* copy = buffer.copy_in(space);
         if (copy->users == 0 && !buffer.move && !buffer.hold.written() &&
-            !buffer.pinned_in(space) && credit(*copy, beneficiary) > 0)
+            buffer.set_aside != SetAside::passed && !buffer.pinned_in(space) &&
+            credit(*copy, beneficiary) > 0)
             return id;
     }
     return choose(state_.spaces[space].policy.get(), space, {beneficiary, false});
@@ -291,6 +292,22 @@ std::optional<std::uint32_t> CopyTable::any_victim(std::size_t index, Reservatio
     if (!found)
         found = choose(space.policy.get(), index, {beneficiary, true});
     return found ? found : choose(space.small_policy.get(), index, {beneficiary, true});
+}
+
+std::vector<VictimCandidate> CopyTable::candidates(std::size_t space, Bytes size) {
+    std::vector<VictimCandidate> found;
+    std::vector<SetAside> before;
+    for (Bytes freed = 0; freed < size; freed += found.back().freed) {
+        const std::optional<std::uint32_t> victim = any_victim(space);
+        if (!victim)
+            break;
+        SpillBuffer& buffer = state_.buffers[*victim];
+        found.push_back({state_.ref_of(*victim), buffer.size, credit(*buffer.copy_in(space))});
+        before.push_back(std::exchange(buffer.set_aside, SetAside::passed));
+    }
+    for (std::size_t i = 0; i < found.size(); ++i)
+        state_.buffers[to_integer(found[i].buffer.id)].set_aside = before[i];
+    return found;
 }
 
 std::optional<std::uint32_t> CopyTable::choose(VictimPolicy* policy, std::size_t space,

@@ -30,6 +30,13 @@ struct VictimWish {
     bool any = false;                // also those that should stay as long as others can leave
 };
 
+// A buffer that would leave, and what would come free by that.
+struct VictimCandidate {
+    BufferRef buffer;
+    Bytes size = 0;
+    Bytes freed = 0;
+};
+
 class CopyTable {
   public:
     // Gives the spaces that something can leave their policies.
@@ -74,6 +81,10 @@ class CopyTable {
     // Also one that should stay as long as others can leave: a small one; then one that was fetched
     // ahead, or used a moment ago.
     std::optional<std::uint32_t> any_victim(std::size_t space, ReservationId beneficiary = {});
+
+    // Those that would leave for `size` bytes, in order: spares, then what the policy names, which
+    // may move its hands. Nothing leaves. O(policy) for each.
+    std::vector<VictimCandidate> candidates(std::size_t space, Bytes size);
 
     // Where the buffer is: its valid copies, home first. Empty: gone, or not there yet.
     std::vector<SpaceId> where(BufferRef buffer) const;

@@ -166,19 +166,13 @@ Bytes RoomMaker::spare(std::size_t index) const {
 
 void RoomMaker::spill_in_background(std::size_t index) {
     SpillSpace& space = state_.spaces[index];
-    const Thresholds& thresholds = space.memory->thresholds();
-    const Bytes used = space.memory->used();
-    if (!space.spilling && used > thresholds.spill_start) {
+    const SpacePressure pressure = space.memory->pressure(space.memory->thresholds());
+    if (!space.spilling && pressure.starts()) {
         space.spilling = true;
         state_.retry_failed();
     }
-    if (!space.spilling)
-        return;
-    if (used <= thresholds.spill_stop) {
-        space.spilling = false;
-        return;
-    }
-    while (used > thresholds.spill_stop + space.leaving &&
+    space.spilling = space.spilling && pressure.excess() != 0;
+    while (space.spilling && pressure.excess() > space.leaving &&
            space.leaving < state_.options.background_in_flight) {
         const std::optional<std::uint32_t> victim = copies_.victim(index);
         if (!victim)

@@ -148,6 +148,11 @@ bool SpillEngine::evict(BufferRef ref, SpaceId id, std::optional<Tier> tier) {
     return true;
 }
 
+std::vector<VictimCandidate> SpillEngine::candidates(SpaceId id, Bytes size) {
+    const std::size_t space = state_.position(id);
+    return space == kNoSpace ? std::vector<VictimCandidate>() : copies_.candidates(space, size);
+}
+
 void SpillEngine::mark(std::uint64_t name_hash) {
     if (state_.options.forecast)
         state_.options.forecast->marked(name_hash);

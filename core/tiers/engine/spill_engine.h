@@ -124,6 +124,9 @@ class SpillEngine {
     // a tier. False: it stays.
     bool evict(BufferRef buffer, SpaceId space, std::optional<Tier> tier = {});
 
+    // CopyTable::candidates; nothing of a space that the machine hasn't.
+    std::vector<VictimCandidate> candidates(SpaceId space, Bytes size);
+
     // The program begins a part of it that has a name: a step, a module.
     void mark(std::uint64_t name_hash);
 

@@ -203,6 +203,10 @@ Bytes MemorySpace::used() const {
     return locked([](const Ledger& ledger) { return ledger.account().used(); });
 }
 
+SpacePressure MemorySpace::pressure(const Thresholds& thresholds) const {
+    return {used(), thresholds.spill_start, thresholds.spill_stop};
+}
+
 Bytes MemorySpace::available() const {
     return locked([](const Ledger& ledger) { return ledger.account().available(); });
 }

@@ -22,6 +22,7 @@
 // are called without it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,19 @@ struct SpaceCounters {
     std::uint64_t charges = 0;       // living
 
     friend bool operator==(const SpaceCounters&, const SpaceCounters&) = default;
+};
+
+// How full a space is, for whoever spills: the engine in the background, or a program by itself.
+struct SpacePressure {
+    Bytes used = 0;
+    Bytes spill_start = 0;
+    Bytes spill_stop = 0;
+
+    // Spilling is to begin.
+    bool starts() const { return used > spill_start; }
+
+    // What has to leave before it may stop.
+    Bytes excess() const { return used - std::min(used, spill_stop); }
 };
 
 class MemorySpace {
@@ -93,6 +107,9 @@ class MemorySpace {
     SpaceCounters counters() const;
 
     Bytes used() const;
+
+    // How far it is above thresholds.
+    SpacePressure pressure(const Thresholds& thresholds) const;
 
     // What could be allocated without a reservation.
     Bytes available() const;

@@ -193,6 +193,11 @@ bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {
     return call([&] { return engine_.set_may_spill(buffer, may_spill); });
 }
 
+std::vector<VictimCandidate> TieredStore::candidates(SpaceId space, Bytes size) {
+    const std::lock_guard lock(mutex_);
+    return engine_.candidates(space, size);
+}
+
 bool TieredStore::evict(BufferRef buffer, SpaceId space) {
     return call([&] { return engine_.evict(buffer, space); });
 }

@@ -158,6 +158,10 @@ class TieredStore {
     bool set_next_use(BufferRef buffer, std::uint64_t operation);
     bool set_may_spill(BufferRef buffer, bool may_spill);
 
+    // Which buffers would leave `space` next, in order, until `size` bytes would be free, or none
+    // could any more. Nothing leaves.
+    std::vector<VictimCandidate> candidates(SpaceId space, Bytes size);
+
     // Has the buffer leave `space` for a slower one, as if room were needed. False: it may not, or
     // is not there.
     bool evict(BufferRef buffer, SpaceId space);

@@ -166,9 +166,9 @@ std::string state_dump(const HeldState& state, const Run& run, const TraceInfo& 
 }
 
 std::string state_listing(const HeldState& state, const Run& run) {
-    std::string text = fmt::format("tidemark state of {} under {}, after event {}\n",
-                                   printable(run.scenario.trace), run.policy_name,
-                                   format_count(state.event));
+    std::string text =
+        fmt::format("tidemark state of {} under {}, after event {}\n",
+                    printable(run.scenario.trace), run.policy_name, format_count(state.event));
     for (std::size_t device = 0; device < state.devices.size(); ++device) {
         Table table({{"address"}, {"bytes"}, {"state", Align::left}, {"of", Align::left}});
         const auto row = [&table](Range range, std::string_view what, const std::string& of) {
@@ -183,20 +183,21 @@ std::string state_listing(const HeldState& state, const Run& run) {
         for (const HeldSegment& segment : state.devices[device]) {
             if (!state.addresses[device].empty() && segment.expandable)
                 continue;  // among the addresses
-            const std::string of = fmt::format("segment 0x{:x}, {}",
-                                               to_integer(segment.range.begin),
-                                               format_bytes(segment.range.size));
+            const std::string of =
+                fmt::format("segment 0x{:x}, {}", to_integer(segment.range.begin),
+                            format_bytes(segment.range.size));
             for (const HeldBlock& block : segment.blocks)
                 row(block.range, region_name(block.state), of);
         }
         text += fmt::format("\nGPU {}", device);
         if (totals.reserved != 0)
-            text += fmt::format(": {} of addresses: allocated {}, free {}, waiting {}, zombies {}, "
-                                "holes {}, stuck {}",
-                                format_bytes(totals.reserved), format_bytes(totals.allocated),
-                                format_bytes(totals.free), format_bytes(totals.waiting),
-                                format_bytes(totals.zombies), format_bytes(totals.holes),
-                                format_bytes(totals.stuck));
+            text += fmt::format(
+                ": {} of addresses: allocated {}, free {}, waiting {}, zombies {}, "
+                "holes {}, stuck {}",
+                format_bytes(totals.reserved), format_bytes(totals.allocated),
+                format_bytes(totals.free), format_bytes(totals.waiting),
+                format_bytes(totals.zombies), format_bytes(totals.holes),
+                format_bytes(totals.stuck));
         text += "\n" + table.bare("  ");
     }
     return text;

@@ -15,6 +15,7 @@
 #include "backends/wrap/checked.h"
 #include "backends/wrap/faulty.h"
 #include "core/allocator/address_spans.h"
+#include "core/policies/vpmm_allocator.h"
 #include "tests/support/policy.h"
 
 namespace tidemark::support {
@@ -90,9 +91,11 @@ class VpmmPool {
     // All work that was queued is over.
     void pass_time() { sim_.replay_clock()->recorded += 1'000'000'000'000; }
 
-    // "[10][+1][-4][*6][.2]": allocated, the newest one, free, zombie and hole, in pages; waiting is
+    // "[10][+1][-4][*6][.2]": allocated, the newest one, free, zombie and hole, in pages; waiting
+    // is
     // "[?2]", stuck "[!2]". The hole at a root's end is left out; roots are parted by " | ".
     std::string layout() const {
+        const Bytes page = dynamic_cast<const policies::Vpmm&>(*vpmm_).page();
         std::string text;
         std::string hole;  // not yet written: it may be the last of its root
         std::uint32_t root = 0;
@@ -108,7 +111,8 @@ class VpmmPool {
                 span.state == AddressSpan::State::allocated && span.range.begin == newest_;
             const std::string_view mark =
                 is_newest ? "+" : kMarks[static_cast<std::size_t>(span.state)];
-            const std::string piece = "[" + std::string(mark) + std::to_string(span.range.size / kPage) + "]";
+            const std::string piece =
+                "[" + std::string(mark) + std::to_string(span.range.size / page) + "]";
             if (span.state == AddressSpan::State::hole) {
                 hole = piece;
                 return;

@@ -106,6 +106,7 @@ TEST_CASE("null for an object is an error, or an empty text") {
     TM_INIT(tm_statistics, statistics);
     TM_INIT(tm_ipc_handle, handle);
     TM_INIT(tm_tier_counters, tier);
+    TM_INIT(tm_tier_pressure, pressure);
     TM_INIT(tm_columns, columns);
     TM_INIT(tm_event, event);
     TM_INIT(tm_recorder_counts, counts);
@@ -137,6 +138,9 @@ TEST_CASE("null for an object is an error, or an empty text") {
           tm_reservation_end(nullptr, 1),
           tm_store_free_bytes(nullptr, TM_TIER_HOST, 1, &number),
           tm_store_counters(nullptr, TM_TIER_HOST, &tier),
+          tm_store_pressure(nullptr, TM_TIER_HOST, 0, 0, &pressure),
+          tm_store_candidates(nullptr, TM_TIER_HOST, 1, nullptr, 0, &count),
+          tm_buffer_evict(nullptr, 1, TM_TIER_HOST, &number),
           tm_trace_columns(nullptr, &columns),
           tm_trace_string(nullptr, 0, &text, &count),
           tm_trace_stack(nullptr, 0, nullptr, 0, &count),

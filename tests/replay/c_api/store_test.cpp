@@ -121,6 +121,56 @@ TEST_CASE("more buffers than memory go to files and come back whole", "[c_api]")
         std::this_thread::yield();
 }
 
+TEST_CASE("a program that spills by itself asks how much, and which", "[c_api]") {
+    Shelf shelf;
+    std::vector<std::uint64_t> buffers;
+    for (int i = 0; i < 3; ++i) {
+        buffers.push_back(shelf.buffer(4 * kMiB));
+        tm_access* const access = shelf.acquire(buffers.back(), TM_OVERWRITE);
+        fill(access, i + 1);
+        tm_access_release(access);
+    }
+    TM_INIT(tm_tier_pressure, pressure);
+    REQUIRE(tm_store_pressure(shelf.store, TM_TIER_HOST, 0.5, 0.25, &pressure) == TM_OK);
+    CHECK(pressure.used == 12 * kMiB);
+    CHECK(pressure.spill_start == 8 * kMiB);
+    CHECK(pressure.spill_stop == 4 * kMiB);
+    CHECK(pressure.should_spill == 1);
+    CHECK(pressure.excess == 8 * kMiB);
+
+    // By the policy: those that were used longest ago. Nothing has left.
+    tm_access* const held = shelf.acquire(buffers[1], TM_READ);
+    std::size_t count = 0;
+    std::vector<tm_candidate> next(4);
+    REQUIRE(tm_store_candidates(shelf.store, TM_TIER_HOST, pressure.excess, next.data(),
+                                next.size(), &count) == TM_OK);
+    REQUIRE(count == 2);
+    CHECK(next[0].buffer == buffers[0]);
+    CHECK(next[1].buffer == buffers[2]);
+    CHECK(next[0].bytes == 4 * kMiB);
+    CHECK(next[0].freed == 4 * kMiB);
+    CHECK(shelf.counters(TM_TIER_HOST).used == 12 * kMiB);
+    REQUIRE(tm_store_candidates(shelf.store, TM_TIER_HOST, 1, nullptr, 0, &count) == TM_OK);
+    CHECK(count == 1);
+
+    std::uint64_t freed = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+        REQUIRE(tm_buffer_evict(shelf.store, next[i].buffer, TM_TIER_HOST, &freed) == TM_OK);
+        CHECK(freed == 4 * kMiB);
+    }
+    REQUIRE(tm_buffer_evict(shelf.store, buffers[1], TM_TIER_HOST, &freed) == TM_OK);
+    CHECK(freed == 0);  // it is used
+    tm_access_release(held);
+    REQUIRE(tm_store_pressure(shelf.store, TM_TIER_HOST, 0.5, 0.25, &pressure) == TM_OK);
+    CHECK(pressure.should_spill == 0);
+    CHECK(pressure.excess == 0);
+    CHECK(tm_store_pressure(shelf.store, TM_TIER_HOST, 1.5, 0, &pressure) == TM_BAD_OPTION);
+    CHECK(tm_buffer_evict(shelf.store, 99, TM_TIER_HOST, &freed) == TM_NOT_FOUND);
+    tm_access* const access = shelf.acquire(buffers[2], TM_READ);
+    CHECK(holds(access, 3));
+    tm_access_release(access);
+}
+
 TEST_CASE("reservations keep room for who pays with them", "[c_api]") {
     Shelf shelf;
     std::uint64_t reservation = 0;
