@@ -91,7 +91,7 @@ DeferrableStore::~DeferrableStore() {
     TM_CHECK(by_id_.empty());
 }
 
-Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag) {
+Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag, bool patient) {
     if (size == 0)
         return fail(ErrorCode::bad_input, "a buffer of 0 bytes", "size");
     auto entry = std::make_shared<DeferrableEntry>();
@@ -104,6 +104,7 @@ Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag) {
     spec.space = memory_.id();
     spec.range = entry->range;
     spec.gate = entry->gate;
+    spec.patient = patient;
     ask_for_room(spec.size);
     TM_ASSIGN(entry->buffer, room_for(spec));
     entry->id = ++last_id;
@@ -120,6 +121,11 @@ Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag) {
 
 // Room that others' deferrals are making already is waited for.
 Result<BufferRef> DeferrableStore::room_for(const BufferSpec& spec) {
+    if (spec.patient) {
+        Pending<Result<BufferRef>> pending = tiers_.create(spec);
+        const RequestId request{pending.request()};
+        return answer_of(std::move(pending), request, options_.patience);
+    }
     const Stopwatch watch;
     for (;;) {
         const bool moving = PinDesk(tiers_).settling();
@@ -203,32 +209,42 @@ Result<std::vector<BufferPin>> DeferrableStore::pins_of(std::span<const PinUse> 
     {
         const std::lock_guard lock(mutex_);
         ++counted_.waited;
-        waiting_.insert(*pending.request);
+    }
+    return answer_of(std::move(pending.pins), *pending.request, patience);
+}
+
+// Waits no longer than `patience`, and withdraws the request then.
+template <class T>
+Result<T> DeferrableStore::answer_of(Pending<Result<T>> pending, RequestId request,
+                                     Nanoseconds patience) {
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.insert(request);
         if (closing_)
             patience = 0;
     }
     std::optional<Error> late;
     const Stopwatch watch;
-    while (!pending.pins.ready() && !late) {
+    while (!pending.ready() && !late) {
         late = watch.elapsed() >= patience
                    ? Error{ErrorCode::cancelled, "no room in the time that was given", {}, {}}
                    : wait_ended();
         (void)tiers_.pump();  // there may be no worker
         if (!late)
-            (void)pending.pins.wait_for(kLook);
+            (void)pending.wait_for(kLook);
     }
     if (late)
-        (void)PinDesk(tiers_).withdraw(*pending.request);
-    Result<std::vector<BufferPin>> pins = tiers_.wait(pending.pins);
+        (void)PinDesk(tiers_).withdraw(request);
+    Result<T> answer = tiers_.wait(pending);
     const std::lock_guard lock(mutex_);
-    waiting_.erase(*pending.request);
-    if (!pins && pins.error().code == ErrorCode::cancelled)
+    waiting_.erase(request);
+    if (!answer && answer.error().code == ErrorCode::cancelled)
         return fail(ErrorCode::cancelled,
                     closing_ ? "the store is closing"
                     : late   ? late->what
-                             : pins.error().what,
-                    to_text(memory_.id()), pins.error().hint);
-    return pins;
+                             : answer.error().what,
+                    to_text(memory_.id()), answer.error().hint);
+    return answer;
 }
 
 std::optional<Error> DeferrableStore::wait_ended() const {

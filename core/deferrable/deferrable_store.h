@@ -189,8 +189,9 @@ class DeferrableStore {
     ~DeferrableStore();
 
     // Its content is undefined. Errors: no_space: no other buffer may leave for it now; room that
-    // is being made already is waited for.
-    Result<Deferrable> create(Bytes size, std::uint64_t tag);
+    // is being made already is waited for. `patient`: it waits until others let go of their pins,
+    // as pins do (cancelled: the store closes, or the patience is over).
+    Result<Deferrable> create(Bytes size, std::uint64_t tag, bool patient = false);
 
     // Errors: not_found: freed; no_space: it, or all of them together, can't fit, which the error
     // lists; cancelled: the store closes, or the patience is over; what a failed copy gave. All or
@@ -235,6 +236,8 @@ class DeferrableStore {
 
     Result<BufferRef> room_for(const BufferSpec& spec);
     Result<std::vector<PinUse>> uses_of(std::span<const DeferrableUse> uses);
+    template <class T>
+    Result<T> answer_of(Pending<Result<T>> pending, RequestId request, Nanoseconds patience);
     Result<std::vector<BufferPin>> pins_of(std::span<const PinUse> uses, Nanoseconds patience);
     Bytes lacking(std::span<const PinUse> uses) const;
     void ask_for_room(Bytes need);

@@ -32,7 +32,7 @@ from tidemark._spec import whole
 from tidemark._waits import limited, stop_with
 from tidemark.context import Context, Stream, stream_number
 from tidemark.errors import NotFoundError, OptionError
-from tidemark.store import MODES, TIERS, Store, StoredBuffer, _AccessHandle
+from tidemark.store import MODES, PATIENT, TIERS, Store, StoredBuffer, _AccessHandle
 
 __all__ = ["BufferFacts", "Controller", "ControllerWarning", "DeferrableBuffer",
            "DeferrableMemory", "DeferrableStatistics", "Pin"]
@@ -312,14 +312,15 @@ class DeferrableMemory(Store):
 
     def empty(self, shape: Union[int, Sequence[int]], dtype: Any = "|u1", *,
               tag: Any = None, timeout: Optional[float] = None) -> DeferrableBuffer:
-        """A new buffer for an array, its content undefined."""
+        """A new buffer for an array, its content undefined. Where no other may leave for it, it
+        waits until pins are let go, `timeout` seconds at most (CancelledError); by default 30."""
         extents = (shape,) if isinstance(shape, int) else tuple(int(one) for one in shape)
         typestr = _arrays.typestr_of(dtype)
         size = whole(_arrays.count_of(extents) * _arrays.item_size(typestr), "shape")
         number = ctypes.c_uint64()
         with limited(timeout):
             _library.library().tm_buffer_create(self._open(), size, TIERS.index("gpu"),
-                                                KEEPS_ADDRESS, 0, ctypes.byref(number))
+                                                KEEPS_ADDRESS | PATIENT, 0, ctypes.byref(number))
         made = DeferrableBuffer(self, number.value, extents, typestr, tag)
         self._known[made.number] = made
         if self._recording is not None:

@@ -128,9 +128,9 @@ Result<DeferrableStore*> StoreState::deferrables() {
     return deferrables_.get();
 }
 
-Result<std::uint64_t> StoreState::create_deferrable(Bytes size) {
+Result<std::uint64_t> StoreState::create_deferrable(Bytes size, bool patient) {
     TM_ASSIGN(DeferrableStore* const memory, deferrables());
-    TM_ASSIGN(Deferrable made, memory->create(size, 0));
+    TM_ASSIGN(Deferrable made, memory->create(size, 0, patient));
     const std::uint64_t number = number_of_deferrable(made.id());
     const std::lock_guard lock(mutex_);
     kept_.emplace(number, std::move(made));

@@ -65,7 +65,7 @@ class StoreState {
     Result<DeferrableStore*> deferrables();
 
     // Deferrable buffers by their numbers. Errors: as of DeferrableStore; not_found.
-    Result<std::uint64_t> create_deferrable(Bytes size);
+    Result<std::uint64_t> create_deferrable(Bytes size, bool patient);
     Result<Deferrable> deferrable(std::uint64_t number) const;
 
     // Its number, of either kind. O(deferrable buffers).

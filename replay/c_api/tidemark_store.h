@@ -59,7 +59,8 @@ TM_API tm_status tm_set_waits(const tm_wait_options* options);
 #define TM_KEEPS_ADDRESS 4u /* of a GPU: see "Deferrable buffers" */
 
 /* A new buffer of `bytes` in `tier`, its content undefined, charged to `reservation` if that is not
- * 0. `flags`: TM_PATIENT, TM_STAYS, or only TM_KEEPS_ADDRESS. Errors: no_space. */
+ * 0. `flags`: TM_PATIENT; TM_STAYS or TM_KEEPS_ADDRESS. One that keeps its address waits until
+ * others let go of their pins, no longer than 30 s (cancelled). Errors: no_space. */
 TM_API tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32_t flags,
                                   uint64_t reservation, uint64_t* buffer);
 

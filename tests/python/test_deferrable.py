@@ -285,6 +285,23 @@ class Recorded(tidemark.Controller):
         return [max(one.number for one in candidates)]
 
 
+def test_a_creation_waits_until_pins_are_let_go(memory):
+    first = memory.empty(6 * MIB)
+    with first.pin():
+        with pytest.raises(tidemark.CancelledError):
+            memory.empty(6 * MIB, timeout=0.05)
+        pin = memory._pin([first], "pin", 0, None)
+        made = []
+        other = threading.Thread(target=lambda: made.append(memory.empty(6 * MIB)))
+    other.start()
+    time.sleep(0.02)
+    assert not made
+    for one in pin:
+        one.__exit__(None, None, None)
+    other.join()
+    assert made and first.state == "deferred"
+
+
 def test_a_controller_decides_who_leaves(open_memory):
     controller = Recorded()
     memory = open_memory(4 * MIB, victims=controller, controller_patience=30)

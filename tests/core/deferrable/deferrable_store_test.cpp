@@ -1,5 +1,6 @@
 // Deferrable memory: handles, pins with limits, what is freed in each state, events.
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -337,6 +338,36 @@ TEST_CASE("a new buffer waits for the room of what is leaving", "[deferrable]") 
     CHECK(away.ready());
     const DeferrablePin again = *f.memory.pin(one);
     CHECK(f.memory.create(300, 3).error().code == ErrorCode::no_space);
+}
+
+TEST_CASE("a patient creation waits until pins are let go", "[deferrable]") {
+    MemoryFixture f({.gpu = 700});
+    const Deferrable held = f.filled(600, 1);
+    DeferrablePin pin = *f.memory.pin(held);
+    CHECK(f.memory.create(300, 2).error().code == ErrorCode::no_space);
+    std::atomic<bool> made = false;
+    std::thread other([&] {
+        const Result<Deferrable> second = f.memory.create(300, 2, true);
+        made = second.has_value();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK_FALSE(made);
+    pin.release();
+    other.join();
+    CHECK(made);
+    CHECK(f.holds(held, 1));
+}
+
+TEST_CASE("a patient creation ends with its patience, and where nobody could let go",
+          "[deferrable]") {
+    MemoryFixture f({.gpu = 700}, {.patience = 5'000'000});
+    const Deferrable held = f.filled(600, 1);
+    const DeferrablePin pin = *f.memory.pin(held);
+    const auto refused = f.memory.create(300, 2, true);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::cancelled);
+    CHECK(refused.error().what == "no room in the time that was given");
+    CHECK(f.memory.create(10'000, 2, true).error().code == ErrorCode::no_space);
 }
 
 TEST_CASE("a pin that waits goes on when a retrieval for nobody has ended", "[deferrable]") {
