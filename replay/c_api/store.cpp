@@ -98,9 +98,9 @@ tm_status tm_buffer_create(tm_store* store, uint64_t bytes, tm_tier tier, uint32
             if ((flags & TM_KEEPS_ADDRESS) != 0) {
                 const bool patient = (flags & TM_PATIENT) != 0;
                 if (tier != TM_TIER_GPU || (flags & TM_STAYS) != 0 || reservation != 0)
-                    return c_api::fail({ErrorCode::bad_option,
-                                        "only buffers of a GPU keep their addresses", "flags",
-                                        "TM_KEEPS_ADDRESS, perhaps TM_PATIENT, and no reservation"});
+                    return c_api::fail(
+                        {ErrorCode::bad_option, "only buffers of a GPU keep their addresses",
+                         "flags", "TM_KEEPS_ADDRESS, perhaps TM_PATIENT, and no reservation"});
                 const auto kept = state.create_deferrable(bytes, patient);
                 if (!kept)
                     return c_api::fail(kept.error());

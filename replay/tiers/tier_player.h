@@ -117,6 +117,7 @@ class TierPlayer {
     bool begin_move(const AwaitedMove& move);
     void begin_awaited_moves();
     std::vector<SpaceId> spaces_of(Tier tier, std::uint32_t device) const;
+    std::vector<SpaceId> spaces_of(const TierStep& step) const;
     bool uses_refused(const TierStep& kernel) const;
     void end_kernel(std::uint32_t stream);
     bool uses(std::uint32_t kernel, std::uint32_t buffer) const;

@@ -131,7 +131,7 @@ void TierPlayer::reserved(std::uint32_t stream, SpillAnswer& answer) {
         at_once(stream) ? 0 : std::max<Nanoseconds>(stage_.now() - actor.clock, 0);
     if (answer.refusal) {
         ++run_.reservations.refused;
-        const std::vector<SpaceId> spaces = spaces_of(step.tier, step.device);
+        const std::vector<SpaceId> spaces = spaces_of(step);
         const bool too_large = std::ranges::all_of(spaces, [&](SpaceId space) {
             return step.size > machine_.space(space)->thresholds().limit;
         });
@@ -157,7 +157,7 @@ void TierPlayer::reserved(std::uint32_t stream, SpillAnswer& answer) {
     const Bytes granted = answer.reservation.size();
     run_.reservations.short_bytes += step.size - std::min(step.size, granted);
     const std::uint32_t number = reservations_made_++;
-    actor.held[static_cast<std::size_t>(step.tier)] = number;
+    actor.held[static_cast<std::size_t>(answer.reservation.space().id().tier)] = number;
     held_.push_back({step.value, number, std::move(answer.reservation)});
     waits_.push_back(waited);
     step_done(stream);

@@ -179,8 +179,22 @@ void TierPlayer::begin_awaited_moves() {
     });
 }
 
+// Of a reservation, as they are tried.
+std::vector<SpaceId> TierPlayer::spaces_of(const TierStep& step) const {
+    std::vector<SpaceId> spaces = spaces_of(step.tier, step.device);
+    for (const auto& [flag, tier] :
+         {std::pair(kOrDevice, Tier::gpu), std::pair(kOrHost, Tier::host),
+          std::pair(kOrDisk, Tier::disk)}) {
+        if ((step.otherwise & flag) == 0)
+            continue;
+        const std::vector<SpaceId> more = spaces_of(tier, step.device);
+        spaces.insert(spaces.end(), more.begin(), more.end());
+    }
+    return spaces;
+}
+
 void TierPlayer::reserve(std::uint32_t stream, const TierStep& step) {
-    const std::vector<SpaceId> spaces = spaces_of(step.tier, step.device);
+    const std::vector<SpaceId> spaces = spaces_of(step);
     if (scenario_.reservation == ReservationMode::ignore || spaces.empty())
         return step_done(stream);
     ++run_.reservations.requested;

@@ -261,6 +261,7 @@ class Builder {
         TierStep& made = step(event, kind);
         made.value = event.aux;
         made.size = event.size;
+        made.otherwise = event.flags & (kOrDevice | kOrHost | kOrDisk);
     }
 
     void move(const TraceEvent& event) {

@@ -56,8 +56,9 @@ struct TierStep {
     std::uint32_t use = kNoUse;  // allocate: the buffer's first use
     std::uint16_t device = 0;
     StepKind kind = StepKind::allocate;
-    Tier tier = Tier::gpu;     // allocate, reserve, move
-    bool has_content = false;  // allocate: something wrote it that the trace doesn't show
+    Tier tier = Tier::gpu;       // allocate, reserve, move
+    std::uint8_t otherwise = 0;  // reserve: kOrDevice, kOrHost, kOrDisk
+    bool has_content = false;    // allocate: something wrote it that the trace doesn't show
 };
 
 struct TierProgram {

@@ -91,6 +91,9 @@ constexpr std::uint8_t kPending = 2;       // final_block, block: let go, not fi
 constexpr std::uint8_t kTierMask = 0x30;  // allocate, move, reserve: 0 device, 0x10 host, 0x20 disk
 constexpr std::uint8_t kTierHost = 0x10;
 constexpr std::uint8_t kTierDisk = 0x20;
+constexpr std::uint8_t kOrDevice = 1;  // reserve: or there, if that tier hasn't the room
+constexpr std::uint8_t kOrHost = 2;
+constexpr std::uint8_t kOrDisk = 4;
 constexpr std::uint8_t kPreamble = 0x80;  // lived before the trace's first event
 
 // One event as a value: for building traces and for reading them without hurry. In bulk, events are

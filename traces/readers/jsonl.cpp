@@ -78,6 +78,8 @@ class Jsonl {
     Result<std::uint64_t> number_or(Key key, std::uint64_t most, std::uint64_t otherwise);
     Result<std::string_view> text(Key key);
     Result<std::uint8_t> tier(Key key);
+    Result<std::uint8_t> tier_of(std::string_view name);
+    Result<std::uint8_t> tiers();
     Result<std::uint32_t> live_slot(std::uint64_t* ended);
     Result<std::uint32_t> pool();
     Result<std::uint32_t> stack();
@@ -399,9 +401,9 @@ Result<void> Jsonl::pool_end(TraceEvent& event) {
 Result<void> Jsonl::reservation(TraceEvent& event) {
     TM_ASSIGN(const std::uint64_t task, number(Key::task, UINT32_MAX));
     TM_ASSIGN(event.size, number(Key::bytes, UINT64_MAX));
-    TM_ASSIGN(const std::uint8_t tier, this->tier(Key::tier));
+    TM_ASSIGN(const std::uint8_t tiers, this->tiers());
     event.aux = static_cast<std::uint32_t>(task);
-    event.flags |= tier;
+    event.flags |= tiers;
     return {};
 }
 
@@ -447,6 +449,10 @@ Result<std::uint8_t> Jsonl::tier(Key key) {
     if (value(key).type == Type::absent)
         return std::uint8_t{0};
     TM_ASSIGN(const std::string_view name, text(key));
+    return tier_of(name);
+}
+
+Result<std::uint8_t> Jsonl::tier_of(std::string_view name) {
     if (name == "gpu" || name == "device")
         return std::uint8_t{0};
     if (name == "host")
@@ -454,6 +460,33 @@ Result<std::uint8_t> Jsonl::tier(Key key) {
     if (name == "disk")
         return kTierDisk;
     return refuse(fmt::format("tier '{}' is none of gpu, host, disk", excerpt(name)));
+}
+
+// "gpu,host,disk": the tiers of a reservation, the first that has the room.
+Result<std::uint8_t> Jsonl::tiers() {
+    if (value(Key::tier).type == Type::absent)
+        return std::uint8_t{0};
+    TM_ASSIGN(std::string_view names, text(Key::tier));
+    std::uint8_t flags = 0;
+    std::uint8_t last = 0;
+    bool more = true;
+    for (bool first = true; more; first = false) {
+        const std::size_t comma = names.find(',');
+        more = comma != std::string_view::npos;
+        TM_ASSIGN(const std::uint8_t tier, tier_of(names.substr(0, comma)));
+        names.remove_prefix(more ? comma + 1 : names.size());
+        const std::uint8_t other = tier == kTierDisk   ? kOrDisk
+                                   : tier == kTierHost ? kOrHost
+                                                       : kOrDevice;
+        const bool again = !first && ((flags & kTierMask) == tier || (flags & other) != 0);
+        if (again || (last != 0 && other < last))
+            return refuse(
+                "a reservation names each tier once, and those after the first from fast "
+                "to slow");
+        flags |= first ? tier : other;
+        last = first ? 0 : other;
+    }
+    return flags;
 }
 
 Result<std::uint32_t> Jsonl::pool() {

@@ -291,8 +291,10 @@ void JsonlWriter::write_other(const TraceEvent& event) {
         case EventKind::reserve:
         case EventKind::release:
             with_number(event.kind == EventKind::reserve ? "reserve" : "release", "task");
-            out_.print(FMT_COMPILE(",\"bytes\":{},\"tier\":\"{}\""), event.size,
-                       tier_of(event.flags));
+            out_.print(FMT_COMPILE(",\"bytes\":{},\"tier\":\"{}{}{}{}\""), event.size,
+                       tier_of(event.flags), (event.flags & kOrDevice) != 0 ? ",gpu" : "",
+                       (event.flags & kOrHost) != 0 ? ",host" : "",
+                       (event.flags & kOrDisk) != 0 ? ",disk" : "");
             break;
         case EventKind::out_of_memory:
             begin_line(event, "oom");

@@ -120,6 +120,24 @@ TEST_CASE("what is refused isn't used", "[tiers][run]") {
     CHECK(run.spaces.at(0).peak == 100);
 }
 
+TEST_CASE("a reservation of several tiers is granted in the first that has the room",
+          "[tiers][run]") {
+    TierTrace trace;
+    trace.reserve(0, 1, 80, 0).reserve(10, 2, 50, 1, kOrHost);
+    trace.allocate(15, 0, 40, 1, kTierHost).use(20, 0, kWrites, 1, 1);
+    trace.release(30, 2, 1).release(40, 1, 0);
+    const TierRun run = run_on(trace.program(), small_machine(100));
+
+    CHECK(run.reservations.requested == 2);
+    CHECK(run.reservations.refused == 0);
+    CHECK(run.reservations.waited == 0);
+
+    TierTrace alone;
+    alone.reserve(0, 1, 80, 0).reserve(10, 2, 50, 1);
+    alone.release(30, 1, 0).release(40, 2, 1);
+    CHECK(run_on(alone.program(), small_machine(100)).reservations.waited == 1);
+}
+
 TEST_CASE("a reservation grows by what is missing, padded, or beyond its limit", "[tiers][run]") {
     TierTrace trace;
     trace.reserve(0, 1, 100).allocate(0, 0, 50).use(10, 0, kWrites, 1);

@@ -80,6 +80,14 @@ TEST_CASE("every op becomes the event that it means", "[reader][jsonl]") {
     check(
         R"({"t":7,"op":"reserve","task":8,"bytes":64,"tier":"host","device":1})",
         {.time = 7, .size = 64, .aux = 8, .device = 1, .kind = Kind::reserve, .flags = kTierHost});
+    check(R"({"t":7,"op":"reserve","task":8,"bytes":64,"tier":"gpu,host"})",
+          {.time = 7, .size = 64, .aux = 8, .kind = Kind::reserve, .flags = kOrHost});
+    check(R"({"t":7,"op":"reserve","task":8,"bytes":64,"tier":"host,gpu,disk"})",
+          {.time = 7,
+           .size = 64,
+           .aux = 8,
+           .kind = Kind::reserve,
+           .flags = kTierHost | kOrDevice | kOrDisk});
     check(R"({"t":7,"op":"release","task":8,"bytes":64})",
           {.time = 7, .size = 64, .aux = 8, .kind = Kind::release});
     check(R"({"t":7,"op":"move","id":5,"to":"host"})",
@@ -222,6 +230,11 @@ TEST_CASE("a line that the form forbids is refused with its place and the reason
         {R"({"t":1,"op":"begin"})", "key 'name' is missing"},
         {R"({"t":1,"op":"pool_end","pool":1})", "not the one begun last"},
         {R"({"t":1,"op":"reserve","bytes":1})", "key 'task' is missing"},
+        {R"({"t":1,"op":"reserve","task":1,"bytes":1,"tier":"gpu,tape"})", "tier 'tape' is none"},
+        {R"({"t":1,"op":"reserve","task":1,"bytes":1,"tier":"gpu,gpu"})", "each tier once"},
+        {R"({"t":1,"op":"reserve","task":1,"bytes":1,"tier":"gpu,disk,host"})",
+         "from fast to slow"},
+        {R"({"t":1,"op":"reserve","task":1,"bytes":1,"tier":"gpu,"})", "tier '' is none"},
         {R"({"t":1,"op":"move","id":5})", "key 'to' is missing"},
         {R"({"t":1,"op":"oom"})", "key 'bytes' is missing"},
     }));

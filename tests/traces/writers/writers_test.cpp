@@ -132,6 +132,7 @@ VectorTrace everything() {
     add({.size = 6, .slot = 0, .flags = kTierHost});
     add({.slot = 0, .kind = Kind::move, .flags = kTierDisk});
     add({.size = 64, .aux = 4, .kind = Kind::reserve, .flags = kTierHost});
+    add({.size = 64, .aux = 6, .kind = Kind::reserve, .flags = kTierHost | kOrDevice | kOrDisk});
     add({.size = 64, .aux = 4, .kind = Kind::release});
     add({.size = 1'000'000, .address = 12, .kind = Kind::out_of_memory});
     add({.kind = Kind::trim});
