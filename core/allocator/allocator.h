@@ -97,6 +97,9 @@ struct AllocatorStats {
     std::uint64_t ties = 0;              // grants that Request::among_equals put elsewhere
     Bytes private_reserved = 0;          // of Usage::reserved, what private pools hold
     Bytes private_reserved_peak = 0;     // the most of it at any time
+    Bytes deferred = 0;                  // of frees that wait to be made (DeferringAllocator)
+    Bytes deferred_peak = 0;             // the most of it at any time
+    std::uint64_t flushes = 0;           // batches of such frees
 
     // Private pools hold `gained` more: of what they give back, the negative (it wraps).
     void count_private(Bytes gained) {
@@ -117,6 +120,9 @@ struct AllocatorStats {
         ties += other.ties;
         private_reserved += other.private_reserved;
         private_reserved_peak += other.private_reserved_peak;
+        deferred += other.deferred;
+        deferred_peak += other.deferred_peak;
+        flushes += other.flushes;
         return *this;
     }
 };

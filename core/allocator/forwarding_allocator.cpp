@@ -23,10 +23,10 @@ void ForwardingAllocator::before_call() {
 
 void ForwardingAllocator::after_call() {
     usage_ = inner_.usage();
-    usage_.allocated -= held_back_;
+    usage_.allocated -= held_back_ + let_go_;
     usage_.active -= held_back_;
     stats_ = inner_.stats();
-    stats_.out_of_memory += refused_here_;
+    stats_ += own_;
     reported_ = usage_;
 }
 

@@ -9,6 +9,7 @@
 // Not thread-safe. Costs a virtual call and a copy of the counters.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -47,8 +48,37 @@ class ForwardingAllocator : public Allocator {
 
     // Counts a request that was refused here and never came to the inner allocator.
     void count_refusal() {
-        ++refused_here_;
+        ++own_.out_of_memory;
         ++stats_.out_of_memory;
+    }
+
+    // Counts bytes whose free waits here, and that none waits any more. `granted`: the inner
+    // allocator has not heard that they were let go.
+    void count_deferred(Bytes size, bool granted) {
+        own_.deferred += size;
+        let_go(granted ? size : 0);
+        own_.deferred_peak = std::max(own_.deferred_peak, own_.deferred);
+        note_deferred();
+    }
+
+    void count_flush() {
+        own_.flushes += own_.deferred != 0 ? 1 : 0;
+        own_.deferred = 0;
+        let_go(-let_go_);
+        note_deferred();
+    }
+
+    // Counts a request that is made again, after what was kept here has gone back.
+    void count_retry() {
+        ++own_.retries;
+        ++stats_.retries;
+    }
+
+    // Those of the allocator that this is a clone of.
+    void take_counts(const ForwardingAllocator& other) {
+        own_ = other.own_;
+        let_go(other.let_go_ - let_go_);
+        note_deferred();
     }
 
     // Bytes that are granted for the inner allocator and free for the program: `more` of them now,
@@ -82,10 +112,24 @@ class ForwardingAllocator : public Allocator {
     void before_call();
     void after_call();
 
+    // Of what the inner allocator has granted, `more` is allocated no more, though active.
+    void let_go(Bytes more) {
+        let_go_ += more;
+        usage_.allocated -= more;
+        reported_.allocated -= more;
+    }
+
+    void note_deferred() {
+        stats_.deferred = own_.deferred;
+        stats_.deferred_peak = own_.deferred_peak;
+        stats_.flushes = own_.flushes;
+    }
+
     Allocator& inner_;
     Usage reported_;  // usage_ as the last call left it
     Bytes held_back_ = 0;
-    std::uint64_t refused_here_ = 0;
+    Bytes let_go_ = 0;
+    AllocatorStats own_;  // what is counted here, beside what the inner one counts
 };
 
 // Entries of a wrapper by Allocation::node, used again when they are vacated. O(1).

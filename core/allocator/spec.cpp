@@ -6,13 +6,25 @@
 #include <fmt/format.h>
 
 #include "core/allocator/cached_allocator.h"
+#include "core/allocator/deferring_allocator.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 
 namespace tidemark {
 namespace {
 
-constexpr OptionInfo kThreadOptions[] = {
+constexpr OptionInfo kWrapperOptions[] = {
+    {.name = "defer_frees",
+     .type = OptionType::count,
+     .default_value = "0",
+     .maximum = "1000000",
+     .summary = "frees wait until there are more than so many, as Numba's do (10 there)"},
+    {.name = "defer_share",
+     .type = OptionType::real,
+     .default_value = "0.2",
+     .maximum = "1",
+     .summary = "or, with defer_frees, until they hold more than this of the device's memory; 0 = "
+                "however much"},
     {.name = "threads",
      .type = OptionType::count,
      .default_value = "0",
@@ -109,7 +121,7 @@ const PolicyInfo* policy_of_assignment(std::string_view text) {
 
 std::string PolicySpec::text() const {
     TM_CHECK(policy != nullptr);
-    return with_options(with_options(policy->name, options), threads);
+    return with_options(with_options(policy->name, options), wrappers);
 }
 
 bool PolicySpec::keeps_limit() const {
@@ -135,17 +147,23 @@ Result<PolicySpec> PolicySpec::with_limit(Bytes limit) const {
 Result<std::unique_ptr<Allocator>> PolicySpec::make(Device& device) const {
     TM_CHECK(policy != nullptr);
     TM_ASSIGN(std::unique_ptr<Allocator> made, policy->make(device, options));
-    const auto count = static_cast<unsigned>(threads.count("threads"));
+    if (const std::uint64_t frees = wrappers.count("defer_frees"); frees != 0)
+        made = std::make_unique<DeferringAllocator>(
+            std::move(made),
+            DeferredFrees{.count = frees,
+                          .bytes = static_cast<Bytes>(wrappers.real("defer_share") *
+                                                      static_cast<double>(device.memory().total))});
+    const auto count = static_cast<unsigned>(wrappers.count("threads"));
     if (count == 0)
         return made;
-    const Bytes budget = threads.bytes("thread_cache");
+    const Bytes budget = wrappers.bytes("thread_cache");
     const ThreadCaches caches =
         budget == 0 ? ThreadCaches::for_device(device) : ThreadCaches{.budget = budget};
     return std::make_unique<CachedAllocator>(std::move(made), caches, count);
 }
 
-std::span<const OptionInfo> thread_options() {
-    return kThreadOptions;
+std::span<const OptionInfo> wrapper_options() {
+    return kWrapperOptions;
 }
 
 Result<PolicySpec> parse_policy(std::string_view text) {
@@ -160,7 +178,7 @@ Result<PolicySpec> parse_policy(std::string_view text) {
     }
     std::string text_of_options = resolved(*spec.policy, options);
     const std::string where = fmt::format("policy {}", spec.policy->name);
-    TM_ASSIGN(spec.threads, Options::take(kThreadOptions, text_of_options, where));
+    TM_ASSIGN(spec.wrappers, Options::take(kWrapperOptions, text_of_options, where));
     TM_ASSIGN(spec.options, Options::parse(spec.policy->options, text_of_options, where));
     return spec;
 }

@@ -3,8 +3,9 @@
 // pasted as it is: "torch:PYTORCH_ALLOC_CONF=expandable_segments:True", with or without the
 // policy's name, "export" and quotes.
 //
-// Every policy also has the options of thread_options(): the caches of SharedAllocator
-// (core/concurrent) that a program of so many threads has before it.
+// Every policy also has the options of wrapper_options(): frees that are made in batches, as
+// Numba makes them (deferring_allocator.h), and the caches of SharedAllocator (core/concurrent)
+// that a program of so many threads has before it.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ namespace tidemark {
 struct PolicySpec {
     const PolicyInfo* policy = nullptr;
     Options options;
-    Options threads;  // of thread_options()
+    Options wrappers;  // of wrapper_options()
 
     // "torch:max_split_size_mb=128": the name and the options that are not at their default. Reads
     // back (parse_policy) as an equal spec.
@@ -37,8 +38,9 @@ struct PolicySpec {
     Result<std::unique_ptr<Allocator>> make(Device& device) const;
 };
 
-// "threads" (0: no caches) and "thread_cache". O(1), thread-safe.
-std::span<const OptionInfo> thread_options();
+// "defer_frees" (0: none), "defer_share", "threads" (0: no caches) and "thread_cache". O(1),
+// thread-safe.
+std::span<const OptionInfo> wrapper_options();
 
 // Errors (bad_option): unknown policy or option, with the nearest name; a bad value.
 Result<PolicySpec> parse_policy(std::string_view text);

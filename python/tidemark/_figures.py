@@ -195,6 +195,8 @@ class Replay(Answer):
     check: bool
     decisions: Any
     decisions_hash: Any
+    deferred_flushes: int
+    deferred_peak_bytes: int
     device: str
     device_calls: int
     device_leak_bytes: Optional[int]
@@ -204,8 +206,11 @@ class Replay(Answer):
     driver_ns: int
     elapsed_ns: int
     elapsed_total_ns: int
+    end_addresses_bytes: int
+    end_hole_bytes: int
     end_requested_bytes: int
     end_reserved_bytes: int
+    end_zombie_bytes: int
     events: int
     external_fragmentation_at_peak: float
     external_fragmentation_mean: float
@@ -351,6 +356,8 @@ class CompareRun(Record):
     calls_write_pattern_ns: int
     change: Record
     check: bool
+    deferred_flushes: int
+    deferred_peak_bytes: int
     device: str
     device_calls: int
     device_leak_bytes: Optional[int]
@@ -359,8 +366,11 @@ class CompareRun(Record):
     devices: List[Record]
     driver_ns: int
     elapsed_ns: int
+    end_addresses_bytes: int
+    end_hole_bytes: int
     end_requested_bytes: int
     end_reserved_bytes: int
+    end_zombie_bytes: int
     events: int
     external_fragmentation_at_peak: float
     external_fragmentation_mean: float

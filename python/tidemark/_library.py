@@ -57,7 +57,8 @@ class tm_statistics(Struct):
         "reserved", "allocated", "active", "requested", "cached", "live", "peak_reserved",
         "peak_allocated_least", "peak_allocated_most", "peak_requested_least",
         "peak_requested_most", "granted", "hits", "refused", "freed", "retries",
-        "segments_created", "segments_released", "device_free", "device_total")]
+        "segments_created", "segments_released", "device_free", "device_total", "deferred",
+        "deferred_peak", "flushes")]
 
 
 class tm_ipc_handle(Struct):

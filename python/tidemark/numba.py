@@ -7,6 +7,9 @@ then (policy torch), so that other processes can open it; TIDEMARK_NUMBA_POLICY 
 policy, and after `tidemark.use(...)` Numba shares the pool of the other libraries. Under policies
 on virtual memory `get_ipc_handle` is refused.
 
+Frees are made at once; TIDEMARK_NUMBA_POLICY=torch:defer_frees=10 makes them in batches, as Numba's
+own memory manager does, and the context's `statistics().deferred` says what waits.
+
 Numba names no stream: memory is granted and freed as of a stream that nobody knows. While a
 `cuda.defer_cleanup()` is open nothing is freed, unless a request would be out of memory.
 """

@@ -237,6 +237,9 @@ tm_statistics ContextState::statistics() {
     all.retries = now.stats.retries;
     all.segments_created = now.stats.segments_created;
     all.segments_released = now.stats.segments_released;
+    all.deferred = now.stats.deferred;
+    all.deferred_peak = now.stats.deferred_peak;
+    all.flushes = now.stats.flushes;
     all.device_free = memory.free;
     all.device_total = memory.total;
     return all;

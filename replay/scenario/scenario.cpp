@@ -227,9 +227,13 @@ void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& pa
     run.policy_name = parts.policy.policy->name;
     const auto options = parts.policy.options.all();
     run.policy_options.assign(options.begin(), options.end());
-    if (parts.policy.threads.count("threads") != 0)
-        for (const auto& option : parts.policy.threads.all())
-            run.policy_options.push_back(option);
+    const Options& wrappers = parts.policy.wrappers;
+    for (const auto& [first, second] :
+         {std::pair("defer_frees", "defer_share"), std::pair("threads", "thread_cache")})
+        if (wrappers.count(first) != 0)
+            for (const auto& option : wrappers.all())
+                if (option.first == first || option.first == second)
+                    run.policy_options.push_back(option);
     run.profile_hash = parts.device.real ? 0 : parts.profile.hash();
     machine.finish(run);
 }

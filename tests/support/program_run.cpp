@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/allocator/cached_allocator.h"
+#include "core/allocator/deferring_allocator.h"
 #include "core/allocator/spec.h"
 #include "core/base/check.h"
 #include "tests/support/policy.h"
@@ -176,12 +177,14 @@ void ProgramRun::allocate(const Step& step) {
     write(live_.back(), step.stream);
 }
 
-// A refused request has changed nothing, but for caches that were emptied on the way.
+// A refused request has changed nothing, but for caches that were emptied on the way, and frees
+// that waited and were made.
 void ProgramRun::check_refusal(const Step& step, OutOfMemory why, const DeviceCounters& before) {
     if ((why.cause == OutOfMemory::Cause::too_large) != (step.size >= kLargestRequest))
         complain(fmt::format("{} bytes are refused as {}", step.size, to_text(why.cause)));
-    const bool may_empty = dynamic_cast<const CachedAllocator*>(allocator_.get()) != nullptr &&
-                           step.size < kLargestRequest;
+    const bool keeps = dynamic_cast<const CachedAllocator*>(allocator_.get()) != nullptr ||
+                       dynamic_cast<const DeferringAllocator*>(allocator_.get()) != nullptr;
+    const bool may_empty = keeps && step.size < kLargestRequest;
     if (pool_shrunk_ == 0 && !may_empty &&
         clearing_calls(sim_->counters()) == clearing_calls(before) &&
         !same_regions(regions_, regions_of(*allocator_)))

@@ -235,17 +235,17 @@ Bytes CopyTable::credit(const BufferCopy& copy, ReservationId beneficiary) const
     return own ? copy.charge.size : releasable(copy.charge);
 }
 
-bool CopyTable::may_leave(std::size_t space, std::uint32_t id, const VictimWish& wish) const {
+bool CopyTable::may_leave(std::size_t space, std::uint32_t id, const VictimChoice& choice) const {
     const SpillBuffer& buffer = state_.buffers[id];
     if (buffer.state != BufferState::resident || buffer.set_aside != SetAside::no ||
         !buffer.may_spill || buffer.hold.written() || !buffer.waiting.empty())
         return false;
     const BufferCopy* copy = buffer.copy_in(space);
     if (!copy || copy->users != 0 || buffer.pinned_in(space) ||
-        credit(*copy, wish.beneficiary) == 0 ||
+        credit(*copy, choice.beneficiary) == 0 ||
         (buffer.copies.size() == 1 && !buffer.blank && state_.spaces[space].slower.empty()))
         return false;
-    if (wish.any)
+    if (choice.any)
         return true;
     // A guess may be wrong: what was used a moment ago is likely to be used again, whatever it
     // says.
@@ -311,17 +311,17 @@ std::vector<VictimCandidate> CopyTable::candidates(std::size_t space, Bytes size
 }
 
 std::optional<std::uint32_t> CopyTable::choose(VictimPolicy* policy, std::size_t space,
-                                               const VictimWish& wish) {
+                                               const VictimChoice& choice) {
     if (!policy)
         return std::nullopt;
-    std::optional<BufferId> chosen = residents_[space].victim_of(*policy, wish);
+    std::optional<BufferId> chosen = residents_[space].victim_of(*policy, choice);
     while (chosen && used_since(to_integer(*chosen), space))
-        chosen = residents_[space].victim_of(*policy, wish);
+        chosen = residents_[space].victim_of(*policy, choice);
     if (!chosen)
         return std::nullopt;
     const std::uint32_t id = to_integer(*chosen);
     TM_CHECK(state_.buffers[id].gate ||  // pinned since, perhaps
-             may_leave(space, id, wish));
+             may_leave(space, id, choice));
     return id;
 }
 

@@ -25,7 +25,7 @@
 namespace tidemark {
 
 // Which victims are wanted.
-struct VictimWish {
+struct VictimChoice {
     ReservationId beneficiary = {};  // whose needs they leave for; none: anybody's
     bool any = false;                // also those that should stay as long as others can leave
 };
@@ -72,7 +72,7 @@ class CopyTable {
     // reservation count for that one alone.
     Bytes credit(const BufferCopy& copy, ReservationId beneficiary = {}) const;
 
-    bool may_leave(std::size_t space, std::uint32_t id, const VictimWish& wish = {}) const;
+    bool may_leave(std::size_t space, std::uint32_t id, const VictimChoice& choice = {}) const;
     BufferFacts facts(std::size_t space, std::uint32_t id) const;
 
     // The next to leave: a spare, or the policy's victim.
@@ -105,29 +105,29 @@ class CopyTable {
         SpaceResidents(const CopyTable& table, std::size_t space) : table_(table), space_(space) {}
 
         bool may_leave(BufferId id) const override {
-            return table_.may_leave(space_, to_integer(id), wish_);
+            return table_.may_leave(space_, to_integer(id), choice_);
         }
 
         BufferFacts facts(BufferId id) const override {
             return table_.facts(space_, to_integer(id));
         }
 
-        // The victim that the policy names for the wish.
-        std::optional<BufferId> victim_of(VictimPolicy& policy, const VictimWish& wish) {
-            wish_ = wish;
+        // The victim that the policy names for the choice.
+        std::optional<BufferId> victim_of(VictimPolicy& policy, const VictimChoice& choice) {
+            choice_ = choice;
             const std::optional<BufferId> victim = policy.victim();
-            wish_ = {};
+            choice_ = {};
             return victim;
         }
 
       private:
         const CopyTable& table_;
         std::size_t space_;
-        VictimWish wish_;
+        VictimChoice choice_;
     };
 
     std::optional<std::uint32_t> choose(VictimPolicy* policy, std::size_t space,
-                                        const VictimWish& wish);
+                                        const VictimChoice& choice);
     // To the policy that serves it from here on; and from that one.
     void introduce(std::uint32_t id, BufferCopy& copy);
     void resign(std::uint32_t id, BufferCopy& copy, EvictionReason why);

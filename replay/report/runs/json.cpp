@@ -404,7 +404,7 @@ std::string policies_json(std::span<const PolicyInfo> policies, const Provenance
                 {"options", options_of(policy.options)}};
     });
     return text_of({{"policies", std::move(list)},
-                    {"options_of_every_policy", options_of(thread_options())},
+                    {"options_of_every_policy", options_of(wrapper_options())},
                     {"provenance", provenance_of(provenance)}});
 }
 

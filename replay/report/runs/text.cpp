@@ -95,6 +95,10 @@ constexpr std::array kAddresses{
     Line{"holes: no memory", "end_hole_bytes"},
     Line{"zombies: mapped, used elsewhere", "end_zombie_bytes"},
 };
+constexpr std::array kDeferred{
+    Line{"waited, peak", "deferred_peak_bytes"},
+    Line{"batches", "deferred_flushes"},
+};
 constexpr std::array kMovement{
     Line{"spilled to host or disk", "spilled_bytes"},
     Line{"fetched back", "fetched_bytes"},
@@ -303,6 +307,7 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     text += calls_line(figures);
     text += group_if_any("Private pools", kPools, figures);
     text += group_if_any("Addresses", kAddresses, figures);
+    text += group_if_any("Deferred frees", kDeferred, figures);
     text += group_if_any("Tiers and reservations", kMovement, figures);
     text += other_group(figures);
     if (run.peak_spread)

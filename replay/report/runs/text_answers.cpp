@@ -368,7 +368,7 @@ std::string policy_text(const PolicyInfo& policy) {
         text += fmt::format("\nOptions, as in --policy {}:{}={}\n", policy.name,
                             policy.options.front().name, policy.options.front().default_value) +
                 options_text(policy.options);
-    return text + "\nOptions of every policy\n" + options_text(thread_options());
+    return text + "\nOptions of every policy\n" + options_text(wrapper_options());
 }
 
 std::string generators_text(std::span<const GeneratorInfo> generators) {

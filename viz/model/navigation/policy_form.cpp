@@ -35,7 +35,7 @@ bool has_all(const std::string& text, std::string_view wanted) {
 PolicyForm::PolicyForm(const PolicyInfo& info) : policy(&info) {
     for (const OptionInfo& option : info.options)
         fields.push_back({&option, {}});
-    for (const OptionInfo& option : thread_options())
+    for (const OptionInfo& option : wrapper_options())
         fields.push_back({&option, {}});
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("every policy is a form with its options and those of all", "[viz][pol
     for (const PolicyInfo& policy : all_policies()) {
         INFO(policy.name);
         PolicyForm form(policy);
-        CHECK(form.fields.size() == policy.options.size() + thread_options().size());
+        CHECK(form.fields.size() == policy.options.size() + wrapper_options().size());
         CHECK(form.typed() == policy.name);
         for (PolicyForm::Field& field : form.fields)
             field.value = field.option->default_value;
