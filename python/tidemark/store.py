@@ -299,8 +299,8 @@ class Store:
         capacity, above which spilling is to begin and down to which it is to go on; 0 = the
         store's own."""
         now = _library.tm_tier_pressure()
-        _library.library().tm_store_pressure(self._open(), _number(tier, TIERS, "tier"), start, stop,
-                                             ctypes.byref(now))
+        _library.library().tm_store_pressure(self._open(), _number(tier, TIERS, "tier"), start,
+                                             stop, ctypes.byref(now))
         return Pressure(now.used, now.spill_start, now.spill_stop, now.excess,
                         bool(now.should_spill))
 
