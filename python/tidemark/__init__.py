@@ -23,6 +23,7 @@ from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, Def
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
                              InputError, InternalError, MissingFileError, NotFoundError,
                              OptionError, OutOfMemoryError, SpaceError, UnsupportedError)
+from tidemark.graph_arena import CapturedGraph, GraphArena
 from tidemark.own_policy import OwnPolicy, PolicyDevice, PolicyFault, Request, policy
 from tidemark.pictures import Picture, picture
 from tidemark.store import Access, Candidate, Pressure, Store, StoredBuffer, TierCounters
@@ -41,6 +42,7 @@ __all__ = [
     "BufferFacts",
     "CancelledError",
     "Candidate",
+    "CapturedGraph",
     "Context",
     "Controller",
     "ControllerWarning",
@@ -52,6 +54,7 @@ __all__ = [
     "Event",
     "FileError",
     "Frame",
+    "GraphArena",
     "Holder",
     "InputError",
     "InternalError",
