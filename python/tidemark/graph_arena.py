@@ -13,6 +13,15 @@ from tidemark.errors import Error, OptionError, OutOfMemoryError
 __all__ = ["CapturedGraph", "GraphArena"]
 
 
+class _ArenaContext(Context):
+    """A driver must not be asked of a stream that was captured and is gone: those live as long as
+    their context, whose handle is an attribute before them."""
+
+    def __init__(self, machine: Optional[str], policy: str) -> None:
+        super().__init__(machine, policy, thread_cache=0)
+        self.captured_streams: List[Any] = []
+
+
 class _Granted:
     """Owns one allocation; its address is the pool's until the graph is closed."""
 
@@ -100,8 +109,8 @@ class GraphArena:
     def __init__(self, machine: Optional[str] = None, *, bytes: int = 0,
                  in_turn: bool = False) -> None:
         share = "sequence" if in_turn else "none"
-        self.context = Context(machine, policy=f"arena:arena={whole(bytes, 'bytes')},share={share}",
-                               thread_cache=0)
+        self.context = _ArenaContext(machine,
+                                     f"arena:arena={whole(bytes, 'bytes')},share={share}")
         """Where its memory is from."""
         self._pools = itertools.count(1)
 
@@ -115,8 +124,8 @@ class GraphArena:
 
     @contextlib.contextmanager
     def capture(self, stream: Any) -> Iterator[CapturedGraph]:
-        """Captures what CuPy queues on `stream`, one of its streams but the default one. Arrays that
-        are made meanwhile are the graph's. An exception ends the capture without a graph."""
+        """Captures what CuPy queues on `stream`, one of its streams but the default one. Arrays
+        that are made meanwhile are the graph's. An exception ends the capture without a graph."""
         from cupy import cuda
 
         device = cuda.runtime.getDevice()
@@ -131,6 +140,8 @@ class GraphArena:
                     cuda.UnownedMemory(granted.address, size, granted, device), 0)
 
             captured = scope.captured
+            if not any(known is stream for known in self.context.captured_streams):
+                self.context.captured_streams.append(stream)
             stream.begin_capture()
             try:
                 with stream, cuda.using_allocator(malloc):
