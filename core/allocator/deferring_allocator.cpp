@@ -21,8 +21,7 @@ tl::expected<Allocation, OutOfMemory> DeferringAllocator::allocate(const Request
 void DeferringAllocator::deallocate(const Allocation& allocation, StreamId stream) {
     waiting_.push_back({allocation, stream});
     count_deferred(allocation.size, !allocation.retired);
-    const bool many = settings_.count != 0 && waiting_.size() > settings_.count;
-    if (many || (settings_.bytes != 0 && stats().deferred > settings_.bytes))
+    if (settings_.are_reached(waiting_.size(), stats().deferred))
         flush();
 }
 

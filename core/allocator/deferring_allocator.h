@@ -20,6 +20,10 @@ namespace tidemark {
 struct DeferredFrees {
     std::uint64_t count = 0;  // more than so many wait
     Bytes bytes = 0;          // they hold more
+
+    bool are_reached(std::size_t frees, Bytes held) const {
+        return (count != 0 && frees > count) || (bytes != 0 && held > bytes);
+    }
 };
 
 class DeferringAllocator final : public ForwardingAllocator {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "core/allocator/cached_allocator.h"
-#include "core/allocator/deferring_allocator.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 
@@ -144,15 +143,17 @@ Result<PolicySpec> PolicySpec::with_limit(Bytes limit) const {
     return parse_policy(fmt::format("{}{}limit={}", without, mark, limit));
 }
 
+DeferredFrees PolicySpec::deferred_frees(const Device& device) const {
+    const double share = wrappers.real("defer_share");
+    return {.count = wrappers.count("defer_frees"),
+            .bytes = static_cast<Bytes>(share * static_cast<double>(device.memory().total))};
+}
+
 Result<std::unique_ptr<Allocator>> PolicySpec::make(Device& device) const {
     TM_CHECK(policy != nullptr);
     TM_ASSIGN(std::unique_ptr<Allocator> made, policy->make(device, options));
-    if (const std::uint64_t frees = wrappers.count("defer_frees"); frees != 0)
-        made = std::make_unique<DeferringAllocator>(
-            std::move(made),
-            DeferredFrees{.count = frees,
-                          .bytes = static_cast<Bytes>(wrappers.real("defer_share") *
-                                                      static_cast<double>(device.memory().total))});
+    if (const DeferredFrees deferred = deferred_frees(device); deferred.count != 0)
+        made = std::make_unique<DeferringAllocator>(std::move(made), deferred);
     const auto count = static_cast<unsigned>(wrappers.count("threads"));
     if (count == 0)
         return made;

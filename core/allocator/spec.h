@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/allocator/allocator.h"
+#include "core/allocator/deferring_allocator.h"
 
 namespace tidemark {
 
@@ -33,6 +34,9 @@ struct PolicySpec {
     // has an option for that; else unchanged, and the device must keep the limit. Errors
     // (bad_option): the spec has another limit already.
     Result<PolicySpec> with_limit(Bytes limit) const;
+
+    // When frees that wait are made; a count of 0: none waits.
+    DeferredFrees deferred_frees(const Device& device) const;
 
     // A fresh allocator of this policy on `device`, which must outlive it.
     Result<std::unique_ptr<Allocator>> make(Device& device) const;

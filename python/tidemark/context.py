@@ -51,7 +51,7 @@ class Statistics:
     segments_released: int
     device_free: int  # what the device says at this moment
     device_total: int
-    deferred: int  # bytes whose free waits to be made (policy option defer_frees)
+    deferred: int  # bytes whose free waits to be made (unknown streams, option defer_frees)
     deferred_peak: int
     flushes: int  # batches of such frees
 

@@ -7,8 +7,11 @@ then (policy torch), so that other processes can open it; TIDEMARK_NUMBA_POLICY 
 policy, and after `tidemark.use(...)` Numba shares the pool of the other libraries. Under policies
 on virtual memory `get_ipc_handle` is refused.
 
-Frees are made at once; TIDEMARK_NUMBA_POLICY=torch:defer_frees=10 makes them in batches, as Numba's
-own memory manager does, and the context's `statistics().deferred` says what waits.
+Frees are made in batches of 512 or 256 MiB, each after a wait for the device; with
+TIDEMARK_NUMBA_POLICY=torch:defer_frees=10 in batches as small as those of Numba's own memory
+manager. The context's `statistics().deferred` says what waits.
+
+`SimulatedMemory` tries a policy without a GPU, and without Numba.
 
 Numba names no stream: memory is granted and freed as of a stream that nobody knows. While a
 `cuda.defer_cleanup()` is open nothing is freed, unless a request would be out of memory.
@@ -19,13 +22,13 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Protocol, Tuple
 
 from tidemark import _pools
-from tidemark.context import STREAM_UNKNOWN
-from tidemark.errors import Error, OutOfMemoryError
+from tidemark.context import STREAM_UNKNOWN, Context
+from tidemark.errors import Error, OptionError, OutOfMemoryError
 
-__all__ = ["use"]
+__all__ = ["SimulatedMemory", "use"]
 
 NAME = "numba"
 POLICY = "TIDEMARK_NUMBA_POLICY"
@@ -39,10 +42,18 @@ def policy() -> Optional[str]:
     return os.environ.get(POLICY) or (None if _pools.chosen() else "torch")
 
 
+class Source(Protocol):
+    """Where memory is from: a `_pools.Client`, or a simulated device."""
+
+    def alloc(self, bytes: int, stream: Any = 0, *, unique_empty: bool = False) -> int: ...
+
+    def free(self, address: int, bytes: int, stream: Any = 0) -> None: ...
+
+
 class Holding:
     """What a context of Numba holds, from one reset to the next."""
 
-    def __init__(self, client: _pools.Client) -> None:
+    def __init__(self, client: Source) -> None:
         self.client = client
         self.deferred = 0
         self._live: Dict[int, int] = {}  # address -> bytes
@@ -69,10 +80,91 @@ class Holding:
             with contextlib.suppress(Error):
                 self.client.free(address, size, STREAM_UNKNOWN)
 
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Nothing is freed meanwhile."""
+        self.deferred += 1
+        try:
+            yield
+        finally:
+            self.deferred -= 1
+            if not self.deferred:
+                self.flush()
+
     def clear(self) -> None:
         while self._live:
             self._waiting.append(self._live.popitem())
         self.flush()
+
+
+class SimulatedPointer:
+    """Frees its memory when it is gone, as Numba's pointers do."""
+
+    def __init__(self, holding: Holding, address: int, size: int) -> None:
+        self.address = address
+        self.size = size
+        self._finalizer = weakref.finalize(self, holding.free, address)
+
+    def free(self) -> None:
+        """Now; a second time does nothing."""
+        self._finalizer()
+
+
+class SimulatedMemory:
+    """The memory that Numba's arrays would have on a GPU that isn't there: as the plugin, by the
+    same rules, without Numba.
+
+    ::
+
+        memory = tidemark.numba.SimulatedMemory("torch:defer_frees=10")
+        pointer = memory.memalloc(1 << 20)
+        del pointer
+        memory.context.statistics().deferred
+
+    Parameters
+    ----------
+    policy : str, optional
+        As TIDEMARK_NUMBA_POLICY.
+    machine : str
+        "sim", "sim:h200".
+    bytes : int
+        Of the device; 0: as large as its card.
+    """
+
+    def __init__(self, policy: Optional[str] = None, machine: str = "sim", bytes: int = 0) -> None:
+        if machine.partition(":")[0] != "sim":
+            raise OptionError(f"'{machine}' is no simulated device", "machine", "sim, or sim:CARD")
+        self.context = Context(machine, policy or "torch", memory=bytes)
+        self._holding = Holding(self.context)
+
+    def memalloc(self, size: int) -> SimulatedPointer:
+        """Raises OutOfMemoryError, after the frees that wait have been made."""
+        try:
+            address = self._holding.alloc(size)
+        except OutOfMemoryError:
+            self._holding.flush()
+            address = self._holding.alloc(size)
+        return SimulatedPointer(self._holding, address, size)
+
+    def get_memory_info(self) -> Tuple[int, int]:
+        """(free, total) in bytes; unused memory of the pool counts as free."""
+        return memory_info(self.context)
+
+    @contextlib.contextmanager
+    def defer_cleanup(self) -> Iterator[None]:
+        """Nothing is freed meanwhile, unless a request would be out of memory."""
+        with self._holding.kept():
+            yield
+
+    def reset(self) -> None:
+        """All of it is freed; pointers that are still there free nothing."""
+        self._holding.clear()
+
+
+def memory_info(context: Context) -> Tuple[int, int]:
+    """(free, total) in bytes: unused memory of the pool counts as free."""
+    now = context.statistics()
+    return now.device_free + now.reserved - now.active, now.device_total
 
 
 def make_plugin() -> type:
@@ -87,6 +179,7 @@ def make_plugin() -> type:
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
             self._holding: Optional[Holding] = None  # Numba makes one to ask for its version
+            self._client: _pools.Client  # when there is a holding
 
         @property
         def holding(self) -> Holding:
@@ -94,9 +187,15 @@ def make_plugin() -> type:
                 device = getattr(self.context.device, "id", None)  # another's context may have none
                 if device is None:
                     device = int(driver.driver.cuCtxGetDevice())
-                client = _pools.client(NAME, device, policy())
-                self._holding = Holding(client)
+                self._client = _pools.client(NAME, device, policy())
+                self._holding = Holding(self._client)
             return self._holding
+
+        @property
+        def pool(self) -> Context:
+            """Where its memory is from."""
+            assert self.holding
+            return self._client.context
 
         def initialize(self) -> None:
             if not self.deallocations.memory_capacity:
@@ -120,12 +219,11 @@ def make_plugin() -> type:
 
         def get_memory_info(self) -> Any:
             """What Numba could still get: unused memory of the pool counts as free."""
-            now = self.holding.client.context.statistics()
-            return cuda.MemoryInfo(free=now.device_free + now.reserved - now.active,
-                                   total=now.device_total)
+            free, total = memory_info(self.pool)
+            return cuda.MemoryInfo(free=free, total=total)
 
         def get_ipc_handle(self, memory: Any) -> Any:
-            context = self.holding.client.context
+            context = self.pool
             try:
                 context.export(int(memory.handle))
             except Error as failure:
@@ -137,20 +235,13 @@ def make_plugin() -> type:
             super().reset()
             if self._holding is not None:
                 self._holding.clear()
-                self._holding.client.retire()  # cuda.close() resets the device next
+                self._client.retire()  # cuda.close() resets the device next
                 self._holding = None
 
         @contextlib.contextmanager
         def defer_cleanup(self) -> Iterator[None]:
-            holding = self.holding
-            with super().defer_cleanup():
-                holding.deferred += 1
-                try:
-                    yield
-                finally:
-                    holding.deferred -= 1
-                    if not holding.deferred:
-                        holding.flush()
+            with super().defer_cleanup(), self.holding.kept():
+                yield
 
         @property
         def interface_version(self) -> int:

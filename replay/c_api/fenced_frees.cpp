@@ -1,6 +1,8 @@
 // A set of addresses.
 #include "replay/c_api/fenced_frees.h"
 
+#include <algorithm>
+
 namespace tidemark::c_api {
 
 bool FencedFrees::holds(Address address) const {
@@ -25,7 +27,7 @@ tl::expected<void, BadAddress> FencedFrees::add(Address address, Bytes size) {
         count_ = addresses_.size();
         requested_ += living->requested;
         granted_ += living->size;
-        if (addresses_.size() < kMostBlocks && requested_ < kMostBytes)
+        if (!settings_.are_reached(addresses_.size(), granted_))
             return {};
     }
     flush();
@@ -58,6 +60,8 @@ SharedStatus FencedFrees::status() const {
     status.freed += addresses_.size();
     status.requested -= requested_;
     status.usage.allocated -= granted_;
+    status.stats.deferred += granted_;
+    status.stats.deferred_peak = std::max(status.stats.deferred_peak, status.stats.deferred);
     return status;
 }
 

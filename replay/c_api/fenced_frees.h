@@ -1,6 +1,7 @@
 // FencedFrees: memory that was freed on a stream that nobody knows. It goes back in batches, each
 // behind a wait for the whole device: work that still uses it may be on any stream, also on those
-// that the library has never seen.
+// that the library has never seen. A batch is as large as the policy's option defer_frees says, or
+// 512 frees and 256 MiB.
 //
 // Thread-safe. O(1), but for the call that ends a batch.
 #pragma once
@@ -9,13 +10,15 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "core/allocator/deferring_allocator.h"
 #include "core/concurrent/shared_allocator.h"
 
 namespace tidemark::c_api {
 
 class FencedFrees {
   public:
-    explicit FencedFrees(SharedAllocator& shared) : shared_(shared) {}
+    FencedFrees(SharedAllocator& shared, DeferredFrees settings)
+        : shared_(shared), settings_(settings.count != 0 ? settings : kUsual) {}
 
     // Whether `address` is on its way: freed for the program. Without a lock where nothing is.
     bool holds(Address address) const;
@@ -32,10 +35,10 @@ class FencedFrees {
     SharedStatus status() const;
 
   private:
-    static constexpr std::size_t kMostBlocks = 512;
-    static constexpr Bytes kMostBytes = 256_MiB;
+    static constexpr DeferredFrees kUsual{.count = 511, .bytes = 256_MiB - 1};
 
     SharedAllocator& shared_;
+    const DeferredFrees settings_;
     mutable std::mutex mutex_;  // guards all below; before those of the allocator
     std::unordered_set<Address> addresses_;
     std::atomic<std::size_t> count_ = 0;  // addresses_.size()

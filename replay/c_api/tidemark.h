@@ -203,7 +203,8 @@ typedef struct tm_statistics {
     uint64_t segments_released;
     uint64_t device_free; /* what the device says at this moment */
     uint64_t device_total;
-    uint64_t deferred; /* bytes whose free waits to be made (policy option defer_frees) */
+    uint64_t deferred; /* bytes whose free waits to be made: of unknown streams, or as the policy
+                          option defer_frees says */
     uint64_t deferred_peak;
     uint64_t flushes; /* batches of such frees */
 } tm_statistics;

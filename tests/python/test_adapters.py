@@ -253,6 +253,31 @@ def test_numba_frees_nothing_while_cleanup_is_deferred(pools, memory):
     assert tidemark.holders()[0].count == 0
 
 
+def test_numbas_memory_on_a_gpu_that_is_not_there():
+    memory = tidemark.numba.SimulatedMemory("cuda-malloc:defer_frees=10", bytes=1 << 30)
+    free, total = memory.get_memory_info()
+    assert free == total == 1 << 30
+    pointers = [memory.memalloc(2 << 20) for _ in range(11)]
+    del pointers[:10]
+    assert memory.context.statistics().deferred == 20 << 20
+    pointers[0].free()
+    now = memory.context.statistics()
+    assert (now.deferred, now.flushes, now.reserved, now.live) == (0, 1, 0, 0)
+
+    with memory.defer_cleanup():
+        memory.memalloc(600 << 20)
+        assert memory.context.statistics().live == 1
+        memory.memalloc(600 << 20)  # what waits is freed for it
+    left = memory.memalloc(1000)
+    memory.reset()
+    assert memory.context.statistics().live == 0
+    left.free()
+    with pytest.raises(tidemark.OutOfMemoryError):
+        memory.memalloc(2 << 30)
+    with pytest.raises(tidemark.OptionError, match="no simulated device"):
+        tidemark.numba.SimulatedMemory(machine="cuda:0")
+
+
 def test_numba_out_of_memory_is_the_drivers(memory):
     with pytest.raises(CudaAPIError) as failure:
         memory.memalloc(2 << 30)
