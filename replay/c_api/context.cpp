@@ -192,8 +192,12 @@ tm_status tm_pool_begin(tm_context* context, uint32_t pool) {
 }
 
 tm_status tm_pool_end(tm_context* context, uint32_t pool) {
-    return with_pool(context, pool,
-                     [](SharedAllocator& shared, PoolId id) { shared.end_pool(id); });
+    return with_pool(context, pool, [](SharedAllocator& shared, PoolId id) {
+        shared.end_pool(id);
+        // The device sees that a capture has ended, while its stream is there: it asks such a
+        // stream no more, which may be gone by the next time.
+        (void)shared.locked([](Allocator&, Device& device) { return device.capturing(); });
+    });
 }
 
 tm_status tm_pool_close(tm_context* context, uint32_t pool) {

@@ -219,8 +219,9 @@ TM_API tm_status tm_reset_peaks(tm_context* context);
 TM_API tm_status tm_set_limit(tm_context* context, uint64_t bytes);
 
 /* Private pools, as graph captures and MemPools have them (core/allocator/allocator.h): requests
- * say their pool themselves; scopes nest and repeat. A closed pool's memory goes back with the next
- * trim. `pool` is any number but 0. */
+ * say their pool themselves; scopes nest and repeat. A stream that was captured in a scope lives
+ * until the scope has ended. A closed pool's memory goes back with the next trim. `pool` is any
+ * number but 0. */
 TM_API tm_status tm_pool_begin(tm_context* context, uint32_t pool);
 TM_API tm_status tm_pool_end(tm_context* context, uint32_t pool);
 TM_API tm_status tm_pool_close(tm_context* context, uint32_t pool);
