@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "traces/io/own_folder.h"
 #include "traces/live/clock.h"
@@ -169,8 +170,11 @@ Result<void> SegmentFiles::put(Chunk chunk, std::span<const Record> slots, bool 
         code = file_.write_at(size_, head);
     if (code == 0)
         code = file_.write_at(size_ + head.size(), body);
-    if (code != 0)
+    if (code != 0) {
+        // What was written of it would lie behind a shorter chunk that follows.
+        static_cast<void>(::ftruncate(file_.get(), static_cast<off_t>(size_)));
         return io_error("cannot be written", segment_path(header_, header_.segment), code);
+    }
     size_ += head.size() + body.size();
     return {};
 }
