@@ -90,7 +90,6 @@ class ContextState {
     std::unique_ptr<Allocator> recorded_;  // what an ObservedAllocator observes
     std::unique_ptr<Streams> streams_;
     std::unique_ptr<SharedAllocator> shared_;
-    DeferredFrees deferred_;
     std::unique_ptr<FencedFrees> fenced_;
     std::atomic<std::uint64_t> empty_blocks_ = 0;
     std::atomic<std::uint64_t> second_attempts_ = 0;  // after a refusal that was none yet

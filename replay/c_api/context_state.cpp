@@ -105,7 +105,6 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
         beneath = observed_.get();
     }
     TM_ASSIGN(std::unique_ptr<Allocator> allocator, spec.make(*beneath));
-    deferred_ = spec.deferred_frees(*beneath);
     if (publisher_) {
         recorded_ = std::move(allocator);
         allocator = std::make_unique<ObservedAllocator>(*recorded_, publisher_->observer());
@@ -116,7 +115,7 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
     shared_ = std::make_unique<SharedAllocator>(std::move(allocator), *beneath,
                                                 SharedAllocator::LeakReport{}, caches);
     shared_->set_limit(plan.limit);
-    fenced_ = std::make_unique<FencedFrees>(*shared_, deferred_);
+    fenced_ = std::make_unique<FencedFrees>(*shared_, spec.deferred_frees(*beneath));
     return {};
 }
 

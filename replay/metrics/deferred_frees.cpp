@@ -8,9 +8,7 @@ namespace {
 class DeferredFreesMetric final : public Metric {
   public:
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
-        AllocatorStats sum;
-        for (const DeviceContext& context : contexts)
-            sum += context.allocator->stats();
+        const AllocatorStats sum = stats_of(contexts);
         return {
             bytes("deferred_peak_bytes", "most memory whose free waited to be made",
                   sum.deferred_peak),

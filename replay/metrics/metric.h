@@ -55,6 +55,14 @@ constexpr Measurement ratio(std::string_view name, std::string_view summary, dou
     return {name, summary, Unit::ratio, Better::less, 0, value};
 }
 
+// The counters of all allocators, added up. O(devices).
+inline AllocatorStats stats_of(std::span<const DeviceContext> contexts) {
+    AllocatorStats sum;
+    for (const DeviceContext& context : contexts)
+        sum += context.allocator->stats();
+    return sum;
+}
+
 }  // namespace metrics
 
 class Metric : public Observer {

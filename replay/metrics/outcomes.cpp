@@ -10,9 +10,7 @@ class Outcomes final : public Metric {
     void on_refusal(const Refusal& /*refusal*/) override { ++refused_; }
 
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
-        AllocatorStats sum;
-        for (const DeviceContext& context : contexts)
-            sum += context.allocator->stats();
+        const AllocatorStats sum = stats_of(contexts);
         return {
             count(
                 "out_of_memory",

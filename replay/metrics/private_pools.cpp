@@ -9,9 +9,7 @@ namespace {
 class PrivatePools final : public Metric {
   public:
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
-        AllocatorStats sum;
-        for (const DeviceContext& context : contexts)
-            sum += context.allocator->stats();
+        const AllocatorStats sum = stats_of(contexts);
         return {
             bytes("private_reserved_peak_bytes", "most memory held for private pools",
                   sum.private_reserved_peak),
