@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Proves tidemark.GraphArena on a GPU with CuPy: what is captured gives the right numbers each of
-10,000 times, while other work takes and frees memory beside it, and no two arrays of a capture
-share a byte.
+"""Proves tidemark.GraphArena on a GPU with CuPy and PyTorch: what is captured gives the right
+numbers each of 10,000 times, while other work takes and frees memory beside it. No two arrays of a
+capture share a byte, but for those that a dry run keeps apart.
 
   scripts/prove-on-gpu graph_arena
   scripts/prove-on-gpu graph_arena --launches 1000
@@ -38,8 +38,8 @@ def body(x, out, depth):
     cupy.sum(total, axis=1, out=out)
 
 
-def prove(options, in_turn):
-    label = "in turn" if in_turn else "of its own"
+def prove(options, in_turn, planned=False):
+    label = "planned" if planned else "in turn" if in_turn else "of its own"
     stream = cupy.cuda.Stream(non_blocking=True)
     arena = tidemark.GraphArena(in_turn=in_turn)
     shape = (512, options.width)
@@ -50,14 +50,21 @@ def prove(options, in_turn):
     stream_zero.synchronize()
     for depth in (6, 3, 9):
         out = cupy.zeros(shape[0], "f4")
-        with arena.capture(stream) as captured:
+        seen = None
+        if planned:
+            with arena.dry_run(stream) as seen:
+                body(x, out, depth)
+            stream.synchronize()
+        with arena.capture(stream, planned=seen) as captured:
             body(x, out, depth)
         graphs.append((depth, out, captured))
-    good = check(f"arena {label}: no two arrays of a capture share a byte",
-                 not any(overlapping(captured.granted) for _, _, captured in graphs))
+    good = check(f"arena {label}: arrays of a capture share bytes only where a dry run said when",
+                 all(overlapping(captured.granted) == planned for _, _, captured in graphs))
+    good &= check(f"arena {label}: captures asked as their dry runs did", arena.deviations == 0)
+    arena.trim()
     together = [one for _, _, captured in graphs for one in captured.granted]
     good &= check(f"arena {label}: graphs share memory only in turn",
-                  overlapping(together) == in_turn)
+                  planned or overlapping(together) == in_turn)
     reserved = arena.context.statistics().reserved
     wrong = cupy.zeros((), "i8")
     expected = {}
@@ -92,6 +99,93 @@ def prove(options, in_turn):
     good &= check(f"arena {label}: all of it goes back ({left.reserved} B left)",
                   left.reserved == 0 and left.live == 0)
     arena.close()
+    return good
+
+
+def torch_body(torch, x, out, depth):
+    total = x * 1.0
+    for i in range(depth):
+        total = torch.sqrt(total * total + x * float(i)) + 1.0
+    torch.sum(total, dim=1, out=out)
+
+
+def prove_torch(options, in_turn):
+    import torch
+
+    label = "PyTorch, in turn" if in_turn else "PyTorch"
+    stream = torch.cuda.Stream()
+    arena = tidemark.GraphArena(in_turn=in_turn)
+    shape = (512, options.width)
+    x = torch.zeros(shape, device="cuda")
+    torch_body(torch, x, torch.zeros(shape[0], device="cuda"), 1)
+    torch.cuda.synchronize()
+    graphs = []
+    for depth in (6, 3, 9):
+        out = torch.zeros(shape[0], device="cuda")
+        with arena.capture(stream) as captured:
+            torch_body(torch, x, out, depth)
+        graphs.append((depth, out, captured))
+    together = [one for _, _, captured in graphs for one in captured.granted]
+    good = check(f"arena {label}: segments are graphs' own, or in turn",
+                 bool(together) and overlapping(together) == in_turn)
+    reserved = arena.context.statistics().reserved
+    values = [1.0, 2.5, 7.0, 0.125]
+    expected = {}
+    for value in values:
+        x.fill_(value)
+        for depth, _, _ in graphs:
+            expected[value, depth] = torch.zeros(shape[0], device="cuda")
+            torch_body(torch, x, expected[value, depth], depth)
+    torch.cuda.synchronize()
+    wrong = torch.zeros((), dtype=torch.int64, device="cuda")
+    began = time.monotonic()
+    with torch.cuda.stream(stream):
+        for turn in range(options.launches):
+            value = values[turn % len(values)]
+            depth, out, captured = graphs[turn % len(graphs)]
+            x.fill_(value)
+            out.fill_(-1)
+            captured.launch(stream)
+            beside = torch.full(shape, float(turn), device="cuda")
+            wrong += (out != expected[value, depth]).sum()
+            del beside
+    stream.synchronize()
+    seconds = time.monotonic() - began
+    good &= check(f"arena {label}: {options.launches:,} launches in {seconds:.1f} s, "
+                  f"{int(wrong)} numbers wrong, {reserved / 2**20:.0f} MiB", int(wrong) == 0)
+    for _, _, captured in graphs:
+        captured.close()
+    try:
+        with arena.capture(stream):
+            torch.ones(64, device="cuda")
+            raise KeyError("of the program")
+    except KeyError:
+        pass
+    with arena.capture(stream) as captured:
+        kept = torch.ones(1 << 20, device="cuda")
+    captured.launch(stream)
+    torch.cuda.synchronize()
+    good &= check(f"arena {label}: after a capture that failed the next one is right",
+                  bool((kept == 1).all()))
+    captured.close()
+    arena.trim()
+    good &= check(f"arena {label}: a tensor outlives its graph", bool((kept == 1).all()))
+    del kept, captured, graphs
+    gc.collect()
+    arena.close()
+    torch.cuda.empty_cache()
+    again = tidemark.GraphArena(in_turn=in_turn)
+    for _ in range(80):  # more than can be open at once
+        with again.capture(stream) as captured:
+            y = x * 2
+        captured.close()
+        del y
+    torch.cuda.empty_cache()
+    again.trim()
+    left = again.context.statistics()
+    good &= check(f"arena {label}: 80 captures one after another, {left.reserved} B left",
+                  in_turn or left.reserved == 0)
+    again.close()
     return good
 
 
@@ -139,8 +233,8 @@ def main():
     parser.add_argument("--launches", type=int, default=10_000, help="of graphs (default: 10,000)")
     parser.add_argument("--width", type=int, default=4096, help="of a row, in numbers")
     options = parser.parse_args()
-    good = [prove(options, False), prove(options, True), prove_failure(),
-            prove_ends()]
+    good = [prove(options, False), prove(options, True), prove(options, False, planned=True),
+            prove_failure(), prove_ends(), prove_torch(options, False), prove_torch(options, True)]
     print("graph_arena:", "holds" if all(good) else "FAIL")
     return 0 if all(good) else 1
 

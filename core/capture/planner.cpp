@@ -142,26 +142,6 @@ class Search {
     std::string_view method_ = "nothing to place";
 };
 
-Result<void> check(std::span<const PlannedAllocation> allocations, Bytes unit) {
-    if (!is_power_of_two(unit) || unit >= kLargestRequest)
-        return fail(ErrorCode::bad_input, fmt::format("a unit of {} bytes", unit), "plan");
-    Bytes sum = 0;
-    for (std::size_t i = 0; i < allocations.size(); ++i) {
-        const PlannedAllocation& one = allocations[i];
-        const std::string where = fmt::format("plan, allocation {}", i);
-        if (one.end < one.begin)
-            return fail(ErrorCode::bad_input, "it ends before it begins", where);
-        if (!is_power_of_two(one.alignment) || one.alignment >= kLargestRequest)
-            return fail(ErrorCode::bad_input, fmt::format("an alignment of {}", one.alignment),
-                        where);
-        const Bytes most = align_up(std::min(one.size, kLargestRequest), unit) + one.alignment;
-        if (one.size >= kLargestRequest || most > kLargestRequest - sum)
-            return fail(ErrorCode::bad_input, "more bytes than any device has", where);
-        sum += most;
-    }
-    return {};
-}
-
 // The rectangles that share bytes with others, and what they stand for.
 struct Shared {
     std::vector<Rectangle> rectangles;
@@ -273,9 +253,29 @@ class Planning {
 
 }  // namespace
 
+Result<void> check_planned(std::span<const PlannedAllocation> allocations, Bytes unit) {
+    if (!is_power_of_two(unit) || unit >= kLargestRequest)
+        return fail(ErrorCode::bad_input, fmt::format("a unit of {} bytes", unit), "plan");
+    Bytes sum = 0;
+    for (std::size_t i = 0; i < allocations.size(); ++i) {
+        const PlannedAllocation& one = allocations[i];
+        const std::string where = fmt::format("plan, allocation {}", i);
+        if (one.end < one.begin)
+            return fail(ErrorCode::bad_input, "it ends before it begins", where);
+        if (!is_power_of_two(one.alignment) || one.alignment >= kLargestRequest)
+            return fail(ErrorCode::bad_input, fmt::format("an alignment of {}", one.alignment),
+                        where);
+        const Bytes most = align_up(std::min(one.size, kLargestRequest), unit) + one.alignment;
+        if (one.size >= kLargestRequest || most > kLargestRequest - sum)
+            return fail(ErrorCode::bad_input, "more bytes than any device has", where);
+        sum += most;
+    }
+    return {};
+}
+
 Result<Plan> plan_offsets(std::span<const PlannedAllocation> allocations,
                           std::span<const StreamEdge> edges, const PlanOptions& options) {
-    TM_TRY(check(allocations, options.unit));
+    TM_TRY(check_planned(allocations, options.unit));
     return Planning(allocations, edges, options).make();
 }
 

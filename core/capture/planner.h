@@ -57,9 +57,11 @@ struct Plan {
     std::string_view method = {};  // which heuristic found it: "size, first fit"
 };
 
-// A plan for `allocations`, in the order of their requests. Errors (bad_input): one that ends
-// before it begins, an alignment or unit that is no power of two, or more than kLargestRequest
-// bytes together.
+// Errors (bad_input): a unit or an alignment that is no power of two, an allocation that ends before
+// it begins, or more than kLargestRequest bytes together. O(n).
+Result<void> check_planned(std::span<const PlannedAllocation> allocations, Bytes unit);
+
+// A plan for `allocations`, in the order of their requests. Errors: as check_planned.
 Result<Plan> plan_offsets(std::span<const PlannedAllocation> allocations,
                           std::span<const StreamEdge> edges = {}, const PlanOptions& options = {});
 

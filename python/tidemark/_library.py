@@ -58,7 +58,13 @@ class tm_statistics(Struct):
         "peak_allocated_least", "peak_allocated_most", "peak_requested_least",
         "peak_requested_most", "granted", "hits", "refused", "freed", "retries",
         "segments_created", "segments_released", "device_free", "device_total", "deferred",
-        "deferred_peak", "flushes")]
+        "deferred_peak", "flushes", "plan_deviations")]
+
+
+class tm_planned(ctypes.Structure):
+    _fields_ = [("bytes", c_uint64), ("alignment", c_uint64), ("stream", c_uint64),
+                ("begin", c_uint32), ("end", c_uint32), ("escapes", c_uint32),
+                ("reserved", c_uint32)]
 
 
 class tm_ipc_handle(Struct):
@@ -211,6 +217,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_pool_begin": (STATUS, [c_void_p, c_uint32]),
     "tm_pool_end": (STATUS, [c_void_p, c_uint32]),
     "tm_pool_close": (STATUS, [c_void_p, c_uint32]),
+    "tm_pool_plan": (STATUS, [c_void_p, c_uint32, c_void_p, c_size_t]),
     "tm_ipc_export": (STATUS, [c_void_p, c_uint64, POINTER(tm_ipc_handle)]),
     "tm_ipc_open": (STATUS, [c_void_p, POINTER(tm_ipc_handle), POINTER(c_uint64)]),
     "tm_ipc_close": (STATUS, [c_void_p, c_uint64]),

@@ -9,15 +9,15 @@ import dataclasses
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, Optional, Type, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Type, Union
 
 from tidemark import _library
 from tidemark._spec import name, whole
 from tidemark.errors import AddressError, OptionError
 from tidemark.own_policy import OwnPolicy
 
-__all__ = ["Block", "Buffer", "Context", "IpcHandle", "STREAM_OF_REQUEST", "STREAM_UNKNOWN",
-           "Statistics"]
+__all__ = ["Block", "Buffer", "Context", "IpcHandle", "PlannedRequest", "STREAM_OF_REQUEST",
+           "STREAM_UNKNOWN", "Statistics"]
 
 MOST = (1 << 64) - 1
 STREAM_UNKNOWN = _library.STREAM_UNKNOWN
@@ -54,6 +54,19 @@ class Statistics:
     deferred: int  # bytes whose free waits to be made (unknown streams, option defer_frees)
     deferred_peak: int
     flushes: int  # batches of such frees
+    plan_deviations: int  # requests of pools that came otherwise than plan_pool said
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedRequest:
+    """One request of a pool, known from a run before. `begin` and `end` are positions: requests
+    and frees of the pool, counted together."""
+
+    bytes: int
+    begin: int
+    end: Optional[int]  # None: it outlives the capture
+    stream: int = 0
+    alignment: int = 0  # 0: 512
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,6 +257,15 @@ class Context:
     def close_pool(self, number: int) -> None:
         """A closed pool's memory goes back with the next trim."""
         self._library.tm_pool_close(self._open(), whole(number, "pool", 32))
+
+    def plan_pool(self, number: int, requests: Sequence[PlannedRequest]) -> None:
+        """What the pool is going to be asked for, in order, before its first request. With the
+        policy arena:mode=planned it then uses bytes again within the pool; what comes otherwise is
+        served apart and counted. Raises UnsupportedError for policies that plan no pools."""
+        raw = (_library.tm_planned * len(requests))(*[
+            (one.bytes, one.alignment, one.stream, one.begin, one.end or 0, one.end is None)
+            for one in requests])
+        self._library.tm_pool_plan(self._open(), whole(number, "pool", 32), raw, len(requests))
 
     def export(self, address: int) -> IpcHandle:
         """The memory at `address` for another process. Raises UnsupportedError on simulated devices

@@ -2,6 +2,9 @@
 #include "replay/c_api/context.h"
 
 #include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -203,6 +206,30 @@ tm_status tm_pool_end(tm_context* context, uint32_t pool) {
 tm_status tm_pool_close(tm_context* context, uint32_t pool) {
     return with_pool(context, pool,
                      [](SharedAllocator& shared, PoolId id) { shared.close_pool(id); });
+}
+
+tm_status tm_pool_plan(tm_context* context, uint32_t pool, const tm_planned* requests,
+                       size_t count) {
+    return with("tm_pool_plan", context, {}, [&](ContextState& state) -> tm_status {
+        if (pool == 0 || (requests == nullptr && count != 0))
+            return fail({ErrorCode::bad_option,
+                         pool == 0 ? "0 is the program's memory, no private pool" : "no requests",
+                         "tm_pool_plan", ""});
+        std::vector<PlannedAllocation> expected;
+        expected.reserve(count);
+        for (const tm_planned& one : std::span(requests, count)) {
+            const bool escapes = one.escapes != 0;
+            expected.push_back({.size = one.bytes,
+                                .begin = one.begin,
+                                .end = escapes ? std::numeric_limits<std::uint32_t>::max()
+                                               : one.end,
+                                .stream = state.streams().id_of(one.stream),
+                                .escapes = escapes,
+                                .alignment = one.alignment == 0 ? kDefaultAlignment
+                                                                : one.alignment});
+        }
+        return status_of(state.plan_pool(PoolId{pool}, expected));
+    });
 }
 
 tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_handle* handle) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@
 #include "traces/live/publisher.h"
 
 namespace tidemark::c_api {
+
+constexpr Bytes kDefaultAlignment = 512;
 
 // What the caller wants, understood.
 struct ContextPlan {
@@ -52,6 +55,7 @@ class ContextState {
     Result<void> end_recording();
     void trim(bool wait);
     std::optional<LiveAllocation> range_of(Address address);
+    Result<void> plan_pool(PoolId pool, std::span<const PlannedAllocation> expected);
     tm_statistics statistics();
 
     SharedAllocator& shared() { return *shared_; }
@@ -79,6 +83,7 @@ class ContextState {
     std::string machine_;
     std::string device_name_;
     std::string policy_;
+    bool plans_pools_ = false;
     CostProfile profile_;
     std::unique_ptr<Device> device_;
     CudaDevice* card_ = nullptr;  // device_, if it is one

@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda_visit.h"
 #include "core/allocator/policy_file.h"
 #include "core/allocator/spec.h"
+#include "core/capture/planner.h"
 #include "replay/c_api/context.h"
 #include "replay/scenario/device_name.h"
 #include "replay/scenario/open_device.h"
@@ -95,6 +96,7 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
         text = device_->has(Feature::virtual_memory) ? "extent" : "torch";
     TM_ASSIGN(const PolicySpec spec, parse_policy(text).map_error(in_policy));
     policy_ = spec.text();
+    plans_pools_ = spec.policy->plans == PlanScope::private_pools;
     Device* beneath = device_.get();
     if (!plan.record.empty()) {
         live::PublishOptions options = recording_named(plan.record);
@@ -149,7 +151,7 @@ tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& reques
         return Range{wanted ? Address{2 * ++empty_blocks_ - 1} : Address::null, 0};
     }
     const Request query{.size = request.bytes,
-                        .alignment = request.alignment == 0 ? 512 : request.alignment,
+                        .alignment = request.alignment == 0 ? kDefaultAlignment : request.alignment,
                         .stream = streams_->id_of(request.stream),
                         .pool = PoolId{request.pool}};
     const CudaVisit visit(card_, query.stream);
@@ -214,6 +216,15 @@ std::optional<LiveAllocation> ContextState::range_of(Address address) {
     return found && fenced_->holds(found->address) ? std::nullopt : found;
 }
 
+Result<void> ContextState::plan_pool(PoolId pool, std::span<const PlannedAllocation> expected) {
+    if (!plans_pools_)
+        return fail(ErrorCode::unsupported, fmt::format("{} plans no private pools", policy_),
+                    "tm_pool_plan", "open the context with the policy arena:mode=planned");
+    TM_TRY(check_planned(expected, PlanOptions{}.unit));
+    shared_->locked([&](Allocator& allocator, Device&) { allocator.plan_pool(pool, expected); });
+    return {};
+}
+
 tm_statistics ContextState::statistics() {
     const SharedStatus now = fenced_->status();
     const MemoryInfo memory =
@@ -240,6 +251,7 @@ tm_statistics ContextState::statistics() {
     all.deferred = now.stats.deferred;
     all.deferred_peak = now.stats.deferred_peak;
     all.flushes = now.stats.flushes;
+    all.plan_deviations = now.stats.plan_deviations;
     all.device_free = memory.free;
     all.device_total = memory.total;
     return all;

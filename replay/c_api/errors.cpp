@@ -104,7 +104,7 @@ size_t tm_struct_size(const char* name) {
     { #type, sizeof(type) }
     static constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
         TIDEMARK_SIZE(tm_error),           TIDEMARK_SIZE(tm_context_options),
-        TIDEMARK_SIZE(tm_request),         TIDEMARK_SIZE(tm_block),
+        TIDEMARK_SIZE(tm_request),         TIDEMARK_SIZE(tm_block), TIDEMARK_SIZE(tm_planned),
         TIDEMARK_SIZE(tm_statistics),      TIDEMARK_SIZE(tm_ipc_handle),
         TIDEMARK_SIZE(tm_store_options),   TIDEMARK_SIZE(tm_piece),
         TIDEMARK_SIZE(tm_tier_counters),   TIDEMARK_SIZE(tm_policy),

@@ -207,6 +207,7 @@ typedef struct tm_statistics {
                           option defer_frees says */
     uint64_t deferred_peak;
     uint64_t flushes; /* batches of such frees */
+    uint64_t plan_deviations; /* requests of pools that came otherwise than tm_pool_plan said */
 } tm_statistics;
 
 /* Everything of one moment; all other calls wait for it. */
@@ -225,6 +226,24 @@ TM_API tm_status tm_set_limit(tm_context* context, uint64_t bytes);
 TM_API tm_status tm_pool_begin(tm_context* context, uint32_t pool);
 TM_API tm_status tm_pool_end(tm_context* context, uint32_t pool);
 TM_API tm_status tm_pool_close(tm_context* context, uint32_t pool);
+
+/* One request of a pool, known from a run before. */
+typedef struct tm_planned {
+    uint64_t bytes;
+    uint64_t alignment; /* a power of two; 0 = 512 */
+    tm_stream stream;
+    uint32_t begin; /* positions: requests and frees of the pool, counted together */
+    uint32_t end;
+    uint32_t escapes; /* 1: it outlives the capture, and `end` does not matter */
+    uint32_t reserved;
+} tm_planned;
+
+/* What the pool is going to be asked for, in order, before its first request: policies that plan
+ * ("arena:mode=planned") then use bytes again within the pool. Requests that come otherwise are
+ * served apart, and counted (tm_statistics::plan_deviations). Errors: unsupported: the policy plans
+ * no pools; bad_input: a request that ends before it begins, or no power of two. */
+TM_API tm_status tm_pool_plan(tm_context* context, uint32_t pool, const tm_planned* requests,
+                              size_t count);
 
 /* Memory for other processes on the same GPU. A handle is of the whole piece of memory that
  * `address` lies in, `offset` is where in it; tm_ipc_open maps it here until tm_ipc_close. Errors:

@@ -82,6 +82,28 @@ def test_more_than_an_arena_of_one_size_is_refused():
         scope.captured.close()
 
 
+@pytest.fixture
+def chosen(monkeypatch):
+    """The allocators that a CuPy which isn't there uses, the last one now."""
+    allocators = []
+
+    @contextlib.contextmanager
+    def using_allocator(malloc):
+        allocators.append(malloc)
+        try:
+            yield
+        finally:
+            allocators.pop()
+
+    cuda = types.SimpleNamespace(
+        runtime=types.SimpleNamespace(getDevice=lambda: 0),
+        memory=types.SimpleNamespace(OutOfMemoryError=MemoryError),
+        UnownedMemory=lambda ptr, size, owner, device: (ptr, size, owner),
+        MemoryPointer=lambda memory, offset: memory, using_allocator=using_allocator)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    return allocators
+
+
 class FakeStream:
     """As a stream of CuPy."""
 
@@ -104,23 +126,7 @@ class FakeStream:
         return None
 
 
-def test_cupys_arrays_in_a_capture_are_the_graphs(arena, monkeypatch):
-    chosen = []
-
-    @contextlib.contextmanager
-    def using_allocator(malloc):
-        chosen.append(malloc)
-        try:
-            yield
-        finally:
-            chosen.pop()
-
-    cuda = types.SimpleNamespace(
-        runtime=types.SimpleNamespace(getDevice=lambda: 0),
-        memory=types.SimpleNamespace(OutOfMemoryError=MemoryError),
-        UnownedMemory=lambda ptr, size, owner, device: (ptr, size, owner),
-        MemoryPointer=lambda memory, offset: memory, using_allocator=using_allocator)
-    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+def test_cupys_arrays_in_a_capture_are_the_graphs(arena, chosen):
     stream = FakeStream()
     with arena.capture(stream) as captured:
         first, second = chosen[0](1000), chosen[0](2000)
@@ -139,3 +145,58 @@ def test_cupys_arrays_in_a_capture_are_the_graphs(arena, monkeypatch):
     assert stream.captures == 0 and not chosen
     arena.trim()
     assert arena.context.statistics().live == 0
+
+
+def layers(malloc):
+    """Layer after layer, with the last result and the next one alive at a time."""
+    last = None
+    for _ in range(8):
+        last = malloc(16 * MIB)
+    return last
+
+
+def test_a_dry_run_lets_arrays_share_memory(arena, chosen):
+    stream = FakeStream()
+    with arena.dry_run(stream) as seen:
+        layers(chosen[0])
+    assert not chosen and seen.requests == 8 and seen.bytes == 128 * MIB
+    arena.trim()
+    reserved = arena.context.statistics().reserved
+    with arena.capture(stream, planned=seen) as captured:
+        layers(chosen[0])
+    assert arena.deviations == 0
+    assert arena.context.statistics().reserved - reserved == 32 * MIB
+    assert len(set(captured.granted)) == 2 and captured.bytes == 128 * MIB
+    captured.close()
+
+
+def test_what_is_kept_shares_with_nobody(arena, chosen):
+    stream = FakeStream()
+    with arena.dry_run(stream) as seen:
+        kept = layers(chosen[0])
+    with arena.capture(stream, planned=seen) as captured:
+        kept = layers(chosen[0])
+    assert arena.deviations == 0 and kept[0] not in {at for at, _ in captured.granted[:-1]}
+    captured.close()
+
+
+def test_what_comes_otherwise_is_counted_and_apart(arena, chosen):
+    stream = FakeStream()
+    with arena.dry_run(stream) as seen:
+        layers(chosen[0])
+    with arena.capture(stream, planned=seen) as captured:
+        kept = [chosen[0](16 * MIB) for _ in range(8)]  # lives longer than it did
+    assert not overlap(captured.granted) and arena.deviations == 6
+    del kept
+    captured.close()
+
+
+def test_a_plan_needs_a_policy_that_plans():
+    with tidemark.Context("sim", "torch") as context:
+        with pytest.raises(tidemark.UnsupportedError, match="arena:mode=planned"):
+            context.plan_pool(1, [tidemark.context.PlannedRequest(512, 0, 1)])
+    with tidemark.Context("sim", "arena:mode=planned") as context:
+        with pytest.raises(tidemark.InputError, match="ends before it begins"):
+            context.plan_pool(1, [tidemark.context.PlannedRequest(512, 3, 1)])
+        with pytest.raises(tidemark.OptionError):
+            context.plan_pool(0, [])

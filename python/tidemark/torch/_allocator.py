@@ -70,6 +70,11 @@ def load(torch: Any) -> ctypes.CDLL:
         made.tidemark_torch_set_quota.restype = None
         made.tidemark_torch_reclaim.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
         made.tidemark_torch_reclaim.restype = None
+        made.tidemark_torch_graph_open.argtypes = [ctypes.c_void_p, ctypes.c_uint32,
+                                                   ctypes.c_void_p]
+        made.tidemark_torch_graph_pieces.argtypes = [ctypes.c_int, ctypes.c_void_p,
+                                                     ctypes.c_size_t]
+        made.tidemark_torch_graph_pieces.restype = ctypes.c_size_t
         library = _library.library().path
         _opener = OPEN(_open)
         if made.tidemark_torch_load(library.encode(), _opener):
@@ -114,6 +119,13 @@ def reclaim(memory: "DeferrableMemory") -> None:
     memory._at_close.append(lambda: loaded.tidemark_torch_reclaim(handle, 0, None))
 
 
+def refuse_expandable() -> None:
+    for name in CONF:
+        if "expandable_segments:true" in os.environ.get(name, "").replace(" ", "").lower():
+            raise OptionError("a pool's segments come from Tidemark; PyTorch cannot expand them",
+                              f"{name}={os.environ[name]}", "run without expandable_segments")
+
+
 def pool(policy: Any = None, **options: Any) -> Any:
     """A torch.cuda.MemPool whose segments come from Tidemark, for torch.cuda.use_mem_pool.
 
@@ -124,10 +136,7 @@ def pool(policy: Any = None, **options: Any) -> Any:
     import torch
 
     global _kept
-    for name in CONF:
-        if "expandable_segments:true" in os.environ.get(name, "").replace(" ", "").lower():
-            raise OptionError("a pool's segments come from Tidemark; PyTorch cannot expand them",
-                              f"{name}={os.environ[name]}", "run without expandable_segments")
+    refuse_expandable()
     if policy is not None or options:
         _pools.use(policy, **options)
     made = load(torch)

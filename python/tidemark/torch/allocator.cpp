@@ -17,6 +17,7 @@
 
 #include "c_library.h"
 #include "devices.h"
+#include "graph_pools.h"
 
 namespace tidemark::pytorch {
 namespace {
@@ -401,6 +402,30 @@ void tidemark_torch_reclaim(void* store, int device, FreeBytes free_bytes) {
         reclaim().add(store, device, free_bytes);
     else
         reclaim().remove(store);
+}
+
+// Functions for a MemPool of captured graphs, see graph_pools.h: their number, or -1.
+int tidemark_torch_graph_open(Context context, std::uint32_t pool, void** functions) {
+    const int at = graph_pools().open(context, pool);
+    if (at >= 0) {
+        const auto [take, give] = functions_of(static_cast<std::size_t>(at),
+                                               std::make_index_sequence<GraphPools::kMost>{});
+        functions[0] = reinterpret_cast<void*>(take);
+        functions[1] = reinterpret_cast<void*>(give);
+    }
+    return at;
+}
+
+void tidemark_torch_graph_close(int at) {
+    graph_pools().close(at);
+}
+
+int tidemark_torch_graph_is_vacant(int at) {
+    return graph_pools().is_vacant(at) ? 1 : 0;
+}
+
+std::size_t tidemark_torch_graph_pieces(int at, GraphPiece* pieces, std::size_t capacity) {
+    return graph_pools().pieces(at, pieces, capacity);
 }
 
 void tidemark_torch_set_quota(int index, std::uint64_t bytes) {

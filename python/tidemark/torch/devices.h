@@ -78,9 +78,9 @@ inline std::array<Context, 2> contexts_of(const Device& device) {
 class Relaxed {
   public:
     explicit Relaxed(const Device& device)
-        : needed_(device.open_scopes.load(std::memory_order_relaxed) != 0) {
-        exchange();
-    }
+        : Relaxed(device.open_scopes.load(std::memory_order_relaxed) != 0) {}
+
+    explicit Relaxed(bool needed) : needed_(needed) { exchange(); }
 
     Relaxed(const Relaxed&) = delete;
     Relaxed& operator=(const Relaxed&) = delete;

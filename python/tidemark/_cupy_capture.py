@@ -1,0 +1,45 @@
+"""Captures and dry runs of CuPy, whose arrays are an arena's meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+from tidemark.errors import OutOfMemoryError
+
+if TYPE_CHECKING:
+    from tidemark.graph_arena import Scope
+
+
+@contextlib.contextmanager
+def allocating(alloc: Callable[[int], Any], held: Callable[[], int]) -> Iterator[None]:
+    """CuPy's arrays lie where `alloc(bytes)` says, an owner with `address`. `held`: bytes so far."""
+    from cupy import cuda
+
+    device = cuda.runtime.getDevice()
+
+    def malloc(size: int) -> Any:
+        try:
+            granted = alloc(size)
+        except OutOfMemoryError:
+            raise cuda.memory.OutOfMemoryError(size, held()) from None
+        return cuda.MemoryPointer(cuda.UnownedMemory(granted.address, size, granted, device), 0)
+
+    with cuda.using_allocator(malloc):
+        yield
+
+
+@contextlib.contextmanager
+def capture(scope: "Scope", stream: Any) -> Iterator[None]:
+    """Captures on a stream of CuPy what is queued meanwhile; `scope.captured` has the graph."""
+    captured = scope.captured
+    stream.begin_capture()
+    try:
+        with stream, allocating(scope.alloc, lambda: captured.bytes):
+            yield
+        captured.graph = stream.end_capture()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error says what was wrong
+            stream.end_capture()
+        captured.close()
+        raise
