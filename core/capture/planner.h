@@ -57,8 +57,8 @@ struct Plan {
     std::string_view method = {};  // which heuristic found it: "size, first fit"
 };
 
-// Errors (bad_input): a unit or an alignment that is no power of two, an allocation that ends before
-// it begins, or more than kLargestRequest bytes together. O(n).
+// Errors (bad_input): a unit or an alignment that is no power of two, an allocation that ends
+// before it begins, or more than kLargestRequest bytes together. O(n).
 Result<void> check_planned(std::span<const PlannedAllocation> allocations, Bytes unit);
 
 // A plan for `allocations`, in the order of their requests. Errors: as check_planned.

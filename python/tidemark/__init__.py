@@ -17,13 +17,14 @@ from tidemark._pools import Holder, holders, set_quota, use
 from tidemark.answers import (Answer, Record, advise, bound, compare, cut, diff, export, fit, gate,
                               info, minimize, replay, report, run, scale, verify)
 from tidemark.context import (STREAM_OF_REQUEST, STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle,
-                              Statistics)
+                              OwnStream, PlannedRequest, Statistics)
 from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, DeferrableBuffer,
                                  DeferrableMemory, DeferrableStatistics, Pin)
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
                              InputError, InternalError, MissingFileError, NotFoundError,
                              OptionError, OutOfMemoryError, SpaceError, UnsupportedError)
-from tidemark.graph_arena import CapturedGraph, GraphArena
+from tidemark.graph_arena import CapturedGraph, DryRun, GraphArena
+from tidemark.host_blocks import BlockRun, BlocksUsage, HostBlocks
 from tidemark.own_policy import OwnPolicy, PolicyDevice, PolicyFault, Request, policy
 from tidemark.pictures import Picture, picture
 from tidemark.store import Access, Candidate, Pressure, Store, StoredBuffer, TierCounters
@@ -38,6 +39,8 @@ __all__ = [
     "AddressError",
     "Answer",
     "Block",
+    "BlockRun",
+    "BlocksUsage",
     "Buffer",
     "BufferFacts",
     "CancelledError",
@@ -50,12 +53,14 @@ __all__ = [
     "DeferrableMemory",
     "DeferrableStatistics",
     "DriverError",
+    "DryRun",
     "Error",
     "Event",
     "FileError",
     "Frame",
     "GraphArena",
     "Holder",
+    "HostBlocks",
     "InputError",
     "InternalError",
     "MissingFileError",
@@ -64,8 +69,10 @@ __all__ = [
     "OptionError",
     "OutOfMemoryError",
     "OwnPolicy",
+    "OwnStream",
     "Picture",
     "Pin",
+    "PlannedRequest",
     "PolicyDevice",
     "PolicyFault",
     "Pressure",

@@ -37,7 +37,7 @@ class tm_error(Struct):
 class tm_context_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("machine", c_char_p), ("policy", c_char_p),
                 ("memory", c_uint64), ("limit", c_uint64), ("thread_cache", c_uint64),
-                ("record", c_char_p), ("overwrite", c_int)]
+                ("record", c_char_p), ("overwrite", c_int), ("streams", c_uint32)]
 
 
 class tm_request(Struct):
@@ -90,8 +90,11 @@ class tm_store_options(Struct):
     _fields_ = [("struct_size", c_size_t), ("gpu", c_void_p), ("gpu_bytes", c_uint64),
                 ("host_bytes", c_uint64), ("directory", c_char_p), ("disk_bytes", c_uint64),
                 ("victims", c_char_p), ("controller_patience", c_uint64),
-                ("spill_start", c_double), ("spill_stop", c_double)]
+                ("spill_start", c_double), ("spill_stop", c_double), ("prefetch", c_char_p)]
 
+
+# int handler(void* user, uint64_t bytes, uint32_t attempt)
+OOM_HANDLER = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint32)
 
 # int interrupted(void* user)
 INTERRUPTED = ctypes.CFUNCTYPE(c_int, c_void_p)
@@ -119,6 +122,17 @@ class tm_tier_pressure(Struct):
     _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
         "used", "spill_start", "spill_stop", "excess")] + [
             ("should_spill", c_uint32), ("reserved", c_uint32)]
+
+
+class tm_blocks_options(Struct):
+    _fields_ = [("struct_size", c_size_t), ("gpu", c_void_p), ("block", c_uint64),
+                ("blocks_per_pool", c_uint32), ("initial_pools", c_uint32),
+                ("capacity", c_uint64)]
+
+
+class tm_blocks_usage(Struct):
+    _fields_ = [("struct_size", c_size_t)] + [(name, c_uint64) for name in (
+        "block", "used", "free", "pools", "peak", "refused")]
 
 
 class tm_candidate(ctypes.Structure):
@@ -216,6 +230,21 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_set_limit": (STATUS, [c_void_p, c_uint64]),
     "tm_pool_begin": (STATUS, [c_void_p, c_uint32]),
     "tm_pool_end": (STATUS, [c_void_p, c_uint32]),
+    "tm_set_oom_handler": (STATUS, [c_void_p, OOM_HANDLER, c_void_p]),
+    "tm_stream_acquire": (STATUS, [c_void_p, c_uint32, c_void_p]),
+    "tm_stream_release": (STATUS, [c_void_p, c_uint64]),
+    "tm_buffer_next_use": (STATUS, [c_void_p, c_uint64, c_uint64]),
+    "tm_buffer_stays": (STATUS, [c_void_p, c_uint64, c_int]),
+    "tm_buffer_adopt": (STATUS, [c_void_p, c_uint64, c_uint64, c_void_p]),
+    "tm_store_mark": (STATUS, [c_void_p, c_char_p]),
+    "tm_blocks_open": (STATUS, [c_void_p, c_void_p]),
+    "tm_blocks_close": (STATUS, [c_void_p]),
+    "tm_blocks_alloc": (STATUS, [c_void_p, c_uint64, c_void_p]),
+    "tm_blocks_trim": (STATUS, [c_void_p, c_uint64, c_void_p]),
+    "tm_blocks_look": (STATUS, [c_void_p, c_void_p]),
+    "tm_block_run_pieces": (STATUS, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "tm_block_run_trim": (STATUS, [c_void_p, c_uint64]),
+    "tm_block_run_free": (None, [c_void_p]),
     "tm_pool_close": (STATUS, [c_void_p, c_uint32]),
     "tm_pool_plan": (STATUS, [c_void_p, c_uint32, c_void_p, c_size_t]),
     "tm_ipc_export": (STATUS, [c_void_p, c_uint64, POINTER(tm_ipc_handle)]),

@@ -9,17 +9,19 @@ import dataclasses
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Type, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type, Union
 
 from tidemark import _library
 from tidemark._spec import name, whole
+from tidemark._waits import limited
 from tidemark.errors import AddressError, OptionError
 from tidemark.own_policy import OwnPolicy
 
-__all__ = ["Block", "Buffer", "Context", "IpcHandle", "PlannedRequest", "STREAM_OF_REQUEST",
+__all__ = ["Block", "Buffer", "Context", "IpcHandle", "OwnStream", "PlannedRequest", "STREAM_OF_REQUEST",
            "STREAM_UNKNOWN", "Statistics"]
 
 MOST = (1 << 64) - 1
+GROW = 16
 STREAM_UNKNOWN = _library.STREAM_UNKNOWN
 STREAM_OF_REQUEST = _library.STREAM_OF_REQUEST
 """Nobody knows on which stream: slower than a known one, and always correct."""
@@ -90,6 +92,17 @@ class IpcHandle:
     handle: bytes  # 64 of them
 
 
+@dataclasses.dataclass(frozen=True)
+class OwnStream:
+    """A stream for all that know __cuda_stream__(): CuPy, Numba, cuda.core; for PyTorch
+    torch.cuda.ExternalStream(stream.handle)."""
+
+    handle: int
+
+    def __cuda_stream__(self) -> Tuple[int, int]:
+        return 0, self.handle
+
+
 class _Handle(_library.Handle):
     end = "tm_context_close"
 
@@ -127,6 +140,8 @@ class Context:
         ("run.tml", "/data/run.tml"), until the context is closed or the process ends.
     overwrite : bool
         What is there under that file's name; without it, that is an OptionError.
+    streams : int
+        Of its own, that `acquire_stream` makes before it waits; 0 = 16.
 
     All functions may be called from any thread; `close` must be the last.
     """
@@ -134,8 +149,10 @@ class Context:
     def __init__(self, machine: Optional[str] = None,
                  policy: Union[None, str, OwnPolicy[Any]] = None,
                  memory: int = 0, limit: int = 0, thread_cache: Optional[int] = None,
-                 record: Optional[str] = None, overwrite: bool = False) -> None:
+                 record: Optional[str] = None, overwrite: bool = False,
+                 streams: int = 0) -> None:
         self._handle: Optional[_Handle] = None
+        self._oom_handler: Any = None
         self._library = _library.library()
         # 0 bytes for each thread is another number in C, where 0 stands for the default.
         cache = 0 if thread_cache is None else thread_cache or _library.CACHE_NONE
@@ -144,7 +161,8 @@ class Context:
             policy=name(str(policy) if isinstance(policy, OwnPolicy) else policy, "policy"),
             memory=whole(memory, "memory"),
             limit=whole(limit, "limit"), thread_cache=whole(cache, "thread_cache"),
-            record=name(record, "record"), overwrite=int(overwrite))
+            record=name(record, "record"), overwrite=int(overwrite),
+            streams=whole(streams, "streams", 32))
         handle = _Handle()
         self._library.tm_context_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle = handle
@@ -220,6 +238,40 @@ class Context:
         and so does the end of the process. Without a recording, or again: nothing."""
         self._library.tm_end_recording(self._open())
 
+    def on_oom(self, handler: Optional[Callable[[int, int], bool]]) -> None:
+        """Where a request would be refused, `handler(bytes, attempt)` is called on its thread, with
+        no lock held: it may free memory, here or elsewhere, and gives True to have the request made
+        again. `attempt` counts from 0 for each request. None: no handler any more. An exception is
+        printed, and refuses the request.
+
+        ::
+
+            context.on_oom(lambda bytes, attempt: store.free_bytes(bytes) > 0)
+        """
+        if handler is None:
+            raw = _library.OOM_HANDLER(0)
+        else:
+            ask = handler
+            raw = _library.OOM_HANDLER(lambda _user, bytes, attempt: int(bool(ask(bytes, attempt))))
+        self._library.tm_set_oom_handler(self._open(), raw, None)
+        self._oom_handler = raw  # the one before may still run: it ends with its call
+
+    @contextlib.contextmanager
+    def acquire_stream(self, *, grow: bool = False,
+                       timeout: Optional[float] = None) -> Iterator["OwnStream"]:
+        """A stream of the context's own, for one user at a time. Where all are in use it waits,
+        `timeout` seconds at most (CancelledError), or with `grow` makes one more. The next user
+        gets it with the work that is queued on it."""
+        number = ctypes.c_uint64()
+        with limited(timeout):
+            self._library.tm_stream_acquire(self._open(), GROW if grow else 0,
+                                            ctypes.byref(number))
+        try:
+            yield OwnStream(number.value)
+        finally:
+            if self._handle is not None:
+                self._library.tm_stream_release(self._handle, number.value)
+
     def trim(self, wait: bool = False) -> None:
         """Gives unused memory back to the device: without waiting for it, or after that."""
         self._library.tm_trim(self._open(), int(wait))
@@ -263,8 +315,8 @@ class Context:
         policy arena:mode=planned it then uses bytes again within the pool; what comes otherwise is
         served apart and counted. Raises UnsupportedError for policies that plan no pools."""
         raw = (_library.tm_planned * len(requests))(*[
-            (one.bytes, one.alignment, one.stream, one.begin, one.end or 0, one.end is None)
-            for one in requests])
+            _library.tm_planned(one.bytes, one.alignment, one.stream, one.begin, one.end or 0,
+                                one.end is None) for one in requests])
         self._library.tm_pool_plan(self._open(), whole(number, "pool", 32), raw, len(requests))
 
     def export(self, address: int) -> IpcHandle:

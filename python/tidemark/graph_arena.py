@@ -101,7 +101,7 @@ class CapturedGraph:
         """(address, bytes) of each request in the capture, in order; under PyTorch of each of its
         segments."""
         self._end: Optional[Callable[[], None]] = end
-        self._launch: Callable[[Any], None] = lambda stream: self.graph.launch(stream)
+        self._launch: Callable[[Any], Any] = lambda stream: self.graph.launch(stream)
 
     @property
     def bytes(self) -> int:

@@ -206,6 +206,17 @@ class StoredBuffer:
         """Among the victims of a policy that looks at hints, lower ones leave first."""
         _library.library().tm_buffer_hint(self._store._open(), self._number, value)
 
+    def next_use(self, accesses: Optional[int]) -> None:
+        """After how many accesses of the store it is used next, for policies that look at that
+        ("belady", "cost"). 0: nobody knows; None: never."""
+        _library.library().tm_buffer_next_use(
+            self._store._open(), self._number,
+            2**64 - 1 if accesses is None else whole(accesses, "accesses"))
+
+    def stays(self, stays: bool = True) -> None:
+        """Whether it stays in its tier from now on."""
+        _library.library().tm_buffer_stays(self._store._open(), self._number, int(stays))
+
     @property
     def tiers(self) -> Set[str]:
         """Where its content is now."""
@@ -242,19 +253,23 @@ class Store:
         Shares of the GPU's memory and, with files, of the host's: while more is used than the
         first, buffers that nobody uses leave before room is wanted, until no more is used than the
         second. 0 = never, and down to the first.
+    prefetch : str, optional
+        "learned": what the store's past says comes next is brought back before it is asked for;
+        "none"; without it as the victims' policy foresees.
     """
 
     def __init__(self, host: int, directory: Union[None, str, "os.PathLike[str]"] = None, *,
                  disk: int = 0, gpu: Optional[Context] = None, gpu_bytes: int = 0,
                  victims: Optional[str] = None, controller_patience: float = 0.05,
-                 spill_start: float = 0, spill_stop: float = 0) -> None:
+                 spill_start: float = 0, spill_stop: float = 0,
+                 prefetch: Optional[str] = None) -> None:
         options = _library.tm_store_options(
             gpu=None if gpu is None else gpu._open(), gpu_bytes=whole(gpu_bytes, "gpu_bytes"),
             host_bytes=whole(host, "host"),
             directory=None if directory is None else os.fsencode(directory),
             disk_bytes=whole(disk, "disk"), victims=name(victims, "victims"),
             controller_patience=max(1, int(controller_patience * 1e9)),
-            spill_start=spill_start, spill_stop=spill_stop)
+            spill_start=spill_start, spill_stop=spill_stop, prefetch=name(prefetch, "prefetch"))
         handle = _Handle()
         _library.library().tm_store_open(ctypes.byref(options), ctypes.byref(handle))
         self._handle: Optional[_Handle] = handle
@@ -270,6 +285,19 @@ class Store:
                 self._open(), whole(size, "size"), _number(tier, TIERS, "tier"), flags,
                 whole(reservation, "reservation"), ctypes.byref(number))
         return StoredBuffer(self, number.value, size)
+
+    def adopt(self, address: int, size: int) -> StoredBuffer:
+        """A buffer over the program's own memory of the GPU, which outlives it. Nothing is charged
+        for it there and it doesn't leave; other tiers may have it too."""
+        number = ctypes.c_uint64()
+        _library.library().tm_buffer_adopt(self._open(), whole(address, "address"),
+                                           whole(size, "size"), ctypes.byref(number))
+        return StoredBuffer(self, number.value, size)
+
+    def mark(self, label: str) -> None:
+        """The program begins something that has a name (a step, a layer): what learns from the
+        store's past knows it again."""
+        _library.library().tm_store_mark(self._open(), label.encode())
 
     @contextlib.contextmanager
     def reserve(self, size: int, tier: str = "host", *, patient: bool = True,

@@ -55,7 +55,8 @@ tm_status tm_context_open(const tm_context_options* given, tm_context** context)
                                           .overwrite = options.overwrite != 0,
                                           .memory = options.memory,
                                           .limit = options.limit,
-                                          .thread_cache = options.thread_cache});
+                                          .thread_cache = options.thread_cache,
+                                          .streams = options.streams});
         if (!opened)
             return fail(opened.error());
         *context = new tm_context{std::move(*opened)};
@@ -128,6 +129,29 @@ tm_status tm_name_tag(tm_context* context, uint32_t tag, const char* name) {
 tm_status tm_end_recording(tm_context* context) {
     return with("tm_end_recording", context, {},
                 [](ContextState& state) { return status_of(state.end_recording()); });
+}
+
+tm_status tm_set_oom_handler(tm_context* context, tm_oom_handler handler, void* user) {
+    return with("tm_set_oom_handler", context, {}, [&](ContextState& state) -> tm_status {
+        state.set_oom_handler(handler, user);
+        return TM_OK;
+    });
+}
+
+tm_status tm_stream_acquire(tm_context* context, uint32_t flags, tm_stream* stream) {
+    return with("tm_stream_acquire", context, {stream}, [&](ContextState& state) -> tm_status {
+        const auto acquired = state.stream_pool().acquire((flags & TM_GROW) != 0);
+        if (!acquired)
+            return fail(acquired.error());
+        *stream = *acquired;
+        return TM_OK;
+    });
+}
+
+tm_status tm_stream_release(tm_context* context, tm_stream stream) {
+    return with("tm_stream_release", context, {}, [&](ContextState& state) -> tm_status {
+        return status_of(state.stream_pool().release(stream));
+    });
 }
 
 tm_status tm_trim(tm_context* context, int wait) {
@@ -219,14 +243,13 @@ tm_status tm_pool_plan(tm_context* context, uint32_t pool, const tm_planned* req
         expected.reserve(count);
         for (const tm_planned& one : std::span(requests, count)) {
             const bool escapes = one.escapes != 0;
-            expected.push_back({.size = one.bytes,
-                                .begin = one.begin,
-                                .end = escapes ? std::numeric_limits<std::uint32_t>::max()
-                                               : one.end,
-                                .stream = state.streams().id_of(one.stream),
-                                .escapes = escapes,
-                                .alignment = one.alignment == 0 ? kDefaultAlignment
-                                                                : one.alignment});
+            expected.push_back(
+                {.size = one.bytes,
+                 .begin = one.begin,
+                 .end = escapes ? std::numeric_limits<std::uint32_t>::max() : one.end,
+                 .stream = state.streams().id_of(one.stream),
+                 .escapes = escapes,
+                 .alignment = one.alignment == 0 ? kDefaultAlignment : one.alignment});
         }
         return status_of(state.plan_pool(PoolId{pool}, expected));
     });

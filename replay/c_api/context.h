@@ -18,6 +18,7 @@
 #include "core/allocator/observed_allocator.h"
 #include "core/concurrent/shared_allocator.h"
 #include "replay/c_api/fenced_frees.h"
+#include "replay/c_api/stream_pool.h"
 #include "replay/c_api/streams.h"
 #include "replay/c_api/tidemark.h"
 #include "traces/live/publisher.h"
@@ -35,6 +36,7 @@ struct ContextPlan {
     Bytes memory = 0;
     Bytes limit = 0;
     std::uint64_t thread_cache = 0;
+    std::uint32_t streams = 0;  // of its pool; 0 = the default
 };
 
 // Thread-safe but for its end.
@@ -62,6 +64,10 @@ class ContextState {
 
     Streams& streams() { return *streams_; }
 
+    StreamPool& stream_pool() { return *stream_pool_; }
+
+    void set_oom_handler(tm_oom_handler handler, void* user);
+
     CudaDevice* card() { return card_; }  // null: the device is simulated
 
     // Of this process's memory for others, and of theirs here.
@@ -79,6 +85,7 @@ class ContextState {
     Result<void> open_device(const ContextPlan& plan);
     Result<void> open_policy(const ContextPlan& plan);
     tl::expected<Range, OutOfMemory> grant(const Request& query, std::uint32_t tag);
+    bool handler_helps(Bytes size, std::uint32_t attempt);
 
     std::string machine_;
     std::string device_name_;
@@ -94,10 +101,14 @@ class ContextState {
     std::unique_ptr<ObservedDevice> observed_;
     std::unique_ptr<Allocator> recorded_;  // what an ObservedAllocator observes
     std::unique_ptr<Streams> streams_;
+    std::unique_ptr<StreamPool> stream_pool_;
     std::unique_ptr<SharedAllocator> shared_;
     std::unique_ptr<FencedFrees> fenced_;
     std::atomic<std::uint64_t> empty_blocks_ = 0;
     std::atomic<std::uint64_t> second_attempts_ = 0;  // after a refusal that was none yet
+    mutable std::shared_mutex handler_mutex_;         // guards the two below
+    tm_oom_handler oom_handler_ = nullptr;
+    void* oom_user_ = nullptr;
     std::mutex imports_mutex_;
     std::map<Address, Address> imports_;  // what ipc_open gave, and where its memory begins
 };

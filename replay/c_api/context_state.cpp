@@ -37,6 +37,11 @@ live::PublishOptions recording_named(const std::string& name) {
     return options;
 }
 
+// Whether memory that somebody gives back may help.
+bool is_shortage(OutOfMemory::Cause cause) {
+    return cause != OutOfMemory::Cause::too_large && cause != OutOfMemory::Cause::device_error;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ContextState>> ContextState::open(const ContextPlan& plan) {
@@ -79,6 +84,7 @@ Result<void> ContextState::open_device(const ContextPlan& plan) {
     }
     device_name_ = device_->name();
     streams_ = std::make_unique<Streams>(card_);
+    stream_pool_ = std::make_unique<StreamPool>(*streams_, card_, plan.streams);
     return {};
 }
 
@@ -143,6 +149,30 @@ tl::expected<Range, OutOfMemory> ContextState::grant(const Request& query, std::
     return shared_->allocate(query, tag);
 }
 
+void ContextState::set_oom_handler(tm_oom_handler handler, void* user) {
+    const std::unique_lock lock(handler_mutex_);
+    oom_handler_ = handler;
+    oom_user_ = user;
+}
+
+// Whether the request is to be made again.
+bool ContextState::handler_helps(Bytes size, std::uint32_t attempt) {
+    thread_local bool inside = false;
+    tm_oom_handler handler = nullptr;
+    void* user = nullptr;
+    {
+        const std::shared_lock lock(handler_mutex_);
+        handler = oom_handler_;
+        user = oom_user_;
+    }
+    if (handler == nullptr || inside)
+        return false;
+    inside = true;
+    const bool again = handler(user, size, attempt) != 0;
+    inside = false;
+    return again;
+}
+
 // Memory for any stream was last used before a wait for the whole device, or by work that the
 // policy has the library's own stream wait for: so that stream must get there.
 tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& request) {
@@ -158,6 +188,12 @@ tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& reques
     auto granted = grant(query, request.tag);
     if (!granted && fenced_->count() != 0) {
         fenced_->flush();
+        granted = grant(query, request.tag);
+        ++second_attempts_;
+    }
+    for (std::uint32_t attempt = 0; !granted && is_shortage(granted.error().cause); ++attempt) {
+        if (!handler_helps(request.bytes, attempt))
+            break;
         granted = grant(query, request.tag);
         ++second_attempts_;
     }

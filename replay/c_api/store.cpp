@@ -42,6 +42,17 @@ tm_status with_space(const char* call, tm_store* store, tm_tier tier,
     });
 }
 
+// The program's word on a buffer.
+template <class Say>
+tm_status say_of(const char* call, tm_store* store, uint64_t buffer, Say say) {
+    return with(call, store, {}, [&](StoreState& state) -> tm_status {
+        const auto one = state.buffer(buffer);
+        if (!one || !say(state.store(), *one))
+            return c_api::fail({ErrorCode::not_found, "the buffer is gone", "buffer", ""});
+        return TM_OK;
+    });
+}
+
 }  // namespace
 
 tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
@@ -61,7 +72,8 @@ tm_status tm_store_open(const tm_store_options* given, tm_store** store) {
                               .victims = text_or_empty(options.victims),
                               .controller_patience = nanoseconds_of(options.controller_patience),
                               .spill_start = options.spill_start,
-                              .spill_stop = options.spill_stop});
+                              .spill_stop = options.spill_stop,
+                              .prefetch = text_or_empty(options.prefetch)});
         if (!opened)
             return c_api::fail(opened.error());
         *store = new tm_store{std::move(*opened)};
@@ -184,10 +196,36 @@ tm_status tm_buffer_prefetch(tm_store* store, uint64_t buffer, tm_tier tier) {
 }
 
 tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint) {
-    return with("tm_buffer_hint", store, {}, [&](StoreState& state) -> tm_status {
-        const auto one = state.buffer(buffer);
-        if (!one || !state.store().set_hint(*one, hint))
-            return c_api::fail({ErrorCode::not_found, "the buffer is gone", "buffer", ""});
+    return say_of("tm_buffer_hint", store, buffer,
+                  [&](TieredStore& all, BufferRef one) { return all.set_hint(one, hint); });
+}
+
+tm_status tm_buffer_next_use(tm_store* store, uint64_t buffer, uint64_t accesses) {
+    return say_of("tm_buffer_next_use", store, buffer,
+                  [&](TieredStore& all, BufferRef one) { return all.set_next_use(one, accesses); });
+}
+
+tm_status tm_buffer_stays(tm_store* store, uint64_t buffer, int stays) {
+    return say_of("tm_buffer_stays", store, buffer, [&](TieredStore& all, BufferRef one) {
+        return all.set_may_spill(one, stays == 0);
+    });
+}
+
+tm_status tm_buffer_adopt(tm_store* store, uint64_t address, uint64_t bytes, uint64_t* buffer) {
+    return with("tm_buffer_adopt", store, {buffer}, [&](StoreState& state) -> tm_status {
+        if (address == 0 || bytes == 0)
+            return c_api::fail({ErrorCode::bad_option, "no memory", "address, bytes", ""});
+        const auto one = state.adopt({Address{address}, bytes});
+        if (!one)
+            return c_api::fail(one.error());
+        *buffer = number_of(*one);
+        return TM_OK;
+    });
+}
+
+tm_status tm_store_mark(tm_store* store, const char* name) {
+    return with("tm_store_mark", store, {name}, [&](StoreState& state) -> tm_status {
+        state.store().mark(name);
         return TM_OK;
     });
 }

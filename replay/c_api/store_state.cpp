@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/tiers/victims/learned_forecast.h"
 #include "replay/c_api/waits.h"
 
 namespace tidemark::c_api {
@@ -36,6 +37,19 @@ Result<SpaceId> space_of(tm_tier tier) {
     }
     return fail(ErrorCode::bad_option, fmt::format("{} is no tier", static_cast<int>(tier)),
                 "tier");
+}
+
+// A program's future is not known here, but its past may be learned from.
+Result<void> learn(const std::string& prefetch, SpillOptions& options) {
+    const bool policy_learns = options.victims.policy != nullptr &&
+                               options.victims.policy->foresight == Foresight::learned;
+    if (!prefetch.empty() && prefetch != "learned" && prefetch != "none")
+        return fail(ErrorCode::bad_option, fmt::format("there is no prefetch '{}'", prefetch),
+                    "prefetch", "learned or none");
+    options.prefetch = prefetch == "learned" || (prefetch.empty() && policy_learns);
+    if (options.prefetch || policy_learns)
+        options.forecast = std::make_shared<LearnedForecast>();
+    return {};
 }
 
 void spill_ahead(SpaceSpec& space, const StorePlan& plan) {
@@ -151,6 +165,14 @@ std::uint64_t StoreState::number_of(BufferRef buffer) const {
     const auto kept = std::ranges::find_if(
         kept_, [&](const auto& entry) { return entry.second.buffer() == buffer; });
     return kept == kept_.end() ? c_api::number_of(buffer) : kept->first;
+}
+
+Result<BufferRef> StoreState::adopt(Range range) {
+    TM_TRY(device());
+    BufferSpec spec;
+    spec.size = range.size;
+    spec.space = kGpu;
+    return store_->adopt(spec, transfers_->adopt(kGpu, range));
 }
 
 Result<BufferRef> StoreState::buffer(std::uint64_t number) const {
@@ -269,6 +291,7 @@ Result<void> StoreState::prepare(const StorePlan& plan) {
     if (!plan.victims.empty()) {
         TM_ASSIGN(options.spill.victims, parse_victim_policy(plan.victims));
     }
+    TM_TRY(learn(plan.prefetch, options.spill));
     options.wait_ends = wait_ended;
     if (plan.gpu != nullptr)
         options.on_moves = DeferrableStore::listen(moves_);

@@ -31,6 +31,7 @@ struct StorePlan {
     Nanoseconds controller_patience = 0;  // 0 = the default
     double spill_start = 0;               // 0 = 1: never before room is wanted
     double spill_stop = 0;                // 0 = spill_start
+    std::string prefetch;                 // "" = as the victims' policy foresees
 };
 
 // A buffer as the caller knows it: never 0. One that keeps its address by its id, which no other
@@ -70,6 +71,9 @@ class StoreState {
 
     // Its number, of either kind. O(deferrable buffers).
     std::uint64_t number_of(BufferRef buffer) const;
+
+    // Over the program's memory of the GPU. Errors: bad_option without a GPU tier.
+    Result<BufferRef> adopt(Range range);
 
     // Buffers of either kind. Errors: not_found.
     Result<BufferRef> buffer(std::uint64_t number) const;

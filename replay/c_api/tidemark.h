@@ -110,6 +110,7 @@ typedef struct tm_context_options {
     const char* record;    /* a live recording of that name is published (see docs/format-live.md),
                               or into that file: what has a '/' or ends in .tml; null: none */
     int overwrite;         /* what is there under that file's name; else it is an error */
+    uint32_t streams;      /* that tm_stream_acquire makes before it waits; 0: 16 */
 } tm_context_options;
 
 #define TM_CACHE_NONE UINT64_MAX
@@ -164,6 +165,24 @@ TM_API tm_status tm_name_tag(tm_context* context, uint32_t tag, const char* name
  * that end without closing it. From any thread. Errors: io. */
 TM_API tm_status tm_end_recording(tm_context* context);
 
+/* Called where a request would be refused, by the thread that made it and with no lock held: it may
+ * free memory, here or elsewhere. `attempt` counts from 0 for each request. 0: the request is
+ * refused; else it is made again. Requests that it makes itself are refused without it. */
+typedef int (*tm_oom_handler)(void* user, uint64_t bytes, uint32_t attempt);
+
+/* From now on, instead of the one before; null: none. A call that is under way may still end. */
+TM_API tm_status tm_set_oom_handler(tm_context* context, tm_oom_handler handler, void* user);
+
+/* Streams of the context's own, each for one user at a time, and not synchronized with the default
+ * stream. Where all are in use it waits until one is released, as long as tm_set_waits says, or
+ * with TM_GROW makes one more. They live as long as the context. Errors: cancelled, driver. */
+#define TM_GROW 16u
+TM_API tm_status tm_stream_acquire(tm_context* context, uint32_t flags, tm_stream* stream);
+
+/* The next to acquire it gets it with the work that is queued on it. Errors: not_found: nobody has
+ * acquired it. */
+TM_API tm_status tm_stream_release(tm_context* context, tm_stream stream);
+
 /* Gives unused memory back to the device: without waiting for it, or (`wait`) after that. */
 TM_API tm_status tm_trim(tm_context* context, int wait);
 
@@ -206,7 +225,7 @@ typedef struct tm_statistics {
     uint64_t deferred; /* bytes whose free waits to be made: of unknown streams, or as the policy
                           option defer_frees says */
     uint64_t deferred_peak;
-    uint64_t flushes; /* batches of such frees */
+    uint64_t flushes;         /* batches of such frees */
     uint64_t plan_deviations; /* requests of pools that came otherwise than tm_pool_plan said */
 } tm_statistics;
 

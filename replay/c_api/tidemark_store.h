@@ -30,6 +30,8 @@ typedef struct tm_store_options {
     double spill_start; /* shares of the GPU's memory and, with files, of the host's: while more is
                            used than the first, buffers that nobody uses leave before room is */
     double spill_stop;  /* wanted, down to the second; 0: never, and down to the first */
+    const char* prefetch; /* "learned": what the store's past says comes next is brought back before
+                             it is asked for; "none"; null: as the victims' policy foresees */
 } tm_store_options;
 
 TM_API tm_status tm_store_open(const tm_store_options* options, tm_store** store);
@@ -100,6 +102,23 @@ TM_API tm_status tm_buffer_prefetch(tm_store* store, uint64_t buffer, tm_tier ti
 /* Among the victims of a policy that looks at hints, lower ones leave first. */
 TM_API tm_status tm_buffer_hint(tm_store* store, uint64_t buffer, int32_t hint);
 
+/* After how many accesses of the store the buffer is used next, for policies that look at that
+ * ("belady", "cost"). 0: nobody knows; UINT64_MAX: never. */
+TM_API tm_status tm_buffer_next_use(tm_store* store, uint64_t buffer, uint64_t accesses);
+
+/* Whether it stays where it is from now on, as with TM_STAYS. */
+TM_API tm_status tm_buffer_stays(tm_store* store, uint64_t buffer, int stays);
+
+/* A buffer over `bytes` of the program's own memory of the GPU, which outlives it: nothing is
+ * charged for it there, it doesn't leave, and its end frees nothing. Others may have it in other
+ * tiers. Errors: bad_option without a GPU. */
+TM_API tm_status tm_buffer_adopt(tm_store* store, uint64_t address, uint64_t bytes,
+                                 uint64_t* buffer);
+
+/* The program begins something that has a name (a step, a layer): what learns from its past knows
+ * it again. */
+TM_API tm_status tm_store_mark(tm_store* store, const char* name);
+
 /* The tiers with its content: 1 << TM_TIER_..., added. */
 TM_API tm_status tm_buffer_tiers(tm_store* store, uint64_t buffer, uint32_t* tiers);
 
@@ -157,6 +176,60 @@ typedef struct tm_tier_counters {
 } tm_tier_counters;
 
 TM_API tm_status tm_store_counters(tm_store* store, tm_tier tier, tm_tier_counters* counters);
+
+/* ---- Blocks of host memory ----------------------------------------------------------------------
+ */
+
+/* Host memory in blocks of one size, pinned where there is a GPU: pools of blocks are pinned as
+ * they are needed, and a request gets a run of blocks, side by side or not
+ * (core/tiers/host/host_blocks.h).
+ */
+typedef struct tm_blocks tm_blocks;
+typedef struct tm_block_run tm_block_run;
+
+typedef struct tm_blocks_options {
+    size_t struct_size;
+    tm_context* gpu; /* pinned for it, and open until the blocks are closed; null: plain memory */
+    uint64_t block;  /* bytes, a multiple of 64; 0: 1 MiB */
+    uint32_t blocks_per_pool; /* 0: 128 */
+    uint32_t initial_pools;
+    uint64_t capacity; /* bytes; what is not a whole block is not used */
+} tm_blocks_options;
+
+TM_API tm_status tm_blocks_open(const tm_blocks_options* options, tm_blocks** blocks);
+
+/* Runs that are not freed yet stay valid, and the memory ends with the last of them. Null is closed
+ * without effect. */
+TM_API tm_status tm_blocks_close(tm_blocks* blocks);
+
+/* Blocks for `bytes`, all or none. Errors: no_space; what pinning said. */
+TM_API tm_status tm_blocks_alloc(tm_blocks* blocks, uint64_t bytes, tm_block_run** run);
+
+/* Where they are, one piece a block: at most `capacity` are written; `count` is how many there are.
+ * Not while another thread trims the run. */
+TM_API tm_status tm_block_run_pieces(tm_block_run* run, tm_piece* pieces, size_t capacity,
+                                     size_t* count);
+
+/* Gives back the blocks that are not needed for `bytes`. */
+TM_API tm_status tm_block_run_trim(tm_block_run* run, uint64_t bytes);
+
+/* Null is freed without effect. */
+TM_API void tm_block_run_free(tm_block_run* run);
+
+/* Gives pools back that are free as a whole, as long as `keep` bytes stay pinned. */
+TM_API tm_status tm_blocks_trim(tm_blocks* blocks, uint64_t keep, uint64_t* freed);
+
+typedef struct tm_blocks_usage {
+    size_t struct_size;
+    uint64_t block; /* bytes */
+    uint64_t used;  /* blocks in runs */
+    uint64_t free;  /* blocks that are there and in no run */
+    uint64_t pools;
+    uint64_t peak;    /* blocks in runs at most */
+    uint64_t refused; /* requests */
+} tm_blocks_usage;
+
+TM_API tm_status tm_blocks_look(tm_blocks* blocks, tm_blocks_usage* usage);
 
 /* ---- Deferrable buffers ------------------------------------------------------------------------
  */

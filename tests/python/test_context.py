@@ -202,3 +202,39 @@ def test_wrong_types_are_named(wrong, what):
     with pytest.raises(TypeError) as raised:
         tidemark.Context(**wrong)
     assert str(raised.value) == what
+
+
+def test_who_runs_out_of_memory_may_make_room_and_try_again():
+    with tidemark.Context("sim", "best-fit", memory=1 << 30) as context:
+        kept = [context.alloc(300 << 20) for _ in range(3)]
+        attempts = []
+
+        def make_room(bytes, attempt):
+            attempts.append((bytes, attempt))
+            if kept:
+                context.free(kept.pop())
+                return True
+            return False
+
+        context.on_oom(make_room)
+        context.alloc(600 << 20)
+        assert attempts == [(600 << 20, 0), (600 << 20, 1)] and len(kept) == 1
+        context.on_oom(None)
+        with pytest.raises(tidemark.OutOfMemoryError):
+            context.alloc(600 << 20)
+        assert len(attempts) == 2
+
+
+def test_streams_of_its_own():
+    with tidemark.Context("sim", streams=1) as context:
+        with context.acquire_stream() as stream:
+            assert stream.__cuda_stream__() == (0, stream.handle)
+            address = context.alloc(4096, stream)
+            context.free(address, 4096, stream)
+            with pytest.raises(tidemark.CancelledError, match="in use"):
+                with context.acquire_stream(timeout=0.01):
+                    pass
+            with context.acquire_stream(grow=True) as other:
+                assert other != stream
+        with context.acquire_stream() as again:
+            assert again in (stream, other)

@@ -162,3 +162,57 @@ def test_waits_have_a_time_limit(store):
             store.create(MIB, timeout=-1)
     store.create(MIB, timeout=10)
     store.close(timeout=10)
+
+
+@pytest.fixture
+def gpu(tmp_path):
+    with tidemark.Context("sim") as context:
+        with tidemark.Store(64 * MIB, gpu=context, gpu_bytes=16 * MIB, victims="belady") as made:
+            yield made
+
+
+def test_the_program_says_what_is_used_next_and_what_stays(gpu):
+    buffers = [gpu.create(4 * MIB, "gpu") for _ in range(4)]
+    for uses, buffer in zip((2, 9, 0, None), buffers):
+        with buffer.access("gpu", "overwrite"):
+            pass
+        buffer.next_use(uses)
+
+    def leaves():
+        return [buffers.index(one.buffer) for one in gpu.candidates(16 * MIB)]
+
+    assert set(leaves()[:2]) == {1, 3}
+    buffers[3].stays()
+    assert 3 not in leaves() and buffers[3].evict() == 0
+    buffers[3].stays(False)
+    assert buffers[3].evict() == 4 * MIB
+
+
+def test_memory_of_the_program_is_a_buffer_too(gpu):
+    own = gpu.create(4 * MIB, "gpu", stays=True)
+    with own.access("gpu", "pin") as access:
+        (address, size), = access.pieces()
+        before = gpu.counters("gpu").used
+        buffer = gpu.adopt(address, size)
+        assert gpu.counters("gpu").used == before and buffer.tiers == {"gpu"}
+        with own.access("host", "read"):
+            pass
+        with buffer.access("host") as there:
+            assert sum(size for _, size in there.pieces()) == 4 * MIB
+        assert buffer.evict("gpu") == 0
+        buffer.destroy()
+
+
+def test_a_store_learns_from_its_past(tmp_path):
+    with pytest.raises(tidemark.OptionError, match="prefetch"):
+        tidemark.Store(MIB, prefetch="oracle")
+    with tidemark.Context("sim") as context:
+        with tidemark.Store(64 * MIB, gpu=context, gpu_bytes=16 * MIB, prefetch="learned",
+                            victims="learned") as store:
+            buffers = [store.create(4 * MIB, "gpu") for _ in range(6)]
+            for _ in range(8):
+                store.mark("step")
+                for buffer in buffers:
+                    with buffer.access("gpu", "write"):
+                        pass
+            assert store.counters("gpu").copied_in > 0

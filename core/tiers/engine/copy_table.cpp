@@ -375,11 +375,16 @@ bool CopyTable::set_hint(BufferRef ref, std::int32_t hint) {
     return true;
 }
 
-bool CopyTable::set_next_use(BufferRef ref, std::uint64_t operation) {
+bool CopyTable::set_next_use(BufferRef ref, std::uint64_t accesses) {
     SpillBuffer* buffer = state_.find(ref);
     if (!buffer)
         return false;
-    buffer->next_use = operation > state_.operations ? operation : kUnknownUse;
+    if (accesses == 0)
+        buffer->next_use = kUnknownUse;
+    else if (accesses >= kUnknownUse - state_.operations)
+        buffer->next_use = kNeverUsed;
+    else
+        buffer->next_use = state_.operations + accesses;
     revise(to_integer(ref.id));
     return true;
 }

@@ -66,7 +66,7 @@ class CopyTable {
     // Facts of the buffer have changed.
     void revise(std::uint32_t id);
     bool set_hint(BufferRef buffer, std::int32_t hint);
-    bool set_next_use(BufferRef buffer, std::uint64_t operation);
+    bool set_next_use(BufferRef buffer, std::uint64_t accesses);
 
     // What its charge gives back if it leaves for the needs of `beneficiary`: bytes of a living
     // reservation count for that one alone.

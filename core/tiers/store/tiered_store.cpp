@@ -184,9 +184,9 @@ bool TieredStore::set_hint(BufferRef buffer, std::int32_t hint) {
     return engine_.copies().set_hint(buffer, hint);
 }
 
-bool TieredStore::set_next_use(BufferRef buffer, std::uint64_t operation) {
+bool TieredStore::set_next_use(BufferRef buffer, std::uint64_t accesses) {
     const std::lock_guard lock(mutex_);
-    return engine_.copies().set_next_use(buffer, operation);
+    return engine_.copies().set_next_use(buffer, accesses);
 }
 
 bool TieredStore::set_may_spill(BufferRef buffer, bool may_spill) {

@@ -153,9 +153,10 @@ class TieredStore {
     // waits, so it is not called from within the store (Transfers).
     Spiller& spiller(SpaceId space);
 
-    // The program's word on a buffer (BufferFacts). False: it is gone.
+    // The program's word on a buffer (BufferFacts). False: it is gone. Its next use is the access
+    // of the store that comes after so many; 0: nobody knows, kNeverUsed: none.
     bool set_hint(BufferRef buffer, std::int32_t hint);
-    bool set_next_use(BufferRef buffer, std::uint64_t operation);
+    bool set_next_use(BufferRef buffer, std::uint64_t accesses);
     bool set_may_spill(BufferRef buffer, bool may_spill);
 
     // Which buffers would leave `space` next, in order, until `size` bytes would be free, or none

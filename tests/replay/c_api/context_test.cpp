@@ -252,3 +252,113 @@ TEST_CASE("pools and processes", "[c_api]") {
     CHECK(tm_ipc_export(opened.context, opened.alloc(4096), &handle) == TM_UNSUPPORTED);
     CHECK(tm_ipc_close(opened.context, 0x1000) != TM_OK);
 }
+
+TEST_CASE("a pool's plan lets its requests share memory", "[c_api]") {
+    Opened opened("arena:mode=planned");
+    constexpr std::uint64_t kSize = 4 << 20;
+    const tm_planned expected[] = {{kSize, 0, 0, 0, 1, 0, 0}, {kSize, 0, 0, 2, 3, 0, 0}};
+    REQUIRE(tm_pool_plan(opened.context, 3, expected, 2) == TM_OK);
+    CHECK(tm_pool_plan(opened.context, 0, expected, 2) == TM_BAD_OPTION);
+    const tm_planned backwards{kSize, 0, 0, 3, 1, 0, 0};
+    CHECK(tm_pool_plan(opened.context, 4, &backwards, 1) == TM_BAD_INPUT);
+    REQUIRE(tm_pool_begin(opened.context, 3) == TM_OK);
+    TM_INIT(tm_request, request);
+    request.bytes = kSize;
+    request.pool = 3;
+    std::uint64_t last = 0;
+    for (int turn = 0; turn < 3; ++turn) {
+        std::uint64_t address = 0;
+        REQUIRE(tm_alloc(opened.context, &request, &address, nullptr) == TM_OK);
+        REQUIRE(tm_free(opened.context, address, 0, 0) == TM_OK);
+        CHECK((address == last) == (turn == 1));  // the third one was not planned
+        last = address;
+    }
+    REQUIRE(tm_pool_end(opened.context, 3) == TM_OK);
+    CHECK(opened.statistics().plan_deviations == 1);
+    CHECK(tm_pool_plan(Opened("torch").context, 3, expected, 2) == TM_UNSUPPORTED);
+}
+
+namespace {
+
+// Frees what it has, a piece at a time.
+struct Reserve {
+    tm_context* context = nullptr;
+    std::vector<std::uint64_t> pieces = {};
+    std::vector<std::uint32_t> attempts = {};
+
+    static int answer(void* user, std::uint64_t bytes, std::uint32_t attempt) {
+        auto& self = *static_cast<Reserve*>(user);
+        CHECK(bytes == std::uint64_t{600} << 20);
+        self.attempts.push_back(attempt);
+        TM_INIT(tm_request, request);
+        request.bytes = std::uint64_t{2} << 30;
+        std::uint64_t address = 0;
+        CHECK(tm_alloc(self.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
+        if (self.pieces.empty())
+            return 0;
+        CHECK(tm_free(self.context, self.pieces.back(), 0, 0) == TM_OK);
+        self.pieces.pop_back();
+        return 1;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("who runs out of memory may make room and try again", "[c_api]") {
+    Opened opened("best-fit");
+    Reserve reserve{opened.context};
+    for (int i = 0; i < 3; ++i)
+        reserve.pieces.push_back(opened.alloc(std::uint64_t{300} << 20));
+    REQUIRE(tm_set_oom_handler(opened.context, Reserve::answer, &reserve) == TM_OK);
+    opened.alloc(std::uint64_t{600} << 20);
+    CHECK(reserve.attempts == std::vector<std::uint32_t>{0, 1});
+    CHECK(opened.statistics().refused == 2);  // those of the handler
+    reserve.attempts.clear();
+    TM_INIT(tm_request, request);
+    request.bytes = std::uint64_t{600} << 20;
+    std::uint64_t address = 0;
+    CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
+    CHECK(reserve.attempts == std::vector<std::uint32_t>{0, 1});
+    REQUIRE(tm_set_oom_handler(opened.context, nullptr, nullptr) == TM_OK);
+    CHECK(tm_alloc(opened.context, &request, &address, nullptr) == TM_OUT_OF_MEMORY);
+    CHECK(reserve.attempts.size() == 2);
+}
+
+TEST_CASE("streams are each for one user at a time", "[c_api]") {
+    TM_INIT(tm_context_options, options);
+    options.machine = "sim";
+    options.streams = 2;
+    tm_context* context = nullptr;
+    REQUIRE(tm_context_open(&options, &context) == TM_OK);
+    tm_stream first = 0;
+    tm_stream second = 0;
+    tm_stream third = 0;
+    REQUIRE(tm_stream_acquire(context, 0, &first) == TM_OK);
+    REQUIRE(tm_stream_acquire(context, 0, &second) == TM_OK);
+    TM_INIT(tm_wait_options, waits);
+    waits.timeout = 1'000'000;
+    REQUIRE(tm_set_waits(&waits) == TM_OK);
+    CHECK(tm_stream_acquire(context, 0, &third) == TM_CANCELLED);
+    CHECK(last_failure().find("all 2 streams are in use") != std::string::npos);
+    REQUIRE(tm_set_waits(nullptr) == TM_OK);
+    REQUIRE(tm_stream_acquire(context, TM_GROW, &third) == TM_OK);
+    CHECK((first != second && second != third && first != third));
+    std::thread waiting([&] {
+        tm_stream given = 0;
+        CHECK(tm_stream_acquire(context, 0, &given) == TM_OK);
+        CHECK(given == second);
+        CHECK(tm_stream_release(context, given) == TM_OK);
+    });
+    CHECK(tm_stream_release(context, second) == TM_OK);
+    waiting.join();
+    CHECK(tm_stream_release(context, second) == TM_NOT_FOUND);
+    CHECK(tm_stream_release(context, 7) == TM_NOT_FOUND);
+    CHECK(tm_stream_acquire(context, 0, &second) == TM_OK);
+    TM_INIT(tm_request, request);
+    request.bytes = 4096;
+    request.stream = second;
+    std::uint64_t address = 0;
+    REQUIRE(tm_alloc(context, &request, &address, nullptr) == TM_OK);
+    CHECK(tm_free(context, address, 0, second) == TM_OK);
+    CHECK(tm_context_close(context, nullptr) == TM_OK);
+}

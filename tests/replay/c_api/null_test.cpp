@@ -18,6 +18,8 @@ struct Handles {
     tm_trace* trace = nullptr;
     tm_recorder* recorder = nullptr;
     tm_answer* answer = nullptr;
+    tm_blocks* blocks = nullptr;
+    tm_block_run* run = nullptr;
     int number = 0;  // what everything that is no pointer is
 
     template <class T>
@@ -26,6 +28,10 @@ struct Handles {
             return context;
         else if constexpr (std::is_same_v<T, tm_store*>)
             return store;
+        else if constexpr (std::is_same_v<T, tm_blocks*>)
+            return blocks;
+        else if constexpr (std::is_same_v<T, tm_block_run*>)
+            return run;
         else if constexpr (std::is_same_v<T, tm_trace*>)
             return trace;
         else if constexpr (std::is_same_v<T, tm_recorder*> || std::is_same_v<T, const tm_recorder*>)
@@ -141,6 +147,22 @@ const Tried kTried[] = {
     TRIED(tm_trace_stack),
     TRIED(tm_trace_string),
     TRIED(tm_trim),
+    TRIED(tm_blocks_alloc),
+    TRIED(tm_blocks_close),
+    TRIED(tm_blocks_look),
+    TRIED(tm_blocks_open),
+    TRIED(tm_blocks_trim),
+    TRIED(tm_block_run_pieces),
+    TRIED(tm_block_run_trim),
+    TRIED(tm_block_run_free),
+    TRIED(tm_buffer_adopt),
+    TRIED(tm_buffer_next_use),
+    TRIED(tm_buffer_stays),
+    TRIED(tm_store_mark),
+    TRIED(tm_pool_plan),
+    TRIED(tm_set_oom_handler),
+    TRIED(tm_stream_acquire),
+    TRIED(tm_stream_release),
     TRIED(tm_recorder_stack),
     TRIED(tm_recorder_string),
     TRIED(tm_access_release),
