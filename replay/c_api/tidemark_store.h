@@ -31,7 +31,7 @@ typedef struct tm_store_options {
                            used than the first, buffers that nobody uses leave before room is */
     double spill_stop;  /* wanted, down to the second; 0: never, and down to the first */
     const char* prefetch; /* "learned": what the store's past says comes next is brought back before
-                             it is asked for; "none"; null: as the victims' policy foresees */
+                             it is wanted; "none"; null: as the victims' policy foresees */
 } tm_store_options;
 
 TM_API tm_status tm_store_open(const tm_store_options* options, tm_store** store);

@@ -32,7 +32,7 @@ DeviceStage::Content& DeviceStage::content_of(BufferRef buffer) {
     const std::size_t id = to_integer(buffer.id);
     content_.resize(std::max(content_.size(), id + 1));
     if (content_[id].generation != buffer.generation)
-        content_[id] = {buffer.generation, 0, false, false};
+        content_[id] = {buffer.generation};
     return content_[id];
 }
 
@@ -52,7 +52,7 @@ void DeviceStage::note(const DeviceResult<void>& done) {
 void DeviceStage::write(Content& content, const Range& range, StreamId stream) {
     content.pattern = next_pattern_;
     next_pattern_ = (next_pattern_ & 0x7fffffffU) + 1;
-    content.copied = content.unread = false;
+    content.copied = content.unread = content.unwritten = false;
     note(device_.write_pattern(range.begin, content.pattern, range.size, stream));
 }
 
@@ -62,7 +62,8 @@ void DeviceStage::kernel(std::uint32_t stream, SpaceId /*gpu*/, std::span<const 
     for (const StagedUse& use : uses) {
         Content& content = content_of(use.buffer);
         const bool check = use.reads && content.unread && content.pattern != 0;
-        const bool write_new = use.writes && (content.copied || content.pattern == 0);
+        const bool write_new =
+            content.unwritten || (use.writes && (content.copied || content.pattern == 0));
         if (!check && !write_new)
             continue;
         const Range range = touched(use.location);
@@ -89,18 +90,19 @@ std::optional<UsePoint> DeviceStage::point(std::uint32_t stream, SpaceId gpu) {
     return made ? std::optional(*made) : std::nullopt;  // else its work is over
 }
 
-// Written before anybody can use it: the program's host would have waited, too.
+// Written when it is used or copied first: here the program would wait for it, and take longer than
+// it did.
 void DeviceStage::begun(BufferRef buffer, const BlockLocation& location, Bytes /*size*/) {
-    Content& content = content_of(buffer);
-    const Range range = touched(location);
-    if (range.size == 0)
-        return;
-    write(content, range, StreamId::default_stream);
-    note(device_.synchronize(StreamId::default_stream));
+    content_of(buffer).unwritten = touched(location).size != 0;
 }
 
 void DeviceStage::copying(BufferRef buffer, const CopyOrder& order) {
     Content& content = content_of(buffer);
+    const Range range = touched(order.source);
+    if (content.unwritten && range.size != 0) {
+        write(content, range, StreamId::default_stream);
+        note(device_.synchronize(StreamId::default_stream));
+    }
     content.copied = content.unread = true;
     auto link = std::find_if(links_.begin(), links_.end(), [&](const TierLinkUse& use) {
         return use.source == order.source.space && use.target == order.target.space;

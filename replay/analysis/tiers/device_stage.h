@@ -52,6 +52,7 @@ class DeviceStage final : public TierStage {
         std::uint32_t pattern = 0;  // what was written last; 0: nothing
         bool copied = false;        // since it was written
         bool unread = false;        // since it was copied
+        bool unwritten = false;     // it began with content, which nothing stands for yet
     };
 
     Content& content_of(BufferRef buffer);
