@@ -134,7 +134,7 @@ GIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ct
 def open_pool(number):
     functions = (ctypes.c_void_p * 2)()
     at = loaded.tidemark_torch_graph_open(context._open(), number, functions)
-    return at, TAKE(functions[0]), GIVE(functions[1])
+    return at, TAKE(functions[0] or 0), GIVE(functions[1] or 0)
 
 first, take, give = open_pool(1)
 second, take_other, give_other = open_pool(2)
