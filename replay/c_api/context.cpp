@@ -1,6 +1,7 @@
 // The functions of contexts: arguments in, status out.
 #include "replay/c_api/context.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -175,6 +176,18 @@ tm_status tm_base_of(tm_context* context, uint64_t address, tm_block* block) {
         all.tag = found->tag;
         all.number = found->number;
         return copy_out(block, all);
+    });
+}
+
+tm_status tm_context_regions(tm_context* context, tm_region* regions, size_t capacity,
+                             size_t* count) {
+    return with("tm_context_regions", context, {count}, [&](ContextState& state) -> tm_status {
+        if (regions == nullptr && capacity != 0)
+            return fail_of_null("tm_context_regions");
+        const std::vector<tm_region> all = state.regions();
+        std::copy_n(all.begin(), std::min(capacity, all.size()), regions);
+        *count = all.size();
+        return TM_OK;
     });
 }
 

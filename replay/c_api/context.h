@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backends/cuda/cuda_device.h"
 #include "backends/sim/sim_device.h"
@@ -59,6 +60,7 @@ class ContextState {
     std::optional<LiveAllocation> range_of(Address address);
     Result<void> plan_pool(PoolId pool, std::span<const PlannedAllocation> expected);
     tm_statistics statistics();
+    std::vector<tm_region> regions();
 
     SharedAllocator& shared() { return *shared_; }
 

@@ -1,5 +1,6 @@
 // A context's parts, made in their order and taken down in the other one.
 #include <filesystem>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -290,6 +291,32 @@ tm_statistics ContextState::statistics() {
     all.plan_deviations = now.stats.plan_deviations;
     all.device_free = memory.free;
     all.device_total = memory.total;
+    return all;
+}
+
+std::vector<tm_region> ContextState::regions() {
+    std::unordered_map<Address, Bytes> requested;
+    for (const LiveAllocation& one : shared_->live())
+        requested.emplace(one.address, one.requested);
+    std::vector<tm_region> all;
+    shared_->locked([&](Allocator& allocator, Device&) {
+        allocator.for_each_region([&](const Region& region) {
+            tm_region one{};
+            one.address = to_integer(region.range.begin);
+            one.bytes = region.range.size;
+            one.segment = to_integer(region.segment.begin);
+            one.segment_bytes = region.segment.size;
+            one.stream = streams_->handle_of(region.stream);
+            one.pool = to_integer(region.pool);
+            one.state = static_cast<std::uint32_t>(region.state);
+            one.expandable = region.page != 0 ? 1 : 0;
+            if (region.state == Region::State::allocated) {
+                const auto found = requested.find(region.range.begin);
+                one.requested = found == requested.end() ? one.bytes : found->second;
+            }
+            all.push_back(one);
+        });
+    });
     return all;
 }
 

@@ -109,7 +109,7 @@ size_t tm_struct_size(const char* name) {
         TIDEMARK_SIZE(tm_block),
         TIDEMARK_SIZE(tm_planned),
         TIDEMARK_SIZE(tm_blocks_options),
-        TIDEMARK_SIZE(tm_blocks_usage),
+        TIDEMARK_SIZE(tm_blocks_usage), TIDEMARK_SIZE(tm_region),
         TIDEMARK_SIZE(tm_statistics),
         TIDEMARK_SIZE(tm_ipc_handle),
         TIDEMARK_SIZE(tm_store_options),

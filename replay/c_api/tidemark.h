@@ -200,6 +200,32 @@ typedef struct tm_block {
 /* The living allocation that `address` is in. Errors: bad_address. */
 TM_API tm_status tm_base_of(tm_context* context, uint64_t address, tm_block* block);
 
+typedef enum tm_region_state {
+    TM_REGION_ALLOCATED = 0,
+    TM_REGION_WAITING = 1, /* let go, and the device is not done with it */
+    TM_REGION_FREE = 2,
+    TM_REGION_HOLE = 3 /* can't be granted before a trim */
+} tm_region_state;
+
+/* A piece of what the context holds of the device; the pieces of a segment follow each other. */
+typedef struct tm_region {
+    uint64_t address;
+    uint64_t bytes;
+    uint64_t requested; /* of an allocated one */
+    uint64_t segment;   /* where the segment begins that it lies in */
+    uint64_t segment_bytes;
+    tm_stream stream;
+    uint32_t pool;
+    uint32_t state;      /* tm_region_state */
+    uint32_t expandable; /* 1: the segment is pages that are mapped, and grows and shrinks */
+    uint32_t reserved;
+} tm_region;
+
+/* All of them, of about one moment: at most `capacity` are written; `count` is how many there are.
+ * O(regions). */
+TM_API tm_status tm_context_regions(tm_context* context, tm_region* regions, size_t capacity,
+                                    size_t* count);
+
 typedef struct tm_statistics {
     size_t struct_size;
     uint64_t reserved;  /* held from the device */

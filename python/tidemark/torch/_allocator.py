@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "allocator.cpp"
 NAME = "torch"
-OPEN = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int, ctypes.c_int,
-                        ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p, ctypes.c_size_t)
+OPEN = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint32),
+                        ctypes.c_void_p, ctypes.c_size_t)
 CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 _loaded: Optional[ctypes.CDLL] = None
@@ -40,14 +40,11 @@ class TorchClient(_pools.Client):
         return _pools.Holder(self.name, self.device, held, count, peak, quota)
 
 
-def _open(device: int, for_pools: int, tag: Any, why: int, room: int) -> int:
+def _open(device: int, tag: Any, why: int, room: int) -> int:
     """Called by devices.h when a device first needs memory."""
     try:
         context = _pools.context(device)
         tag[0] = _pools.client(NAME, device, kind=TorchClient).tag
-        # Most policies know no private pools, and would grant a captured graph's memory to others.
-        if for_pools and context.policy.partition(":")[0] != "torch":
-            context = _pools.context(device, "torch")
         return context._open().value or 0
     except Exception as failure:  # PyTorch raises it
         text = str(failure).encode()[:room - 1] + b"\0"

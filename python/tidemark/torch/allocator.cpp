@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/cuda/CUDAPluggableAllocator.h>
@@ -18,11 +20,11 @@
 #include "c_library.h"
 #include "devices.h"
 #include "graph_pools.h"
+#include "history.h"
+#include "own_pools.h"
 
 namespace tidemark::pytorch {
 namespace {
-
-namespace caching = c10::cuda::CUDACachingAllocator;
 
 std::string in_units(std::uint64_t bytes) {
     constexpr std::array<const char*, 4> kUnits{"bytes", "KiB", "MiB", "GiB"};
@@ -38,9 +40,21 @@ std::string in_units(std::uint64_t bytes) {
     return text.data();
 }
 
+// What frees memory where there is none: PyTorch has one for tensors of other processes.
+bool call_memory_callbacks() {
+    bool freed = false;
+    const auto registry = c10::FreeCudaMemoryCallbacksRegistry();
+    for (const auto& name : registry->Keys())
+        freed |= registry->Create(name)->Execute();
+    return freed;
+}
+
 class TidemarkAllocator final : public caching::CUDAAllocator {
   public:
     Devices& devices() { return devices_; }
+
+    // PyTorch's own, which this one takes the place of.
+    void replace(caching::CUDAAllocator* own) { pools_.set_own(own); }
 
     c10::DataPtr allocate(std::size_t size) override {
         c10::DeviceIndex index = 0;
@@ -61,17 +75,20 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         return malloc(size, index, stream);
     }
 
-    void raw_delete(void* pointer) override { devices_.give(pointer); }
+    void raw_delete(void* pointer) override { free(pointer); }
 
     void copy_data(void* to, const void* from, std::size_t size) const override {
         C10_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDeviceToDevice));
     }
 
-    void init(int) override { initialized_ = true; }
+    void init(int count) override {
+        pools_.init(count);
+        initialized_ = true;
+    }
 
     bool initialized() override { return initialized_; }
 
-    void enable(bool) override {}
+    void enable(bool wanted) override { pools_.own().enable(wanted); }
 
     bool isEnabled() const override { return true; }
 
@@ -83,46 +100,40 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
     }
 
     void setMemoryFraction(double fraction, c10::DeviceIndex index) override {
-        const std::uint64_t total =
-            Devices::statistics(devices_.context_of(index, false)).device_total;
-        const std::lock_guard lock(devices_.at(index).mutex);
-        devices_.at(index).fraction = fraction;
-        devices_.at(index).quota =
-            static_cast<std::uint64_t>(fraction * static_cast<double>(total));
+        Device& device = devices_.at(index);
+        devices_.context_of(index);
+        const std::uint64_t total = Devices::statistics(device).device_total;
+        const std::lock_guard lock(device.mutex);
+        device.fraction = fraction;
+        device.quota = static_cast<std::uint64_t>(fraction * static_cast<double>(total));
     }
 
-    std::vector<caching::StreamSegmentSize> getExpandableSegmentSizes(c10::DeviceIndex) override {
-        return {};
+    std::vector<caching::StreamSegmentSize> getExpandableSegmentSizes(
+        c10::DeviceIndex index) override {
+        return pools_.own().getExpandableSegmentSizes(index);
     }
 
-    void emptyCache(MempoolId_t) override {
-        for (Device& device : devices_) {
-            const Relaxed relaxed(device);
-            for (const Context context : contexts_of(device)) {
-                if (context != nullptr)
-                    check(library.trim(context, device.open_scopes.load() == 0));
-            }
-        }
+    void emptyCache(MempoolId_t id) override {
+        pools_.own().emptyCache(id);
+        if (id != MempoolId_t{0, 0})
+            return;
+        for (int index = 0; index < static_cast<int>(kMostDevices); ++index)
+            trim(index);
     }
 
     void cacheInfo(c10::DeviceIndex index, std::size_t* largest) override {
-        const Statistics now = Devices::statistics(devices_.context_of(index, false));
+        devices_.context_of(index);
+        const Statistics now = Devices::statistics(devices_.at(index));
         *largest = std::max<std::size_t>(*largest, now.device_free);
     }
 
     void* getBaseAllocation(void* pointer, std::size_t* size) override {
-        Block block{sizeof(Block)};
-        for (Device& device : devices_) {
-            for (const Context context : contexts_of(device)) {
-                if (context != nullptr &&
-                    library.base_of(context, number_of(pointer), &block) == 0) {
-                    if (size != nullptr)
-                        *size = block.granted;
-                    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(block.address));
-                }
-            }
-        }
-        TORCH_CHECK(false, "tidemark: no allocation is at ", pointer);
+        const std::optional<Found> found = devices_.find(pointer);
+        if (!found)
+            return pools_.own().getBaseAllocation(pointer, size);
+        if (size != nullptr)
+            *size = found->block.granted;
+        return pointer_of(found->block.address);
     }
 
     using caching::CUDAAllocator::recordStream;
@@ -130,152 +141,203 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
     void recordStream(const c10::DataPtr& data, c10::cuda::CUDAStream stream) override {
         if (data.get() == nullptr || data.get_deleter() != raw_deleter())
             return;  // another's memory, as a tensor
+        if (pools_.holds(data.get())) {
+            c10::DataPtr own(data.get(), data.get(), pools_.own().raw_deleter(), data.device());
+            pools_.own().recordStream(own, stream);
+            own.release_context();
+            return;
+        }
         Device& device = devices_.at(data.device().index());
         const Relaxed relaxed(device);
-        const std::uint64_t address = number_of(data.get());
-        const std::uint64_t handle = number_of(stream.stream());
-        const Context pooled = device.pooled.load();
-        if (pooled == nullptr || library.record_use(pooled, address, handle) != 0)
-            check(library.record_use(device.program.load(), address, handle));
+        check(library.record_use(device.context.load(), number_of(data.get()),
+                                 number_of(stream.stream())));
     }
 
     DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+        DeviceStats stats;
+        if (pools_.has_device(index))
+            stats = pools_.own().getDeviceStats(index);
         Device& device = devices_.at(index);
-        const Statistics now = Devices::sum_of(device);
+        const Statistics now = Devices::statistics(device);
         const std::lock_guard lock(device.mutex);
-        DeviceStats stats = device.stats;
-        const auto signed_of = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-        stats.reserved_bytes[0].current = signed_of(now.reserved);
-        stats.reserved_bytes[0].peak = signed_of(now.peak_reserved);
-        stats.segment[0].current = signed_of(now.segments_created - now.segments_released);
-        stats.segment[0].allocated = stats.num_device_alloc = signed_of(now.segments_created);
-        stats.segment[0].freed = stats.num_device_free = signed_of(now.segments_released);
-        stats.num_alloc_retries = signed_of(now.retries - device.retries_before);
+        for (const auto member : OwnPools::kCounted)
+            stats.*member = device.stats.*member;
+        stats.num_ooms += device.stats.num_ooms;
+        stats.num_alloc_retries += signed_of(now.retries - device.retries_before);
+        stats.num_device_alloc += signed_of(now.segments_created);
+        stats.num_device_free += signed_of(now.segments_released);
+        const std::uint64_t unused = now.reserved - std::min(now.reserved, now.active);
+        for (const std::size_t kind : {kAll, std::size_t{2}}) {  // its segments are large ones
+            add(stats.reserved_bytes[kind], now.reserved, now.peak_reserved);
+            add(stats.inactive_split_bytes[kind], unused, unused);
+            add(stats.segment[kind], now.segments_created - now.segments_released, 0);
+            stats.segment[kind].allocated += signed_of(now.segments_created);
+            stats.segment[kind].freed += signed_of(now.segments_released);
+        }
         return stats;
     }
 
     void resetAccumulatedStats(c10::DeviceIndex index) override {
+        if (pools_.has_device(index))
+            pools_.own().resetAccumulatedStats(index);
         Device& device = devices_.at(index);
-        const Statistics now = Devices::sum_of(device);
+        const Statistics now = Devices::statistics(device);
         const std::lock_guard lock(device.mutex);
-        for (auto* stats : counted(device.stats))
-            (*stats)[0].reset_accumulated();
+        for_each_count(device.stats, [](Stat& stat) { stat.reset_accumulated(); });
         device.stats.num_ooms = 0;
         device.retries_before = now.retries;
     }
 
     void resetPeakStats(c10::DeviceIndex index) override {
+        if (pools_.has_device(index))
+            pools_.own().resetPeakStats(index);
         Device& device = devices_.at(index);
-        for (const Context context : contexts_of(device)) {
-            if (context != nullptr)
-                check(library.reset_peaks(context));
-        }
+        if (const Context context = device.context.load())
+            check(library.reset_peaks(context));
         const std::lock_guard lock(device.mutex);
-        for (auto* stats : counted(device.stats))
-            (*stats)[0].reset_peak();
+        for_each_count(device.stats, [](Stat& stat) { stat.reset_peak(); });
     }
+
+    // Private pools.
 
     void beginAllocateToPool(c10::DeviceIndex index, MempoolId_t id,
                              std::function<bool(cudaStream_t)> serves) override {
-        const Context context = devices_.context_of(index, true);
-        const std::uint32_t number = devices_.hold(index, id);
-        check(library.pool_begin(context, number));
-        Device& device = devices_.at(index);
-        const std::lock_guard lock(device.mutex);
-        device.scopes.push_back({id, number, std::move(serves)});
-        device.open_scopes = static_cast<int>(device.scopes.size());
+        pools_.begin(index, id, std::move(serves));
     }
 
     void endAllocateToPool(c10::DeviceIndex index, MempoolId_t id) override {
-        Device& device = devices_.at(index);
-        std::uint32_t number = 0;
-        {
-            const std::lock_guard lock(device.mutex);
-            const auto scope = std::find_if(device.scopes.begin(), device.scopes.end(),
-                                            [&](const Scope& each) { return each.id == id; });
-            TORCH_CHECK(scope != device.scopes.end(), "tidemark: this pool has no scope open");
-            number = scope->number;
-            device.scopes.erase(scope);
-            device.open_scopes = static_cast<int>(device.scopes.size());
-        }
-        check(library.pool_end(devices_.context_of(index, true), number));
+        pools_.end(index, id);
     }
 
     void releasePool(c10::DeviceIndex index, MempoolId_t id) override {
-        Device& device = devices_.at(index);
-        std::uint32_t number = 0;
-        {
-            const std::lock_guard lock(device.mutex);
-            const auto pool = device.pools.find(id);
-            TORCH_CHECK(pool != device.pools.end(), "tidemark: this pool is not known");
-            if (--pool->second.uses != 0)
-                return;
-            number = pool->second.number;
-            device.pools.erase(pool);
-        }
-        check(library.pool_close(devices_.context_of(index, true), number));
+        pools_.own().releasePool(index, id);
     }
 
     int getPoolUseCount(c10::DeviceIndex index, MempoolId_t id) override {
-        Device& device = devices_.at(index);
-        const std::lock_guard lock(device.mutex);
-        const auto pool = device.pools.find(id);
-        return pool == device.pools.end() ? 0 : pool->second.uses;
+        return pools_.own().getPoolUseCount(index, id);
     }
 
     void createOrIncrefPool(c10::DeviceIndex index, MempoolId_t id,
                             std::shared_ptr<caching::CUDAAllocator> allocator) override {
-        TORCH_CHECK(!allocator,
-                    "tidemark.torch.use() serves all pools: a MemPool with an allocator "
-                    "of its own needs PyTorch's");
-        devices_.hold(index, id);
+        pools_.own().createOrIncrefPool(index, id, std::move(allocator));
     }
 
-    void setUseOnOOM(c10::DeviceIndex, MempoolId_t, bool wanted) override {
-        TORCH_CHECK(!wanted, "use_on_oom", kMissing);
+    void setUseOnOOM(c10::DeviceIndex index, MempoolId_t id, bool wanted) override {
+        pools_.own().setUseOnOOM(index, id, wanted);
+        uses_pools_on_oom_ = uses_pools_on_oom_ || wanted;
     }
 
-    void setNoSplit(c10::DeviceIndex, MempoolId_t) override {
-        TORCH_CHECK(false, "no_split", kMissing);
+    void setNoSplit(c10::DeviceIndex index, MempoolId_t id) override {
+        pools_.own().setNoSplit(index, id);
     }
+
+    bool checkPoolLiveAllocations(c10::DeviceIndex index, MempoolId_t id,
+                                  const std::unordered_set<void*>& expected) override {
+        return pools_.own().checkPoolLiveAllocations(index, id, expected);
+    }
+
+    std::shared_ptr<caching::AllocatorState> getCheckpointState(c10::DeviceIndex index,
+                                                                MempoolId_t id) override {
+        return pools_.own().getCheckpointState(index, id);
+    }
+
+    // Who frees what it gives frees it here.
+    caching::CheckpointDelta setCheckpointPoolState(
+        c10::DeviceIndex index, std::shared_ptr<caching::AllocatorState> state) override {
+        caching::CheckpointDelta delta =
+            pools_.own().setCheckpointPoolState(index, std::move(state));
+        for (void* const pointer : delta.ptrs_freed)
+            pools_.forget(pointer);
+        for (c10::DataPtr& data : delta.dataptrs_allocd) {
+            void* const pointer = data.get();
+            const c10::Device device = data.device();
+            data.release_context();
+            data = c10::DataPtr(pointer, pointer, raw_deleter(), device);
+            pools_.hold(pointer);
+        }
+        pools_.recount(index);
+        return delta;
+    }
+
+    // History.
 
     void attachOutOfMemoryObserver(caching::OutOfMemoryObserver observer) override {
-        observers_.push_back(std::move(observer));
+        observers_.push_back(observer);
+        pools_.own().attachOutOfMemoryObserver(std::move(observer));
     }
 
-    bool isHistoryEnabled() override { return false; }
+    bool isHistoryEnabled() override { return history_.recording(); }
 
-    void recordHistory(bool enabled, caching::CreateContextFn, std::size_t, caching::RecordContext,
-                       bool, const std::vector<std::string>&) override {
-        TORCH_CHECK(!enabled, "PyTorch's history of memory", kMissing,
-                    ": tidemark.torch.use(record=NAME) records what this allocator does");
+    void recordHistory(bool enabled, caching::CreateContextFn gather, std::size_t most,
+                       caching::RecordContext when, bool clear,
+                       const std::vector<std::string>& skipped) override {
+        pools_.own().recordHistory(enabled, gather, most, when, clear, skipped);
+        history_.record(enabled, gather, most, when, clear, skipped);
     }
 
-    caching::SnapshotInfo snapshot(MempoolId_t, bool) override {
-        TORCH_CHECK(false, "PyTorch's snapshot of memory", kMissing,
-                    ": tidemark.torch.use(record=NAME) records what this allocator does");
+    caching::SnapshotInfo snapshot(MempoolId_t id, bool with_entries) override {
+        caching::SnapshotInfo all = pools_.own().snapshot(id, with_entries);
+        if (id != MempoolId_t{0, 0})
+            return all;
+        for (int index = 0; index < static_cast<int>(kMostDevices); ++index) {
+            if (const Context context = devices_.at(index).context.load())
+                history_.add_to(all, index, context, with_entries);
+        }
+        return all;
     }
 
-    void attachAllocatorTraceTracker(caching::AllocatorTraceTracker) override {
-        TORCH_CHECK(false, "a tracker of PyTorch's allocator", kMissing);
+    void recordAnnotation(const std::vector<std::pair<std::string, std::string>>& facts) override {
+        pools_.own().recordAnnotation(facts);
     }
 
-    std::shared_ptr<caching::AllocatorState> getCheckpointState(c10::DeviceIndex,
-                                                                MempoolId_t) override {
-        TORCH_CHECK(false, "torch.compile with trees of CUDA graphs", kMissing);
+    void pushCompileContext(std::string& name) override {
+        history_.push_compile_context(name);
+        pools_.own().pushCompileContext(name);
     }
 
-    caching::CheckpointDelta setCheckpointPoolState(
-        c10::DeviceIndex, std::shared_ptr<caching::AllocatorState>) override {
-        TORCH_CHECK(false, "torch.compile with trees of CUDA graphs", kMissing);
+    void popCompileContext() override {
+        history_.pop_compile_context();
+        pools_.own().popCompileContext();
     }
 
-    std::shared_ptr<void> getIpcDevPtr(std::string) override {
-        TORCH_CHECK(false, "opening another process's tensor", kMissing);
+    void setUserMetadata(const std::string& metadata) override {
+        history_.set_metadata(metadata);
+        pools_.own().setUserMetadata(metadata);
     }
 
-    caching::ShareableHandle shareIpcHandle(void*) override {
-        TORCH_CHECK(false, "a tensor for another process", kMissing);
+    std::string getUserMetadata() override { return pools_.own().getUserMetadata(); }
+
+    void attachAllocatorTraceTracker(caching::AllocatorTraceTracker tracker) override {
+        history_.attach(tracker);
+        pools_.own().attachAllocatorTraceTracker(std::move(tracker));
+    }
+
+    // Other processes and devices.
+
+    // In PyTorch's form, so that a process without Tidemark can open it.
+    caching::ShareableHandle shareIpcHandle(void* pointer) override {
+        const std::optional<Found> found = devices_.find(pointer);
+        if (!found)
+            return pools_.own().shareIpcHandle(pointer);
+        IpcHandle handle{sizeof(IpcHandle)};
+        TORCH_CHECK(library.ipc_export(found->context, number_of(pointer), &handle) == 0,
+                    "tidemark: memory of the policy ", library.policy(found->context),
+                    " can't be shared with another process: make the tensor in a pool of PyTorch's "
+                    "(with torch.cuda.use_mem_pool(torch.cuda.MemPool()): ...), or call "
+                    "tidemark.torch.use(\"torch\")");
+        const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(found->index));
+        void* const sample = pools_.own().raw_alloc(1);
+        std::string form = pools_.own().shareIpcHandle(sample).handle;
+        pools_.own().raw_delete(sample);
+        TORCH_CHECK(form.size() > sizeof(handle.bytes),
+                    "tidemark: this PyTorch shares memory in a form that isn't known here");
+        form.resize(form.size() - sizeof(handle.bytes));
+        return {static_cast<std::ptrdiff_t>(handle.offset),
+                form + std::string(handle.bytes, sizeof(handle.bytes))};
+    }
+
+    std::shared_ptr<void> getIpcDevPtr(std::string handle) override {
+        return pools_.own().getIpcDevPtr(std::move(handle));
     }
 
     void enablePeerAccess(c10::DeviceIndex index, c10::DeviceIndex peer) override {
@@ -295,35 +357,129 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
                    : cudaMemcpyPeerAsync(to, to_device, from, from_device, size, stream);
     }
 
-  private:
-    static constexpr const char* kMissing = " is not there under tidemark.torch.use()";
+    void free(void* pointer) noexcept {
+        if (pointer == nullptr)
+            return;
+        if (const c10::impl::PyInterpreter* tracer = c10::impl::GPUTrace::get_trace())
+            (*tracer)->trace_gpu_memory_deallocation(c10::kCUDA,
+                                                     reinterpret_cast<std::uintptr_t>(pointer));
+        if (pools_.give(pointer))
+            return;
+        // What isn't known is left alone: it may be freed by objects that die with the process.
+        const std::optional<Found> found = devices_.find(pointer);
+        if (!found)
+            return;
+        if (history_.wanted())
+            history_.freed(found->index, found->block, history_.gather(RecordContext::ALL));
+        devices_.give(*found);
+        if (history_.wanted())
+            history_.looked_at(found->index, found->context);
+        report(pointer, -signed_of(found->block.granted), found->index);
+    }
 
-    static std::array<c10::CachingAllocator::StatArray*, 5> counted(DeviceStats& stats) {
-        return {&stats.allocation, &stats.active, &stats.allocated_bytes, &stats.active_bytes,
-                &stats.requested_bytes};
+  private:
+    static constexpr std::size_t kExabyte = std::size_t{1} << 60U;
+
+    template <class Change>
+    static void for_each_count(DeviceStats& stats, Change change) {
+        for (const auto member : OwnPools::kCounted) {
+            for (Stat& stat : stats.*member)
+                change(stat);
+        }
+    }
+
+    static void add(Stat& stat, std::uint64_t current, std::uint64_t peak) {
+        stat.current += signed_of(current);
+        stat.peak += signed_of(std::max(current, peak));
+    }
+
+    void trim(int index) {
+        Device& device = devices_.at(index);
+        const Context context = device.context.load();
+        if (context == nullptr)
+            return;
+        const Relaxed relaxed(device);
+        check(library.trim(context, device.open_scopes.load() == 0));
+        if (history_.wanted())
+            history_.looked_at(index, context);
     }
 
     void* malloc(std::size_t size, int index, cudaStream_t stream) {
+        TORCH_CHECK_WITH(OutOfMemoryError, size < kExabyte,
+                         "CUDA out of memory. Tried to allocate more than 1EB memory.");
         if (size == 0)
             return nullptr;
-        void* const pointer = devices_.take(size, index, stream);
-        if (pointer == nullptr)
-            refuse(size, index);
+        void* const pointer = pools_.serves(index, stream) ? malloc_in_pool(size, index, stream)
+                                                           : malloc_here(size, index, stream);
+        if (const c10::impl::PyInterpreter* tracer = c10::impl::GPUTrace::get_trace())
+            (*tracer)->trace_gpu_memory_allocation(c10::kCUDA,
+                                                   reinterpret_cast<std::uintptr_t>(pointer));
         return pointer;
     }
 
-    [[noreturn]] void refuse(std::size_t size, int index) {
+    void* malloc_in_pool(std::size_t size, int index, cudaStream_t stream) {
+        try {
+            return pools_.take(size, index, stream);
+        } catch (const c10::OutOfMemoryError&) {
+            trim(index);
+        }
+        return pools_.take(size, index, stream);
+    }
+
+    void* malloc_here(std::size_t size, int index, cudaStream_t stream) {
+        const bool wanted = history_.wanted();
+        History::Stack stack = wanted ? history_.gather(RecordContext::STATE) : nullptr;
+        std::optional<Block> block = devices_.take(size, index, stream);
+        if (!block && pools_.has_device(index) && make_room())
+            block = devices_.take(size, index, stream);
+        if (!block && uses_pools_on_oom_)
+            return pools_.take(size, index, stream);
+        if (!block)
+            refuse(size, index, stream, std::move(stack));
+        if (wanted)
+            history_.granted(index, devices_.at(index).context.load(), *block, std::move(stack));
+        void* const pointer = pointer_of(block->address);
+        report(pointer, signed_of(block->granted), index);
+        return pointer;
+    }
+
+    // Of what PyTorch's own allocator keeps for pools, and what it holds for other processes.
+    bool make_room() {
+        call_memory_callbacks();
+        pools_.own().emptyCache({0, 0});
+        return true;
+    }
+
+    void report(void* pointer, std::int64_t change, int index) {
+        if (!c10::memoryProfilingEnabled())
+            return;
+        Device& device = devices_.at(index);
+        const Statistics now = Devices::statistics(device);
+        std::int64_t held = 0;
+        {
+            const std::lock_guard lock(device.mutex);
+            held = device.stats.allocated_bytes[kAll].current;
+        }
+        c10::reportMemoryUsageToProfiler(
+            pointer, change, static_cast<std::size_t>(held), now.reserved,
+            c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)));
+    }
+
+    [[noreturn]] void refuse(std::size_t size, int index, cudaStream_t stream,
+                             History::Stack stack) {
         Device& device = devices_.at(index);
         std::string why = last_error();
-        const Statistics now = Devices::sum_of(device);
+        const Statistics now = Devices::statistics(device);
         std::uint64_t held = 0;
         {
             const std::lock_guard lock(device.mutex);
             ++device.stats.num_ooms;
-            held = static_cast<std::uint64_t>(device.stats.allocated_bytes[0].current);
+            held = static_cast<std::uint64_t>(device.stats.allocated_bytes[kAll].current);
             if (over_quota(device, size))
                 why = "PyTorch may hold " + in_units(device.quota);
         }
+        if (history_.wanted())
+            history_.out_of_memory(index, now.device_free, size, stream, std::move(stack));
         for (const auto& observer : observers_)
             observer(index, size, now.device_total, now.device_free);
         TORCH_CHECK_WITH(
@@ -332,12 +488,15 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
             in_units(now.device_free), " is free. Of the allocated memory ", in_units(held),
             " is allocated by PyTorch, and ",
             in_units(now.reserved > held ? now.reserved - held : 0),
-            " more is reserved by Tidemark (", library.policy(device.program.load()),
+            " more is reserved by Tidemark (", library.policy(device.context.load()),
             "), by others or unallocated; at most ", in_units(now.peak_reserved), " was. ", why);
     }
 
     Devices devices_;
+    OwnPools pools_{devices_};
+    History history_;
     std::vector<caching::OutOfMemoryObserver> observers_;
+    std::atomic<bool> uses_pools_on_oom_ = false;
     bool initialized_ = false;
 };
 
@@ -349,7 +508,7 @@ const std::shared_ptr<TidemarkAllocator>& the_allocator() {
 }
 
 c10::DeleterFnPtr TidemarkAllocator::raw_deleter() const {
-    return [](void* pointer) { the_allocator()->devices().give(pointer); };
+    return [](void* pointer) { the_allocator()->free(pointer); };
 }
 
 }  // namespace
@@ -369,7 +528,9 @@ int tidemark_torch_load(const char* path, Open open) {
 const char* tidemark_torch_use() {
     static std::string why;
     try {
+        caching::CUDAAllocator* const own = caching::get();
         torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(the_allocator());
+        the_allocator()->replace(own);
         return nullptr;
     } catch (const c10::Error& error) {
         why = error.what_without_backtrace();
@@ -379,11 +540,13 @@ const char* tidemark_torch_use() {
 
 // For a MemPool: pieces of memory for PyTorch's own allocator. Null: out of memory.
 void* tidemark_torch_alloc(std::size_t size, int device, cudaStream_t stream) {
-    return the_allocator()->devices().take(size, device, stream);
+    const auto block = the_allocator()->devices().take(size, device, stream);
+    return block ? pointer_of(block->address) : nullptr;
 }
 
 void tidemark_torch_free(void* pointer, std::size_t, int, cudaStream_t) {
-    the_allocator()->devices().give(pointer);
+    if (const auto found = the_allocator()->devices().find(pointer))
+        the_allocator()->devices().give(*found);
 }
 
 // What PyTorch holds: bytes as requested, their number, their peak, the quota.

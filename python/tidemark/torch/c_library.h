@@ -46,13 +46,31 @@ struct Statistics {
     std::uint64_t segments_created, segments_released, device_free, device_total;
 };
 
+// A piece of what a context holds; the pieces of a segment follow each other.
+struct Region {
+    std::uint64_t address, bytes, requested;
+    std::uint64_t segment, segment_bytes, stream;
+    std::uint32_t pool, state, expandable, reserved;
+
+    bool is_allocated() const { return state == 0; }
+
+    bool is_active() const { return state <= 1; }  // or the device is not done with it
+};
+
+struct IpcHandle {
+    std::size_t struct_size;
+    std::uint64_t offset;
+    char bytes[64];
+};
+
 struct Error {
     std::size_t struct_size;
     int status;
     const char *what, *where, *hint;
 };
 
-static_assert(sizeof(Request) == 48 && sizeof(Block) == 56 && sizeof(Statistics) == 168);
+static_assert(sizeof(Request) == 48 && sizeof(Block) == 56 && sizeof(Statistics) == 168 &&
+              sizeof(Region) == 64 && sizeof(IpcHandle) == 80);
 
 using Context = void*;
 
@@ -65,9 +83,8 @@ struct Library {
     int (*trim)(Context, int wait);
     int (*statistics_of)(Context, Statistics*);
     int (*reset_peaks)(Context);
-    int (*pool_begin)(Context, std::uint32_t pool);
-    int (*pool_end)(Context, std::uint32_t pool);
-    int (*pool_close)(Context, std::uint32_t pool);
+    int (*regions)(Context, Region*, std::size_t capacity, std::size_t* count);
+    int (*ipc_export)(Context, std::uint64_t address, IpcHandle*);
     int (*last_error)(Error*);
     const char* (*policy)(Context);
 };
@@ -100,9 +117,8 @@ inline bool load(const char* path) {
            find(from, "tm_record_use", library.record_use) && find(from, "tm_trim", library.trim) &&
            find(from, "tm_statistics_of", library.statistics_of) &&
            find(from, "tm_reset_peaks", library.reset_peaks) &&
-           find(from, "tm_pool_begin", library.pool_begin) &&
-           find(from, "tm_pool_end", library.pool_end) &&
-           find(from, "tm_pool_close", library.pool_close) &&
+           find(from, "tm_context_regions", library.regions) &&
+           find(from, "tm_ipc_export", library.ipc_export) &&
            find(from, "tm_last_error", library.last_error) &&
            find(from, "tm_context_policy", library.policy);
 }

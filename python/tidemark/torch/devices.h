@@ -1,16 +1,13 @@
-// What PyTorch holds of each device: its contexts, its private pools, and counts. A device has two
-// contexts, opened by Python when they are first needed: one for the program's memory, and one for
-// private pools (graphs and MemPools), whose policy keeps their blocks apart. What lives is known
-// to the contexts; here it is counted, since others may share them.
+// What PyTorch holds of each device: a context, opened by Python when it is first needed, and
+// counts. What lives is known to the context; here it is counted, since others may share it.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -24,54 +21,37 @@ namespace tidemark::pytorch {
 
 using c10::CachingAllocator::Stat;
 using c10::CachingDeviceAllocator::DeviceStats;
-using c10::cuda::MempoolId_t;
 
-// Opens the context of a device, for private pools or not; 0, and why not.
-using Open = std::uint64_t (*)(int device, int for_pools, std::uint32_t* tag, char* why,
-                               std::size_t room);
+// Opens the context of a device; 0, and why not.
+using Open = std::uint64_t (*)(int device, std::uint32_t* tag, char* why, std::size_t room);
 inline Open open_context = nullptr;
 
 inline std::uint64_t number_of(const void* pointer) {
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
-// A private pool: how many hold it, and its number in the contexts.
-struct Pool {
-    int uses = 0;
-    std::uint32_t number = 0;
-};
+inline void* pointer_of(std::uint64_t address) {
+    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
 
-struct Scope {
-    MempoolId_t id;
-    std::uint32_t number = 0;
-    std::function<bool(cudaStream_t)> serves;
-};
+inline std::int64_t signed_of(std::uint64_t value) {
+    return static_cast<std::int64_t>(value);
+}
 
 struct Device {
-    std::atomic<Context> program = nullptr;
-    std::atomic<Context> pooled = nullptr;
-    std::atomic<int> open_scopes = 0;  // scopes.size()
+    std::atomic<Context> context = nullptr;
+    std::atomic<int> open_scopes = 0;  // of pools: a graph may be captured
     std::atomic<bool> has_strangers = false;
     std::uint32_t tag = 0;
     std::mutex mutex;  // guards all below; no call to PyTorch or the library with it
-    DeviceStats stats;
+    DeviceStats stats;  // of allocations, and of those that PyTorch's own allocator serves
     std::uint64_t quota = 0;
     std::uint64_t retries_before = 0;  // the statistics were reset
     double fraction = 1;
     std::set<std::uint64_t> strangers;  // streams that aren't PyTorch's: others may destroy them
-    std::map<MempoolId_t, Pool> pools;
-    std::vector<Scope> scopes;
-    std::uint32_t last_pool = 0;
 };
 
 constexpr std::size_t kMostDevices = 64;
-
-// What is open, and null for what isn't. A policy with private pools has one context for both.
-inline std::array<Context, 2> contexts_of(const Device& device) {
-    const Context program = device.program.load(std::memory_order_acquire);
-    const Context pooled = device.pooled.load(std::memory_order_acquire);
-    return {program, pooled == program ? nullptr : pooled};
-}
 
 // Allowed while another thread captures a graph in the global mode: what these calls do is no part
 // of it.
@@ -98,23 +78,39 @@ class Relaxed {
     cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
+// PyTorch's statistics are of all, of small and of large allocations.
+constexpr std::size_t kAll = 0;
+
+inline std::size_t kind_of(std::uint64_t bytes) {
+    return bytes <= std::uint64_t{1} << 20U ? 1 : 2;
+}
+
 inline void count(Device& device, const Block& block, bool granted) {
     const std::lock_guard lock(device.mutex);
     const auto change = [granted](Stat& stat, std::uint64_t amount) {
         granted ? stat.increase(amount) : stat.decrease(amount);
     };
-    for (auto* counted : {&device.stats.allocation, &device.stats.active})
-        change((*counted)[0], 1);
-    for (auto* bytes : {&device.stats.allocated_bytes, &device.stats.active_bytes})
-        change((*bytes)[0], block.granted);
-    change(device.stats.requested_bytes[0], block.requested);
+    for (const std::size_t kind : {kAll, kind_of(block.granted)}) {
+        for (auto* counted : {&device.stats.allocation, &device.stats.active})
+            change((*counted)[kind], 1);
+        for (auto* bytes : {&device.stats.allocated_bytes, &device.stats.active_bytes})
+            change((*bytes)[kind], block.granted);
+        change(device.stats.requested_bytes[kind], block.requested);
+    }
 }
 
 // With the device's mutex.
 inline bool over_quota(const Device& device, std::uint64_t size) {
-    const auto held = static_cast<std::uint64_t>(device.stats.requested_bytes[0].current);
+    const auto held = static_cast<std::uint64_t>(device.stats.requested_bytes[kAll].current);
     return device.quota != 0 && held + size > device.quota;
 }
+
+// A living allocation, and where it is.
+struct Found {
+    int index = 0;
+    Context context = nullptr;
+    Block block{sizeof(Block)};
+};
 
 class Devices {
   public:
@@ -128,100 +124,75 @@ class Devices {
 
     auto end() { return devices_.end(); }
 
-    // Grants `size` bytes, or null where there is no room. Throws where the device fails.
-    void* take(std::size_t size, int index, cudaStream_t stream) {
+    // Grants `size` bytes; nothing where there is no room. Throws where the device fails.
+    std::optional<Block> take(std::size_t size, int index, cudaStream_t stream) {
         Device& device = at(index);
         const Relaxed relaxed(device);
-        const std::uint32_t pool = pool_for(device, stream);
-        const Context context = context_of(index, pool != 0);
+        const Context context = context_of(index);
         {
             const std::lock_guard lock(device.mutex);
             if (over_quota(device, size))
-                return nullptr;
+                return std::nullopt;
         }
         note_stranger(device, index, stream);
-        const Request request{sizeof(Request), size, 0, number_of(stream), pool, 0, device.tag, 0};
-        Block block{sizeof(Block), 0, size};
+        const Request request{sizeof(Request), size, 0, number_of(stream), 0, 0, device.tag, 0};
+        Block block{sizeof(Block), 0, size, 0, number_of(stream)};
         int status = library.alloc(context, &request, &block.address, &block.granted);
-        const Context other = pool != 0 ? device.program.load() : device.pooled.load();
-        if (status == kOutOfMemory && other != nullptr && other != context) {
-            library.trim(other, 1);
-            status = library.alloc(context, &request, &block.address, &block.granted);
-        }
-        // Not for a pool: a graph may be captured, in which nothing else may be moved.
-        if (status == kOutOfMemory && pool == 0 && reclaim().reclaim(index, size))
+        if (status == kOutOfMemory && reclaim().reclaim(index, size))
             status = library.alloc(context, &request, &block.address, &block.granted);
         if (status == kOutOfMemory)
-            return nullptr;
+            return std::nullopt;
         check(status);
         count(device, block, true);
-        return reinterpret_cast<void*>(static_cast<std::uintptr_t>(block.address));
+        return block;
     }
 
-    // What isn't known is left alone: it may be freed by objects that die with the process.
-    void give(void* pointer) noexcept {
+    // The living allocation that the pointer is in. That of the current device is most likely.
+    std::optional<Found> find(const void* pointer) noexcept {
         const int first =
             opened_.load(std::memory_order_relaxed) > 1 ? current_or(0) : last_opened_.load();
-        if (pointer == nullptr || give_to(first, pointer))
-            return;
+        Found found;
+        if (find_in(first, pointer, found))
+            return found;
         for (int index = 0; index < static_cast<int>(kMostDevices); ++index) {
-            if (index != first && give_to(index, pointer))
-                return;
+            if (index != first && find_in(index, pointer, found))
+                return found;
         }
+        return std::nullopt;
+    }
+
+    void give(const Found& found) noexcept {
+        Device& device = devices_[static_cast<std::size_t>(found.index)];
+        const Relaxed relaxed(device);
+        if (library.free(found.context, found.block.address, 0,
+                         stream_to_free(device, found.block.stream)) == 0)
+            count(device, found.block, false);
     }
 
     // Opened without a lock: Python's is waited for, and its owner may wait for this.
-    Context context_of(int index, bool for_pools) {
+    Context context_of(int index) {
         Device& device = at(index);
-        std::atomic<Context>& context = for_pools ? device.pooled : device.program;
-        if (Context found = context.load(std::memory_order_acquire))
+        if (Context found = device.context.load(std::memory_order_acquire))
             return found;
         std::array<char, 512> why{};
         std::uint32_t tag = 0;
-        const std::uint64_t handle =
-            open_context(index, for_pools ? 1 : 0, &tag, why.data(), why.size());
+        const std::uint64_t handle = open_context(index, &tag, why.data(), why.size());
         TORCH_CHECK(handle != 0, "tidemark: ", why.data());
         device.tag = tag;
-        const auto opened = reinterpret_cast<Context>(static_cast<std::uintptr_t>(handle));
-        if (context.exchange(opened, std::memory_order_acq_rel) == nullptr && !for_pools) {
+        const auto opened = static_cast<Context>(pointer_of(handle));
+        if (device.context.exchange(opened, std::memory_order_acq_rel) == nullptr) {
             last_opened_ = index;
             ++opened_;
         }
         return opened;
     }
 
-    // The number of a private pool, which one more holds from now on.
-    std::uint32_t hold(int index, MempoolId_t id) {
-        Device& device = at(index);
-        const std::lock_guard lock(device.mutex);
-        Pool& pool = device.pools[id];
-        if (pool.uses++ == 0)
-            pool.number = ++device.last_pool;
-        return pool.number;
-    }
-
-    static Statistics statistics(Context context) {
+    // As far as the device's context is open.
+    static Statistics statistics(const Device& device) {
         Statistics now{sizeof(Statistics)};
-        check(library.statistics_of(context, &now));
+        if (const Context context = device.context.load(std::memory_order_acquire))
+            check(library.statistics_of(context, &now));
         return now;
-    }
-
-    // Of a device's contexts, as far as they are open. Peaks add up to a bound.
-    static Statistics sum_of(const Device& device) {
-        Statistics all{sizeof(Statistics)};
-        for (const Context context : contexts_of(device)) {
-            if (context == nullptr)
-                continue;
-            const Statistics now = statistics(context);
-            all.reserved += now.reserved;
-            all.peak_reserved += now.peak_reserved;
-            all.segments_created += now.segments_created;
-            all.segments_released += now.segments_released;
-            all.retries += now.retries;
-            all.device_free = now.device_free;
-            all.device_total = now.device_total;
-        }
-        return all;
     }
 
   private:
@@ -250,34 +221,13 @@ class Devices {
         return device.strangers.count(stream) != 0 ? kStreamOfRequest : stream;
     }
 
-    // The private pool that serves `stream` now; 0: none.
-    static std::uint32_t pool_for(Device& device, cudaStream_t stream) {
-        if (device.open_scopes.load(std::memory_order_acquire) == 0)
-            return 0;
-        std::vector<Scope> scopes;
-        {
-            const std::lock_guard lock(device.mutex);
-            scopes = device.scopes;
-        }
-        for (const Scope& scope : scopes) {
-            if (scope.serves(stream))
-                return scope.number;
-        }
-        return 0;
-    }
-
-    bool give_to(int index, void* pointer) noexcept {
-        Device& device = devices_[static_cast<std::size_t>(index)];
-        for (const Context context : contexts_of(device)) {
-            Block block{sizeof(Block)};
-            if (context == nullptr || library.base_of(context, number_of(pointer), &block) != 0)
-                continue;
-            const Relaxed relaxed(device);
-            if (library.free(context, block.address, 0, stream_to_free(device, block.stream)) == 0)
-                count(device, block, false);
-            return true;
-        }
-        return false;
+    bool find_in(int index, const void* pointer, Found& found) noexcept {
+        const Context context =
+            devices_[static_cast<std::size_t>(index)].context.load(std::memory_order_acquire);
+        found.index = index;
+        found.context = context;
+        return context != nullptr &&
+               library.base_of(context, number_of(pointer), &found.block) == 0;
     }
 
     std::array<Device, kMostDevices> devices_;

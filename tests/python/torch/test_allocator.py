@@ -79,30 +79,6 @@ assert take(2 << 20, 0, None) is None and holder().quota == 1 << 20
 """, cache)
 
 
-@pytest.mark.parametrize("policy", ["extent", "torch"])
-def test_private_pools_are_apart(cache, policy):
-    run(BEGIN.format(policy=policy) + """
-pool = (0, 1)
-outside = take(1000, 0, None)
-torch._C._cuda_beginAllocateCurrentThreadToPool(0, pool)
-inside = take(3000, 0, None)
-torch._C._cuda_endAllocateToPool(0, pool)
-free(inside, 0, 0, None)
-other = take(3000, 0, None)
-assert other != inside
-torch._C._cuda_beginAllocateCurrentThreadToPool(0, pool)
-assert take(3000, 0, None) == inside
-torch._C._cuda_endAllocateToPool(0, pool)
-for address in (inside, outside, other):
-    free(address, 0, 0, None)
-assert holder().count == 0
-for _ in range(2):
-    torch._C._cuda_releasePool(0, pool)
-torch._C._cuda_emptyCache()
-assert stats()["reserved_bytes"]["all"]["current"] == 0
-""", cache)
-
-
 def test_deferrable_memory_leaves_where_there_is_none_left(cache):
     run(BEGIN.format(policy="extent") + """
 import ctypes
@@ -142,14 +118,22 @@ def test_only_tidemarks_allocator_makes_room(torch, monkeypatch):
             tidemark.torch.reclaim(memory)
 
 
-def test_what_is_lost_says_so(cache):
-    run(BEGIN.format(policy="extent") + """
-try:
-    torch.cuda.memory._snapshot()
-except RuntimeError as failure:
-    assert "tidemark.torch.use(record=NAME)" in str(failure), failure
-else:
-    raise AssertionError()
+@pytest.mark.parametrize("policy", ["extent", "torch"])
+def test_pytorchs_snapshots_show_the_pool(cache, policy):
+    run(BEGIN.format(policy=policy) + """
+kept = take(5 << 20, 0, None)
+free(take(3 << 20, 0, None), 0, 0, None)
+segments = torch._C._cuda_memorySnapshot(None)["segments"]
+assert sum(one["total_size"] for one in segments) == stats()["reserved_bytes"]["all"]["current"]
+assert sum(one["allocated_size"] for one in segments) == 5 << 20
+for one in segments:
+    assert sum(block["size"] for block in one["blocks"]) == one["total_size"]
+    at = one["address"]
+    for block in one["blocks"]:
+        assert block["address"] == at
+        at += block["size"]
+blocks = [block for one in segments for block in one["blocks"] if block["state"] != "inactive"]
+assert [(one["address"], one["requested_size"]) for one in blocks] == [(kept, 5 << 20)]
 """, cache)
 
 

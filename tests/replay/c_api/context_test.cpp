@@ -362,3 +362,30 @@ TEST_CASE("streams are each for one user at a time", "[c_api]") {
     CHECK(tm_free(context, address, 0, second) == TM_OK);
     CHECK(tm_context_close(context, nullptr) == TM_OK);
 }
+
+TEST_CASE("the regions of a context are all that it holds", "[c_api]") {
+    for (const char* policy : {"extent", "torch", "best-fit"}) {
+        INFO(policy);
+        Opened opened(policy);
+        const std::uint64_t kept = opened.alloc(3'000'000);
+        tm_free(opened.context, opened.alloc(500'000), 0, 0);
+        size_t count = 0;
+        REQUIRE(tm_context_regions(opened.context, nullptr, 0, &count) == TM_OK);
+        std::vector<tm_region> regions(count);
+        REQUIRE(tm_context_regions(opened.context, regions.data(), count, &count) == TM_OK);
+        std::uint64_t all = 0;
+        std::uint64_t allocated = 0;
+        for (const tm_region& one : regions) {
+            all += one.bytes;
+            CHECK(one.address >= one.segment);
+            CHECK(one.address + one.bytes <= one.segment + one.segment_bytes);
+            if (one.state == TM_REGION_ALLOCATED) {
+                allocated += one.bytes;
+                CHECK(one.address == kept);
+                CHECK(one.requested == 3'000'000);
+            }
+        }
+        CHECK(all == opened.statistics().reserved);
+        CHECK(allocated == opened.statistics().allocated);
+    }
+}
