@@ -11,6 +11,7 @@ goes on after it. Exit code 1 if a test that passes without Tidemark fails with 
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -97,14 +98,19 @@ def main():
     parser.add_argument("--only", action="append", help=f"of {', '.join(FILES)}; repeats")
     parser.add_argument("--match", default=[], type=lambda text: text.split(","),
                         help="only tests whose names have one of these words")
+    parser.add_argument("--side-by-side", action="store_true",
+                        help="all policies at once, where tests don't want the whole GPU")
     parser.add_argument("--patience", type=float, default=120, help="seconds for one test")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="all outcomes, as JSON")
     options = parser.parse_args()
     policies = options.policy or ["extent"]
     everything, worse = {}, 0
     for file in options.only or FILES:
-        runs = {policy: Run(options.tests.resolve(), file, policy, options).go()
+        runs = {policy: Run(options.tests.resolve(), file, policy, options)
                 for policy in ["native", *policies]}
+        with concurrent.futures.ThreadPoolExecutor(
+                len(runs) if options.side_by_side else 1) as together:
+            list(together.map(Run.go, runs.values()))
         native = runs["native"]
         for policy in ["native", *policies]:
             counts = collections.Counter(runs[policy].outcomes.values())

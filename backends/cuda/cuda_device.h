@@ -112,6 +112,11 @@ class CudaDevice final : public Device {
     // itself.
     DeviceResult<std::uintptr_t> native(StreamId stream);
 
+    // From now on the device `ordinal` reads and writes this one's virtual memory wherever this one
+    // may: what is mapped now, and what will be. Errors: not_supported: that device cannot reach
+    // this one; as set_access_for. O(mappings).
+    DeviceResult<void> open_to(int ordinal);
+
     // The least free memory of the device that any growing call has left behind, as cuMemGetInfo
     // says; what was free at open before the first. Needs CudaConfig::track_memory, else 0.
     Bytes lowest_free() const;
@@ -217,6 +222,8 @@ class CudaDevice final : public Device {
     std::unique_ptr<CudaContent> content_;
 
     CudaHoldings holdings_;
+    mutable std::mutex opened_mutex_;
+    std::vector<int> opened_to_;  // ordinals
     CudaTable<cuda::CUmemHandle> physicals_;
     CudaTable<cuda::CUgraphExec> graphs_;
 

@@ -24,6 +24,14 @@ void CudaHoldings::unmapped(Range range) {
                     mappings_.lower_bound(range.begin + range.size));
 }
 
+std::vector<Range> CudaHoldings::mappings() const {
+    const std::lock_guard lock{mutex_};
+    std::vector<Range> all;
+    for (const auto& [begin, size] : mappings_)
+        all.push_back({begin, size});
+    return all;
+}
+
 void CudaHoldings::give_back(const CudaDriver& driver) {
     const std::lock_guard lock{mutex_};
     for (const auto& [begin, size] : mappings_)

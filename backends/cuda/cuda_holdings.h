@@ -7,6 +7,7 @@
 
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "backends/cuda/driver.h"
 #include "core/base/units.h"
@@ -22,11 +23,14 @@ class CudaHoldings {
     // All mappings that begin in the range.
     void unmapped(Range range);
 
+    // What is mapped now.
+    std::vector<Range> mappings() const;
+
     // Unmaps and frees all of it, as far as the driver lets it. Nothing is listed afterwards.
     void give_back(const CudaDriver& driver);
 
   private:
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::map<Address, Bytes> reservations_;
     std::map<Address, Bytes> mappings_;
 };

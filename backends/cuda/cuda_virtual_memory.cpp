@@ -103,7 +103,15 @@ DeviceResult<void> CudaDevice::set_access(Range range, bool writable) {
     CudaCall call{*context_, DeviceCall::set_access};
     if (!info_.virtual_memory)
         return call.refuse(DeviceStatus::not_supported, kNoVirtualMemory);
-    return grant(call, info_.ordinal, range, writable);
+    std::vector<int> others;
+    {
+        const std::lock_guard lock(opened_mutex_);
+        others = opened_to_;
+    }
+    TM_TRY(grant(call, info_.ordinal, range, writable));
+    for (const int ordinal : others)
+        TM_TRY(grant(call, ordinal, range, writable));
+    return {};
 }
 
 DeviceResult<void> CudaDevice::set_access_for(Location who, Range range, bool writable) {
@@ -116,6 +124,21 @@ DeviceResult<void> CudaDevice::set_access_for(Location who, Range range, bool wr
     if (std::find(info_.peers.begin(), info_.peers.end(), ordinal) == info_.peers.end())
         return call.refuse(DeviceStatus::not_supported, "that device cannot reach this one");
     return grant(call, ordinal, range, writable);
+}
+
+// Listed before the mappings are: what is mapped meanwhile is in one of the two.
+DeviceResult<void> CudaDevice::open_to(int ordinal) {
+    {
+        const std::lock_guard lock(opened_mutex_);
+        if (std::find(opened_to_.begin(), opened_to_.end(), ordinal) != opened_to_.end())
+            return {};
+        if (std::find(info_.peers.begin(), info_.peers.end(), ordinal) != info_.peers.end())
+            opened_to_.push_back(ordinal);
+    }
+    const Location who{Location::Kind::device, static_cast<std::uint16_t>(ordinal)};
+    for (const Range& range : holdings_.mappings())
+        TM_TRY(set_access_for(who, range, true));
+    return {};
 }
 
 }  // namespace tidemark

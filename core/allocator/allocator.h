@@ -343,6 +343,8 @@ struct PolicyInfo {
     // True: it follows another system's rules as they read, and no recording of that system has
     // been held against it.
     bool only_read = false;
+    // True: its segments are pages that it maps, so they grow and shrink at any place.
+    bool maps_segments = false;
 };
 
 // The catalogue (policies/policies.cpp). O(1), thread-safe.

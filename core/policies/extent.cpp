@@ -140,6 +140,7 @@ PolicyInfo extent() {
             TM_ASSIGN(const ExtentSettings settings, ExtentSettings::from(options, device));
             return std::make_unique<Extent>(device, settings);
         },
+        .maps_segments = true,
     };
 }
 

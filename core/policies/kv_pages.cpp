@@ -441,6 +441,7 @@ PolicyInfo kv_pages() {
         .make = make_kv_pages,
         .tried_unasked = false,
         .only_read = true,
+        .maps_segments = true,
     };
 }
 

@@ -259,6 +259,7 @@ PolicyInfo vpmm() {
         },
         .variables = vpmm_variables(),
         .only_read = true,
+        .maps_segments = true,
     };
 }
 

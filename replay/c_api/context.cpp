@@ -268,6 +268,15 @@ tm_status tm_pool_plan(tm_context* context, uint32_t pool, const tm_planned* req
     });
 }
 
+tm_status tm_peer_access(tm_context* context, int device) {
+    return with("tm_peer_access", context, {}, [&](ContextState& state) -> tm_status {
+        if (state.card() == nullptr)
+            return TM_OK;
+        const auto opened = state.card()->open_to(device);
+        return opened ? TM_OK : fail_of(state, opened.error());
+    });
+}
+
 tm_status tm_ipc_export(tm_context* context, uint64_t address, tm_ipc_handle* handle) {
     return with("tm_ipc_export", context, {}, [&](ContextState& state) -> tm_status {
         IpcHandle exported;

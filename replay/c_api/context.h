@@ -93,6 +93,7 @@ class ContextState {
     std::string device_name_;
     std::string policy_;
     bool plans_pools_ = false;
+    bool maps_segments_ = false;
     CostProfile profile_;
     std::unique_ptr<Device> device_;
     CudaDevice* card_ = nullptr;  // device_, if it is one

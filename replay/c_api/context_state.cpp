@@ -104,6 +104,7 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
     TM_ASSIGN(const PolicySpec spec, parse_policy(text).map_error(in_policy));
     policy_ = spec.text();
     plans_pools_ = spec.policy->plans == PlanScope::private_pools;
+    maps_segments_ = spec.policy->maps_segments;
     Device* beneath = device_.get();
     if (!plan.record.empty()) {
         live::PublishOptions options = recording_named(plan.record);
@@ -309,7 +310,7 @@ std::vector<tm_region> ContextState::regions() {
             one.stream = streams_->handle_of(region.stream);
             one.pool = to_integer(region.pool);
             one.state = static_cast<std::uint32_t>(region.state);
-            one.expandable = region.page != 0 ? 1 : 0;
+            one.expandable = region.page != 0 || maps_segments_ ? 1 : 0;
             if (region.state == Region::State::allocated) {
                 const auto found = requested.find(region.range.begin);
                 one.requested = found == requested.end() ? one.bytes : found->second;

@@ -290,6 +290,11 @@ typedef struct tm_planned {
 TM_API tm_status tm_pool_plan(tm_context* context, uint32_t pool, const tm_planned* requests,
                               size_t count);
 
+/* From now on the GPU `device` (its number for CUDA) reads and writes all memory of the context, as
+ * cudaDeviceEnablePeerAccess does for memory of cudaMalloc alone. Does nothing on a simulated
+ * device. Errors: driver. */
+TM_API tm_status tm_peer_access(tm_context* context, int device);
+
 /* Memory for other processes on the same GPU. A handle is of the whole piece of memory that
  * `address` lies in, `offset` is where in it; tm_ipc_open maps it here until tm_ipc_close. Errors:
  * unsupported on simulated devices and for policies on virtual memory. */

@@ -58,6 +58,8 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
 
     c10::DataPtr allocate(std::size_t size) override {
         c10::DeviceIndex index = 0;
+        if (!enabled_)
+            return pools_.own().allocate(size);
         C10_CUDA_CHECK(c10::cuda::GetDevice(&index));
         void* const pointer = malloc(size, index, c10::cuda::getCurrentCUDAStream(index));
         return {pointer, pointer, raw_deleter(), c10::Device(c10::DeviceType::CUDA, index)};
@@ -70,6 +72,8 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
     }
 
     void* raw_alloc_with_stream(std::size_t size, cudaStream_t stream) override {
+        if (!enabled_)
+            return pools_.own().raw_alloc_with_stream(size, stream);
         c10::DeviceIndex index = 0;
         C10_CUDA_CHECK(c10::cuda::GetDevice(&index));
         return malloc(size, index, stream);
@@ -88,9 +92,12 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
 
     bool initialized() override { return initialized_; }
 
-    void enable(bool wanted) override { pools_.own().enable(wanted); }
+    void enable(bool wanted) override {
+        pools_.own().enable(wanted);
+        enabled_ = wanted;
+    }
 
-    bool isEnabled() const override { return true; }
+    bool isEnabled() const override { return enabled_; }
 
     std::string name() override { return "tidemark"; }
 
@@ -340,13 +347,10 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         return pools_.own().getIpcDevPtr(std::move(handle));
     }
 
-    void enablePeerAccess(c10::DeviceIndex index, c10::DeviceIndex peer) override {
-        const c10::cuda::CUDAGuard guard(index);
-        const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
-        if (status == cudaErrorPeerAccessAlreadyEnabled)
-            static_cast<void>(cudaGetLastError());
-        else
-            C10_CUDA_CHECK(status);
+    // Of one device, to the memory of another.
+    void enablePeerAccess(c10::DeviceIndex index, c10::DeviceIndex other) override {
+        pools_.own().enablePeerAccess(index, other);
+        check(library.peer_access(devices_.context_of(other), index));
     }
 
     // Between devices as peers: memory that is mapped is not visible to the other one.
@@ -497,6 +501,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
     History history_;
     std::vector<caching::OutOfMemoryObserver> observers_;
     std::atomic<bool> uses_pools_on_oom_ = false;
+    std::atomic<bool> enabled_ = true;  // false: nothing is cached, PyTorch's own asks the driver
     bool initialized_ = false;
 };
 

@@ -85,6 +85,7 @@ struct Library {
     int (*reset_peaks)(Context);
     int (*regions)(Context, Region*, std::size_t capacity, std::size_t* count);
     int (*ipc_export)(Context, std::uint64_t address, IpcHandle*);
+    int (*peer_access)(Context, int device);
     int (*last_error)(Error*);
     const char* (*policy)(Context);
 };
@@ -119,6 +120,7 @@ inline bool load(const char* path) {
            find(from, "tm_reset_peaks", library.reset_peaks) &&
            find(from, "tm_context_regions", library.regions) &&
            find(from, "tm_ipc_export", library.ipc_export) &&
+           find(from, "tm_peer_access", library.peer_access) &&
            find(from, "tm_last_error", library.last_error) &&
            find(from, "tm_context_policy", library.policy);
 }

@@ -92,11 +92,6 @@ constexpr std::array kClashes{
 
 // What python/tidemark/torch/allocator.cpp refuses.
 constexpr std::array kDropInClashes{
-    Clash{"torch.compile with trees of CUDA graphs (mode=\"reduce-overhead\")", "it is refused",
-          "docs/guide/drop-in.md",
-          [](const TraceInfo& info, const TorchReleases&) {
-              return has_frame(info, {"cudagraph_trees"});
-          }},
     Clash{"tensors that processes share by CUDA IPC", "sharing is refused", "docs/guide/drop-in.md",
           shares_tensors},
 };

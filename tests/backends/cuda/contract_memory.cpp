@@ -231,7 +231,29 @@ void check_peers(CudaDevice& device, CudaDevice& other) {
     CHECK(!device.set_access_for({Location::Kind::device, 99}, range, true));
     must(device, device.unmap(range));
     must(device, device.release(handle));
-    must(device, device.unreserve(range));
+
+    // Once for all: what is mapped already, and what comes.
+    const Range more = must(device, device.reserve(page));
+    const PhysicalId first = must(device, device.create({}, page));
+    const PhysicalId second = must(device, device.create({}, page));
+    must(device, device.map(range, first));
+    must(device, device.set_access(range, true));
+    must(device, device.open_to(other.ordinal()));
+    must(device, device.open_to(other.ordinal()));
+    must(device, device.map(more, second));
+    must(device, device.set_access(more, true));
+    for (const Range& each : {range, more}) {
+        must(other, other.write_pattern(each.begin, 9, page, kStream));
+        must(other, other.synchronize(kStream));
+        CHECK(must(device, device.check_pattern(each.begin, 9, page, kStream)) == 0);
+    }
+    CHECK(!device.open_to(99));
+    for (const Range& each : {range, more}) {
+        must(device, device.unmap(each));
+        must(device, device.unreserve(each));
+    }
+    must(device, device.release(first));
+    must(device, device.release(second));
 }
 
 }  // namespace tidemark::support

@@ -378,6 +378,7 @@ TEST_CASE("the regions of a context are all that it holds", "[c_api]") {
         for (const tm_region& one : regions) {
             all += one.bytes;
             CHECK(one.address >= one.segment);
+            CHECK((one.expandable != 0) == (std::string(policy) == "extent"));
             CHECK(one.address + one.bytes <= one.segment + one.segment_bytes);
             if (one.state == TM_REGION_ALLOCATED) {
                 allocated += one.bytes;

@@ -147,6 +147,7 @@ const Tried kTried[] = {
     TRIED(tm_trace_stack),
     TRIED(tm_trace_string),
     TRIED(tm_trim),
+    TRIED(tm_peer_access),
     TRIED(tm_context_regions),
     TRIED(tm_blocks_alloc),
     TRIED(tm_blocks_close),

@@ -50,9 +50,7 @@ TEST_CASE("what the drop-in refuses is named, and it isn't offered where it can'
         const TraceInfo info = with_string(text);
         return drop_in_hazards(info, torch_releases(info)).shown;
     };
-    REQUIRE(shown("torch/_inductor/cudagraph_trees.py").size() == 1);
-    CHECK(shown("torch/_inductor/cudagraph_trees.py").front().find("reduce-overhead") !=
-          std::string::npos);
+    CHECK(shown("torch/_inductor/cudagraph_trees.py").empty());
     REQUIRE(shown("rebuild_cuda_tensor").size() == 1);
     CHECK(shown("forward").empty());
     const auto has = [](const TraceInfo& info) { return has_drop_in(info, torch_releases(info)); };
