@@ -166,6 +166,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
             stats = pools_.own().getDeviceStats(index);
         Device& device = devices_.at(index);
         const Statistics now = Devices::statistics(device);
+        count_segments(device, now);
         const std::lock_guard lock(device.mutex);
         for (const auto member : OwnPools::kCounted)
             stats.*member = device.stats.*member;
@@ -174,12 +175,14 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         stats.num_device_alloc += signed_of(now.segments_created);
         stats.num_device_free += signed_of(now.segments_released);
         const std::uint64_t unused = now.reserved - std::min(now.reserved, now.active);
-        for (const std::size_t kind : {kAll, std::size_t{2}}) {  // its segments are large ones
-            add(stats.reserved_bytes[kind], now.reserved, now.peak_reserved);
-            add(stats.inactive_split_bytes[kind], unused, unused);
-            add(stats.segment[kind], now.segments_created - now.segments_released, 0);
-            stats.segment[kind].allocated += signed_of(now.segments_created);
-            stats.segment[kind].freed += signed_of(now.segments_released);
+        add(stats.reserved_bytes[kAll], now.reserved, now.peak_reserved);
+        add(stats.inactive_split_bytes[kAll], unused, unused);
+        add(stats.segment[kAll], now.segments_created - now.segments_released, 0);
+        stats.segment[kAll].allocated += signed_of(now.segments_created);
+        stats.segment[kAll].freed += signed_of(now.segments_released);
+        for (const std::size_t kind : {1, 2}) {
+            add(stats.reserved_bytes[kind], device.reserved[kind]);
+            add(stats.segment[kind], device.segments[kind]);
         }
         return stats;
     }
@@ -190,7 +193,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         Device& device = devices_.at(index);
         const Statistics now = Devices::statistics(device);
         const std::lock_guard lock(device.mutex);
-        for_each_count(device.stats, [](Stat& stat) { stat.reset_accumulated(); });
+        for_each_count(device, [](Stat& stat) { stat.reset_accumulated(); });
         device.stats.num_ooms = 0;
         device.retries_before = now.retries;
     }
@@ -202,7 +205,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         if (const Context context = device.context.load())
             check(library.reset_peaks(context));
         const std::lock_guard lock(device.mutex);
-        for_each_count(device.stats, [](Stat& stat) { stat.reset_peak(); });
+        for_each_count(device, [](Stat& stat) { stat.reset_peak(); });
     }
 
     // Private pools.
@@ -385,11 +388,22 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
     static constexpr std::size_t kExabyte = std::size_t{1} << 60U;
 
     template <class Change>
-    static void for_each_count(DeviceStats& stats, Change change) {
+    static void for_each_count(Device& device, Change change) {
         for (const auto member : OwnPools::kCounted) {
-            for (Stat& stat : stats.*member)
+            for (Stat& stat : device.stats.*member)
                 change(stat);
         }
+        for (auto* const kinds : {&device.segments, &device.reserved}) {
+            for (Stat& stat : *kinds)
+                change(stat);
+        }
+    }
+
+    static void add(Stat& stat, const Stat& more) {
+        stat.current += more.current;
+        stat.peak += more.peak;
+        stat.allocated += more.allocated;
+        stat.freed += more.freed;
     }
 
     static void add(Stat& stat, std::uint64_t current, std::uint64_t peak) {

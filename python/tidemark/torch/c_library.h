@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
@@ -100,6 +101,18 @@ inline std::string last_error() {
 
 inline void check(int status) {
     TORCH_CHECK(status == 0, "tidemark: ", last_error());
+}
+
+inline std::vector<Region> regions_of(Context context) {
+    std::vector<Region> regions;
+    std::size_t count = 0;
+    do {
+        regions.resize(count);
+        if (library.regions(context, regions.data(), regions.size(), &count) != 0)
+            return {};
+    } while (count > regions.size());
+    regions.resize(count);
+    return regions;
 }
 
 template <class Function>

@@ -49,7 +49,14 @@ struct Device {
     std::uint64_t retries_before = 0;  // the statistics were reset
     double fraction = 1;
     std::set<std::uint64_t> strangers;  // streams that aren't PyTorch's: others may destroy them
+    // Segments of the context, small and large ones, as of so many created and released.
+    std::uint64_t created = 0;
+    std::uint64_t released = 0;
+    std::array<Stat, 3> segments{};
+    std::array<Stat, 3> reserved{};
 };
+
+constexpr std::uint64_t kSmallSegment = std::uint64_t{2} << 20U;
 
 constexpr std::size_t kMostDevices = 64;
 
@@ -96,6 +103,43 @@ inline void count(Device& device, const Block& block, bool granted) {
         for (auto* bytes : {&device.stats.allocated_bytes, &device.stats.active_bytes})
             change((*bytes)[kind], block.granted);
         change(device.stats.requested_bytes[kind], block.requested);
+    }
+}
+
+inline void set_to(Stat& stat, std::uint64_t now) {
+    const std::int64_t change = signed_of(now) - stat.current;
+    if (change > 0)
+        stat.increase(static_cast<std::size_t>(change));
+    else
+        stat.decrease(static_cast<std::size_t>(-change));
+}
+
+// Looks which segments there are, where some came or went since the last time.
+inline void count_segments(Device& device, const Statistics& now) {
+    const Context context = device.context.load();
+    {
+        const std::lock_guard lock(device.mutex);
+        if (context == nullptr ||
+            (device.created == now.segments_created && device.released == now.segments_released))
+            return;
+    }
+    std::array<std::uint64_t, 3> segments{};
+    std::array<std::uint64_t, 3> bytes{};
+    std::uint64_t last = 0;
+    for (const Region& region : regions_of(context)) {
+        if (region.segment == last)
+            continue;
+        last = region.segment;
+        const std::size_t kind = region.segment_bytes <= kSmallSegment ? 1 : 2;
+        ++segments[kind];
+        bytes[kind] += region.segment_bytes;
+    }
+    const std::lock_guard lock(device.mutex);
+    device.created = now.segments_created;
+    device.released = now.segments_released;
+    for (const std::size_t kind : {1, 2}) {
+        set_to(device.segments[kind], segments[kind]);
+        set_to(device.reserved[kind], bytes[kind]);
     }
 }
 

@@ -143,26 +143,12 @@ class History {
     }
 
   private:
-    static constexpr std::uint64_t kSmallSegment = std::uint64_t{2} << 20U;
-
     // What is mapped or allocated from the driver: the end of each piece by its beginning.
     struct Held {
         std::uint64_t created = 0;
         std::uint64_t released = 0;
         std::map<std::uint64_t, Region> segments;
     };
-
-    static std::vector<Region> regions_of(Context context) {
-        std::vector<Region> regions;
-        std::size_t count = 0;
-        do {
-            regions.resize(count);
-            if (library.regions(context, regions.data(), regions.size(), &count) != 0)
-                return {};
-        } while (count > regions.size());
-        regions.resize(count);
-        return regions;
-    }
 
     void add(TraceEntry::Action action, int index, std::uint64_t address, std::uint64_t bytes,
              std::uint64_t stream, Stack stack) {
