@@ -83,11 +83,10 @@ def load(torch: Any) -> ctypes.CDLL:
 def use(policy: Any = None, **options: Any) -> None:
     """Has all of PyTorch's CUDA memory come from Tidemark, from the first tensor on.
 
-    `policy` and `options` are those of tidemark.use(), which this calls if there are any. PyTorch's
-    statistics (memory_stats, max_memory_allocated, memory_summary, ...), OutOfMemoryError,
-    record_stream, empty_cache, memory fractions and captured graphs work as ever. Raises
-    OptionError where CUDA memory is in use already, UnsupportedError where allocator.cpp cannot be
-    compiled.
+    `policy` and `options` are those of tidemark.use(), which this calls if there are any. What
+    PyTorch's own allocator can works as ever: statistics, snapshots, out of memory, record_stream,
+    captured graphs and MemPools (docs/guide/drop-in.md says what doesn't). Raises OptionError where
+    CUDA memory is in use already, UnsupportedError where allocator.cpp cannot be compiled.
     """
     import torch
 
