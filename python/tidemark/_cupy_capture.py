@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def allocating(alloc: Callable[[int], Any], held: Callable[[], int]) -> Iterator[None]:
-    """CuPy's arrays lie where `alloc(bytes)` says, an owner with `address`. `held`: bytes so far."""
+    """CuPy's arrays lie where `alloc(bytes)` says, an owner with `address`; `held()`: so far."""
     from cupy import cuda
 
     device = cuda.runtime.getDevice()

@@ -9,7 +9,8 @@ import dataclasses
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type, Union
+from typing import (Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Type,
+                    Union)
 
 from tidemark import _library
 from tidemark._spec import name, whole

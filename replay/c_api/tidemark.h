@@ -283,7 +283,8 @@ typedef struct tm_planned {
     uint32_t reserved;
 } tm_planned;
 
-/* The requests that are going to come to the pool, in order, before the first of them: policies that plan
+/* The requests that are going to come to the pool, in order, before the first of them: policies
+ * that plan
  * ("arena:mode=planned") then use bytes again within the pool. Requests that come otherwise are
  * served apart, and counted (tm_statistics::plan_deviations). Errors: unsupported: the policy plans
  * no pools; bad_input: a request that ends before it begins, or no power of two. */

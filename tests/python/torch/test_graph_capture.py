@@ -1,5 +1,5 @@
-"""GraphArena under PyTorch. Its functions with the PyTorch that is installed, on a simulated device;
-scripts/prove_graph_arena.py proves captures on a GPU."""
+"""GraphArena under PyTorch. Its functions with the PyTorch that is installed, on a simulated
+device; scripts/prove_graph_arena.py proves captures on a GPU."""
 
 import contextlib
 import types
