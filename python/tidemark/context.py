@@ -18,8 +18,8 @@ from tidemark._waits import limited
 from tidemark.errors import AddressError, OptionError
 from tidemark.own_policy import OwnPolicy
 
-__all__ = ["Block", "Buffer", "Context", "IpcHandle", "OwnStream", "PlannedRequest", "STREAM_OF_REQUEST",
-           "STREAM_UNKNOWN", "Statistics"]
+__all__ = ["Block", "Buffer", "Context", "IpcHandle", "OwnStream", "PlannedRequest",
+           "STREAM_OF_REQUEST", "STREAM_UNKNOWN", "Statistics"]
 
 MOST = (1 << 64) - 1
 GROW = 16
