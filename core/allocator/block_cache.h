@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,8 @@ namespace tidemark {
 struct ThreadCaches {
     Bytes budget = 0;      // bytes for each thread; 0: no caches
     unsigned threads = 0;  // that have a cache of their own (a power of two); 0: as many as run
+    // A thread keeps no more than the most that was ever granted over this; 0: no such bound.
+    std::uint32_t part = 0;
 
     // The largest block that is kept.
     Bytes largest() const { return budget / 4; }
@@ -44,14 +47,52 @@ struct ThreadCaches {
     static Bytes rounded(Bytes size) { return align_up(std::max(size, Bytes{1}), kUnit); }
 
     // A 2048th of the device's memory, from 4 to 64 MiB: enough for what a thread uses again and
-    // again, and eight threads keep less than half a percent.
+    // again; and a 1024th of what the program uses, so that eight threads keep less than a percent.
     static ThreadCaches for_device(const Device& device) {
-        return {.budget = std::clamp(device.memory().total / 2048, 4_MiB, 64_MiB)};
+        return {.budget = std::clamp(device.memory().total / 2048, 4_MiB, 64_MiB), .part = 1024};
     }
 
   private:
     static constexpr Bytes kUnit = 256;
     static constexpr Bytes kAlignment = 512;  // of every block that is kept
+};
+
+// How much a thread may keep at the moment: it grows with the program. note() is for one thread at
+// a time, now() for any.
+class CacheBudget {
+  public:
+    explicit CacheBudget(const ThreadCaches& caches)
+        : caches_(caches), budget_(caches.part == 0 ? caches.budget : at_most(kLeast)) {}
+
+    CacheBudget(const CacheBudget&) = delete;
+
+    // Goes on where the other one is.
+    CacheBudget& operator=(const CacheBudget& other) {
+        caches_ = other.caches_;
+        budget_.store(other.budget_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        return *this;
+    }
+
+    // So much is granted. O(1).
+    void note(Bytes granted) {
+        if (caches_.part == 0 || granted / caches_.part <= budget_.load(std::memory_order_relaxed))
+            return;
+        budget_.store(at_most(granted / caches_.part), std::memory_order_relaxed);
+    }
+
+    ThreadCaches now() const {
+        ThreadCaches caches = caches_;
+        caches.budget = budget_.load(std::memory_order_relaxed);
+        return caches;
+    }
+
+  private:
+    static constexpr Bytes kLeast = 1_MiB;
+
+    Bytes at_most(Bytes wanted) const { return std::min(caches_.budget, wanted); }
+
+    ThreadCaches caches_;
+    std::atomic<Bytes> budget_;
 };
 
 // When the caches of all threads are emptied so that the policy need not take more memory: only if
@@ -78,6 +119,9 @@ template <class Block>
 class BlockCache {
   public:
     explicit BlockCache(ThreadCaches settings = {}) : budget_(settings.budget) {}
+
+    // What it holds at most from now on.
+    void set_budget(Bytes budget) { budget_ = budget; }
 
     // A block for a request of `size` (rounded) on `stream`, the one that came last; or none.
     std::optional<Block> take(Bytes size, StreamId stream) {

@@ -11,7 +11,7 @@ CachedAllocator::CachedAllocator(std::unique_ptr<Allocator> policy, ThreadCaches
                                  unsigned threads)
     : ForwardingAllocator(*policy),
       policy_(std::move(policy)),
-      settings_(caches),
+      budget_(caches),
       caches_(threads, Cache(caches)) {
     TM_CHECK(threads != 0);
 }
@@ -20,7 +20,7 @@ tl::expected<Allocation, OutOfMemory> CachedAllocator::allocate(const Request& r
     const std::uint32_t thread = turn_;
     turn_ = (turn_ + 1) % static_cast<std::uint32_t>(caches_.size());
     Request padded = request;
-    if (settings_.serve(request)) {
+    if (budget_.now().serve(request)) {
         padded.size = ThreadCaches::rounded(request.size);
         if (const auto node = caches_[thread].take(padded.size, padded.stream)) {
             const Entry& entry = entries_.at(*node);
@@ -51,6 +51,7 @@ tl::expected<Allocation, OutOfMemory> CachedAllocator::ask_policy(const Request&
     if (!granted)
         return tl::make_unexpected(granted.error());
     ++grants_;
+    budget_.note(usage_.allocated);
     return entered(*granted, padded, thread);
 }
 
@@ -62,8 +63,9 @@ Allocation CachedAllocator::entered(const Allocation& inner, const Request& padd
 
 void CachedAllocator::deallocate(const Allocation& allocation, StreamId stream) {
     const Entry& entry = entries_.at(allocation.node);
+    const ThreadCaches now = budget_.now();
     if (entry.used_elsewhere || stream != entry.request.stream ||
-        !settings_.keep(entry.request, allocation)) {
+        !now.keep(entry.request, allocation)) {
         Allocation inner = entries_.take(allocation.node).inner;
         inner.retired = allocation.retired;
         ForwardingAllocator::deallocate(inner, stream);
@@ -73,6 +75,7 @@ void CachedAllocator::deallocate(const Allocation& allocation, StreamId stream) 
         usage_.allocated += allocation.size;
     hold_back(allocation.size);
     Cache& cache = caches_[entry.thread];
+    cache.set_budget(now.budget);
     if (cache.put(allocation.node, entry.request.size, allocation.size, stream)) {
         std::vector<std::uint32_t> given_up;
         cache.give_up(given_up);
@@ -147,8 +150,9 @@ std::unique_ptr<Allocator> CachedAllocator::clone(Device& device) const {
     std::unique_ptr<Allocator> policy = clone_inner(device);
     if (policy == nullptr)
         return nullptr;
-    auto copy = std::make_unique<CachedAllocator>(std::move(policy), settings_,
+    auto copy = std::make_unique<CachedAllocator>(std::move(policy), budget_.now(),
                                                   static_cast<unsigned>(caches_.size()));
+    copy->budget_ = budget_;
     copy->caches_ = caches_;
     copy->turn_ = turn_;
     copy->grants_ = grants_;

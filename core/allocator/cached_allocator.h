@@ -48,7 +48,7 @@ class CachedAllocator final : public ForwardingAllocator {
     bool may_help(const Request& request) const;
 
     std::unique_ptr<Allocator> policy_;
-    ThreadCaches settings_;
+    CacheBudget budget_;
     std::vector<Cache> caches_;  // of each thread
     std::uint32_t turn_ = 0;     // whose the next request is
     std::uint64_t grants_ = 0;

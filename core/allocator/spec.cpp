@@ -33,8 +33,8 @@ constexpr OptionInfo kWrapperOptions[] = {
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
-     .summary = "what each of them keeps at most; 0 = a 2048th of the device's memory, 4 to "
-                "64 MiB"},
+     .summary = "what each of them keeps at most; 0 = a 1024th of the most that was granted, "
+                "and no more than a 2048th of the device's memory, 4 to 64 MiB"},
 };
 
 // Takes `word` off the front of `text` if it is there.

@@ -244,7 +244,7 @@ class BasicSharedAllocator final : ForkAware {
 
     Device& device_;
     const Bytes granularity_;
-    const ThreadCaches caches_;
+    CacheBudget budget_;
     LeakReport report_;
     std::vector<Shard> shards_;  // a power of two of them; one without caches
     alignas(128) std::atomic<std::uint64_t> numbers_ = 0;  // drawn by shards

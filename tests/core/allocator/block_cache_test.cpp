@@ -102,3 +102,18 @@ TEST_CASE("nothing is lost or given twice, whatever comes and goes", "[allocator
         inside[static_cast<std::size_t>(each)] = 0;
     CHECK(std::count(inside.begin(), inside.end(), 1) == 0);
 }
+
+TEST_CASE("a thread may keep more as the program grows, and no more than its share",
+          "[allocator]") {
+    CacheBudget fixed(ThreadCaches{.budget = 8_MiB});
+    fixed.note(1024_GiB);
+    CHECK(fixed.now().budget == 8_MiB);
+    CacheBudget growing(ThreadCaches{.budget = 64_MiB, .part = 1024});
+    CHECK(growing.now().budget == 1_MiB);
+    growing.note(4_GiB);
+    CHECK(growing.now().budget == 4_MiB);
+    growing.note(1_GiB);
+    CHECK(growing.now().budget == 4_MiB);
+    growing.note(1024_GiB);
+    CHECK(growing.now().budget == 64_MiB);
+}

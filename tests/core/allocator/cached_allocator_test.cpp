@@ -33,7 +33,8 @@ TEST_CASE("a policy's text may ask for threads", "[allocator]") {
 
 TEST_CASE("what is cached is free for the program, and granted again in its turn", "[allocator]") {
     SimDevice device(small_device(64_MiB));
-    const std::unique_ptr<Allocator> allocator = make_policy("torch:threads=2", device);
+    const std::unique_ptr<Allocator> allocator =
+        make_policy("torch:threads=2,thread_cache=8MiB", device);
     const Allocation first = must_allocate(*allocator, 1_MiB);
     allocator->deallocate(first, StreamId::default_stream);
     CHECK(allocator->usage().allocated == 0);
@@ -50,7 +51,8 @@ TEST_CASE("what is cached is free for the program, and granted again in its turn
 
 TEST_CASE("a retired allocation goes to the cache when the device is done", "[allocator]") {
     SimDevice device(small_device(64_MiB));
-    const std::unique_ptr<Allocator> allocator = make_policy("torch:threads=1", device);
+    const std::unique_ptr<Allocator> allocator =
+        make_policy("torch:threads=1,thread_cache=8MiB", device);
     Allocation first = must_allocate(*allocator, 1_MiB);
     allocator->retire(first);
     CHECK(allocator->usage().allocated == 0);
@@ -69,7 +71,8 @@ TEST_CASE("a retired allocation goes to the cache when the device is done", "[al
 
 TEST_CASE("a clone goes on as the allocator does", "[allocator]") {
     SimDevice device(small_device(64_MiB));
-    const std::unique_ptr<Allocator> allocator = make_policy("torch:threads=1", device);
+    const std::unique_ptr<Allocator> allocator =
+        make_policy("torch:threads=1,thread_cache=8MiB", device);
     const Allocation kept = must_allocate(*allocator, 1_MiB);
     allocator->deallocate(must_allocate(*allocator, 2_MiB), StreamId::default_stream);
     SimDevice other(small_device(64_MiB));
