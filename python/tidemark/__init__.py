@@ -17,7 +17,7 @@ from tidemark._pools import Holder, holders, set_quota, use
 from tidemark.answers import (Answer, Record, advise, bound, compare, cut, diff, export, fit, gate,
                               info, minimize, replay, report, run, scale, verify)
 from tidemark.context import (STREAM_OF_REQUEST, STREAM_UNKNOWN, Block, Buffer, Context, IpcHandle,
-                              OwnStream, PlannedRequest, Statistics)
+                              OwnStream, PlannedRequest, Region, Statistics)
 from tidemark.deferrable import (BufferFacts, Controller, ControllerWarning, DeferrableBuffer,
                                  DeferrableMemory, DeferrableStatistics, Pin)
 from tidemark.errors import (AddressError, CancelledError, DriverError, Error, FileError,
@@ -77,6 +77,7 @@ __all__ = [
     "PolicyFault",
     "Pressure",
     "Record",
+    "Region",
     "Request",
     "STREAM_OF_REQUEST",
     "STREAM_UNKNOWN",

@@ -61,6 +61,12 @@ class tm_statistics(Struct):
         "deferred_peak", "flushes", "plan_deviations")]
 
 
+class tm_region(ctypes.Structure):
+    _fields_ = [(name, c_uint64) for name in (
+        "address", "bytes", "requested", "segment", "segment_bytes", "stream")] + [
+            (name, c_uint32) for name in ("pool", "state", "expandable", "reserved")]
+
+
 class tm_planned(ctypes.Structure):
     _fields_ = [("bytes", c_uint64), ("alignment", c_uint64), ("stream", c_uint64),
                 ("begin", c_uint32), ("end", c_uint32), ("escapes", c_uint32),
@@ -230,6 +236,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_set_limit": (STATUS, [c_void_p, c_uint64]),
     "tm_pool_begin": (STATUS, [c_void_p, c_uint32]),
     "tm_pool_end": (STATUS, [c_void_p, c_uint32]),
+    "tm_context_regions": (STATUS, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "tm_peer_access": (STATUS, [c_void_p, c_int]),
     "tm_set_oom_handler": (STATUS, [c_void_p, OOM_HANDLER, c_void_p]),
     "tm_stream_acquire": (STATUS, [c_void_p, c_uint32, c_void_p]),
     "tm_stream_release": (STATUS, [c_void_p, c_uint64]),

@@ -18,7 +18,7 @@ from tidemark._waits import limited
 from tidemark.errors import AddressError, OptionError
 from tidemark.own_policy import OwnPolicy
 
-__all__ = ["Block", "Buffer", "Context", "IpcHandle", "OwnStream", "PlannedRequest",
+__all__ = ["Block", "Buffer", "Context", "IpcHandle", "OwnStream", "PlannedRequest", "Region",
            "STREAM_OF_REQUEST", "STREAM_UNKNOWN", "Statistics"]
 
 MOST = (1 << 64) - 1
@@ -83,6 +83,26 @@ class Block:
     pool: int  # 0: the program's memory
     tag: int
     number: int  # of its request, rising for each thread
+
+
+REGION_STATES = ("allocated", "waiting", "free", "hole")
+
+
+@dataclasses.dataclass(frozen=True)
+class Region:
+    """A piece of what a context holds of the device."""
+
+    address: int
+    bytes: int
+    requested: int  # bytes of an allocated one
+    state: str
+    """"allocated", "waiting" (let go, and the device is not done with it), "free", or "hole" (can't
+    be granted before a trim)."""
+    segment: int  # where its segment begins
+    segment_bytes: int
+    stream: int
+    pool: int
+    expandable: bool  # the segment is pages that are mapped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,6 +308,22 @@ class Context:
         raw = _library.tm_statistics()
         self._library.tm_statistics_of(self._open(), ctypes.byref(raw))
         return Statistics(**_fields(Statistics, raw))
+
+    def regions(self) -> List[Region]:
+        """All that it holds, by address within each segment."""
+        count, found = ctypes.c_size_t(), 0
+        while True:
+            rows = (_library.tm_region * found)()
+            self._library.tm_context_regions(self._open(), rows, found, ctypes.byref(count))
+            if count.value <= found:
+                return [Region(row.address, row.bytes, row.requested, REGION_STATES[row.state],
+                               row.segment, row.segment_bytes, row.stream, row.pool,
+                               bool(row.expandable)) for row in rows[:count.value]]
+            found = count.value
+
+    def allow_peer(self, device: int) -> None:
+        """From now on the GPU `device` reads and writes all of its memory."""
+        self._library.tm_peer_access(self._open(), whole(device, "device", 31))
 
     def reset_peaks(self) -> None:
         """Peaks begin anew with what is there now."""

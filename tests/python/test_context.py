@@ -238,3 +238,15 @@ def test_streams_of_its_own():
                 assert other != stream
         with context.acquire_stream() as again:
             assert again in (stream, other)
+
+
+def test_the_regions_are_all_that_is_held():
+    with tidemark.Context("sim", "extent", thread_cache=0) as context:
+        kept = context.alloc(3_000_000)
+        context.free(context.alloc(5_000_000), 5_000_000)
+        regions = context.regions()
+        assert sum(one.bytes for one in regions) == context.statistics().reserved
+        allocated = [one for one in regions if one.state == "allocated"]
+        assert [(one.address, one.requested) for one in allocated] == [(kept, 3_000_000)]
+        assert all(one.expandable for one in regions)
+        context.allow_peer(1)  # a simulated device has no peers, and needs none
