@@ -7,8 +7,8 @@ with that, and says what came of it.
     torchrun --nproc-per-node 2 -m tidemark.tune train.py
 
 Under torchrun each rank asks about its own recording, and rank 0 writes the line.
-The script runs three times on the GPU that is there (recorded, as it is, with the line); let it be
-short. Compared are the peak of reserved memory, the time between optimizer steps, and the losses
+The script runs three times on the GPU that is there (recorded, as it is, with the line), and once
+more with tidemark.torch.use() where that needs less; let it be short. Compared are the peak of reserved memory, the time between optimizer steps, and the losses
 that backward() begins with.
 """
 
@@ -54,14 +54,18 @@ class _Rank:
 
 
 def _run(rank: _Rank, script: List[str], folder: pathlib.Path,
-         snapshot: Optional[pathlib.Path] = None, best: Optional[Any] = None) -> Dict[str, Any]:
-    """Runs the script in a process of its own and returns what was measured in it."""
+         snapshot: Optional[pathlib.Path] = None, best: Optional[Any] = None,
+         policy: Optional[str] = None) -> Dict[str, Any]:
+    """Runs the script in a process of its own and returns what was measured in it; under a policy,
+    nothing if it could not run so."""
     result = folder / "measured.json"
     result.unlink(missing_ok=True)
     environment = rank.environment()
     options = ["--measure", str(result)]
     if snapshot:
         options += ["--snapshot", str(snapshot)]
+    if policy is not None:
+        options += ["--policy", policy]
     if best is not None:
         options += ["--prime", str(best.prime_bytes)]
         for name in CONF:
@@ -70,6 +74,8 @@ def _run(rank: _Rank, script: List[str], folder: pathlib.Path,
                 environment[name] = best.conf
     done = subprocess.run([sys.executable, "-m", "tidemark.tune", *options, *script],
                           env=environment, check=False)
+    if policy is not None and (done.returncode != 0 or not result.exists()):
+        return {}
     if done.returncode != 0:
         sys.exit(f"tidemark.tune: the script ended with {done.returncode}; nothing is compared")
     if not result.exists():
@@ -108,6 +114,27 @@ def _outcome(before: Dict[str, Any], after: Dict[str, Any], best: Any) -> str:
     return "\n".join(lines)
 
 
+def _drop_in(answer: Any) -> Optional[Any]:
+    """The row of tidemark.torch.use(), where it is predicted to need less than the best setting."""
+    least = answer.best.peak_reserved_bytes if answer.improves else \
+        answer.before.peak_reserved_bytes
+    for row in answer.runner_ups:
+        if "tidemark.torch.use" in row.line and row.peak_reserved_bytes < least:
+            return row
+    return None
+
+
+def _try_drop_in(rank: _Rank, script: List[str], folder: pathlib.Path, before: Dict[str, Any],
+                 row: Optional[Any]) -> None:
+    if row is None:
+        if rank.number:  # other ranks may have one
+            _run(rank, script, folder, policy="extent")
+        return
+    after = _run(rank, script, folder, policy=row.policy)
+    outcome = _outcome(before, after, row) if after else "  the script did not run with it"
+    print(f"{rank.name}{row.line}\n{outcome}", flush=True)
+
+
 def _tune(options: argparse.Namespace) -> None:
     import tidemark
 
@@ -120,17 +147,21 @@ def _tune(options: argparse.Namespace) -> None:
         recorded = _run(rank, options.script, folder, snapshot)
         answer = tidemark.advise(snapshot, without=options.without)
         print(rank.name + answer.verdict, flush=True)
+        drop_in = _drop_in(answer)
         if not answer.improves:
             print(f"  peak reserved  {bytes_text(recorded['peak_reserved'])}", flush=True)
-            if rank.number:  # other ranks may go on, and wait for this one in every run
-                _run(rank, options.script, folder)
-                _run(rank, options.script, folder)
+            if rank.number or drop_in:
+                before = _run(rank, options.script, folder)
+                if rank.number:  # other ranks may go on, and wait for this one in every run
+                    _run(rank, options.script, folder)
+                _try_drop_in(rank, options.script, folder, before, drop_in)
             return
         print(f"  {answer.best.line}", flush=True)
         before = _run(rank, options.script, folder)  # recording takes time of its own
         after = _run(rank, options.script, folder, best=answer.best)
         outcome = _outcome(before, after, answer.best)
         print(f"{rank.name}what came of it\n{outcome}" if rank.name else outcome, flush=True)
+        _try_drop_in(rank, options.script, folder, before, drop_in)
         if after["peak_reserved"] >= before["peak_reserved"]:
             sys.exit("tidemark.tune: that is no gain here, so the line isn't written")
         if options.output and rank.number in ("", "0"):
@@ -150,12 +181,13 @@ def main(arguments: Optional[List[str]] = None) -> None:
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--snapshot", help=argparse.SUPPRESS)
     parser.add_argument("--prime", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--policy", help=argparse.SUPPRESS)
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
         parser.error("which script?")
     if options.measure:
-        measure(options.measure, options.snapshot, options.prime)
+        measure(options.measure, options.snapshot, options.prime, options.policy)
         run_script(options.script)
     else:
         _tune(options)

@@ -88,6 +88,8 @@ def test_the_line_is_tried_and_written(tune, tmp_path):
     assert "7.73 GiB -> 6.14 GiB (predicted: 6.59 GiB)" in lines[2]
     assert lines[3].lstrip().startswith("step ")
     assert lines[4] == "  all 6 losses alike"
+    assert lines[5] == 'import tidemark.torch; tidemark.torch.use("extent")'
+    assert lines[6] == "  the script did not run with it"  # this PyTorch cannot be compiled for
     assert (tmp_path / "tuned.sh").read_text() == lines[1].strip() + "\n"
 
 
@@ -110,7 +112,21 @@ def test_a_rank_of_torchrun_runs_as_often_as_the_others(tune, tmp_path):
     assert not (tmp_path / "tuned.sh").exists()  # rank 0 writes it
     nothing = tune("train.py", sample="torch/graphs.pickle.xz", **torchrun)
     assert nothing.stdout.startswith("rank 1: Nothing helps")
-    assert (tmp_path / "counts").read_text().split() == ["7", "0", "1", "2"] * 2
+    assert (tmp_path / "counts").read_text().split() == ["7", "0", "1", "2", "3"] * 2
+
+
+def test_the_drop_in_is_a_row_where_it_needs_less(tune, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(textwrap.dedent("""
+        import os, tidemark.torch
+        def use(policy):
+            import torch
+            torch.cuda.max_memory_reserved = lambda index: 6_300_000_000
+        tidemark.torch.use = use
+    """))
+    done = tune("train.py")
+    assert done.returncode == 0, done.stderr
+    at = done.stdout.splitlines().index('import tidemark.torch; tidemark.torch.use("extent")')
+    assert "7.73 GiB -> 5.87 GiB (predicted: 6.29 GiB)" in done.stdout.splitlines()[at + 1]
 
 
 def test_what_cannot_be_compared_is_said(tune):

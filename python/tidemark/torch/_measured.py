@@ -14,23 +14,30 @@ from tidemark.torch._launch import after_import
 ENTRIES = 5_000_000  # of PyTorch's history
 
 
-def measure(result: str, snapshot: Optional[str], prime: int) -> None:
+def measure(result: str, snapshot: Optional[str], prime: int, policy: Optional[str]) -> None:
     """From when `torch` is imported until the program ends: writes `result`, and `snapshot` with
-    the history from the first use of CUDA. `prime` bytes are taken first, and given back."""
-    after_import("torch", lambda: _Measured(result, snapshot, prime).begin())
+    the history from the first use of CUDA. `prime` bytes are taken first, and given back; with a
+    policy all memory is from tidemark.torch.use()."""
+    after_import("torch", lambda: _Measured(result, snapshot, prime, policy).begin())
 
 
 class _Measured:
-    def __init__(self, result: str, snapshot: Optional[str], prime: int) -> None:
+    def __init__(self, result: str, snapshot: Optional[str], prime: int,
+                 policy: Optional[str]) -> None:
         self.result = result
         self.snapshot = snapshot
         self.prime = prime
+        self.policy = policy
         self.steps: List[int] = []
         self.losses: List[float] = []
 
     def begin(self) -> None:
         import torch
 
+        if self.policy is not None:
+            from tidemark.torch import use
+
+            use(self.policy)
         torch.cuda._lazy_call(self.first_use)
         atexit.register(self.end)
         backward = torch.autograd.backward
