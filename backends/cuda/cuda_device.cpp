@@ -184,6 +184,10 @@ DeviceResult<void> CudaDevice::synchronize_device() {
     return streams_->synchronize_all(call);
 }
 
+std::uint64_t CudaDevice::replaced_streams() const {
+    return streams_->replaced();
+}
+
 bool CudaDevice::capturing() const {
     return streams_->capturing();
 }

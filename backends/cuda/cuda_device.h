@@ -162,6 +162,7 @@ class CudaDevice final : public Device {
     DeviceResult<void> synchronize(StreamId stream) override;
     DeviceResult<void> synchronize_device() override;
     bool capturing() const override;
+    std::uint64_t replaced_streams() const override;
 
     DeviceResult<void> begin_capture(StreamId stream) override;
     DeviceResult<GraphId> end_capture(StreamId stream) override;

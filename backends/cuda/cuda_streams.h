@@ -76,6 +76,9 @@ class CudaStreams {
     // streams count while they were captured when they were last in a call.
     bool capturing() const;
 
+    // See Device.
+    std::uint64_t replaced() const { return replaced_.load(std::memory_order_acquire); }
+
     // Is this one? No driver call where it cannot be.
     bool captured(const CudaStream& stream) const;
 
@@ -116,6 +119,7 @@ class CudaStreams {
     std::atomic<std::uint32_t> adopted_count_{0};
     std::vector<CudaStream*> foreign_;
 
+    std::atomic<std::uint64_t> replaced_{0};
     std::atomic<std::uint32_t> begun_captures_{0};
     mutable std::atomic<std::uint32_t> foreign_count_{0};  // of those, whose capture is asked for
 

@@ -61,6 +61,7 @@ void CudaStreams::look_at(CudaStream& stream) {
     }
     // Another stream under the handle of one that is gone: what comes on it comes after what was
     // queued on that one.
+    replaced_.fetch_add(1, std::memory_order_acq_rel);
     CudaCall call{context_, DeviceCall::wait};
     call.uncounted();
     const CudaStream* const here = std::exchange(visited_, nullptr);

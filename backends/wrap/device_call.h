@@ -77,6 +77,8 @@ class WrappedDevice : public Device {
 
     bool capturing() const override { return inner_.capturing(); }
 
+    std::uint64_t replaced_streams() const override { return inner_.replaced_streams(); }
+
     DeviceResult<Address> malloc(Bytes size) override {
         return self().around({.call = DeviceCall::malloc, .size = size},
                              [&] { return inner_.malloc(size); });

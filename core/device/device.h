@@ -261,6 +261,10 @@ class Device {
     virtual DeviceResult<void> synchronize_device() = 0;
     virtual bool capturing() const = 0;  // is any stream being captured into a graph?
 
+    // How often a StreamId became that of another stream, which what was queued for the one before
+    // says nothing of: where the program destroys streams, and makes new ones. O(1).
+    virtual std::uint64_t replaced_streams() const { return 0; }
+
     // Graphs (Feature::capture). What is queued on a captured stream is not done but recorded, with
     // its addresses, and done at each `launch`. While any stream is captured, calls that wait or
     // ask whether work is done are not_permitted. A capture that went wrong ends in an error, and

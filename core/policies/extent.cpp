@@ -31,11 +31,11 @@ tl::expected<Allocation, OutOfMemory> Extent::allocate(const Request& request) {
                       small ? grant.block | kSmallNode : grant.block};
 }
 
-// `stream` may use what `users` used last, from now on.
-bool Extent::order(StreamSet users, StreamId stream) {
+// `stream` may use what `users` let go at that moment, from now on.
+bool Extent::order(StreamSet users, std::uint64_t freed, StreamId stream) {
     if (users.only(stream)) [[likely]]
         return true;
-    const DeviceResult<void> ordered = users.order_before(stream, *device_);
+    const DeviceResult<void> ordered = order_.order(users, freed, stream, *device_);
     if (!ordered)
         refusal_ = {OutOfMemory::Cause::device_error, ordered.error().status};
     return ordered.has_value();
@@ -49,8 +49,10 @@ Extent::Grant Extent::grant_small(Bytes size, StreamId stream) {
             return {};
         line_[slab.block].waits = 1;
         line_[slab.block].stamp = slab.block;
-        id = small_.add({slab.address, settings_.slab}, slab.block, StreamSet(stream));
-    } else if (!order(small_[id].streams, stream)) {
+        // Others come behind the waits that this stream has just queued.
+        id = small_.add({slab.address, settings_.slab}, slab.block, StreamSet(stream),
+                        order_.let_go());
+    } else if (!order(small_[id].streams, small_[id].stamp, stream)) {
         return {};
     }
     small_.take(id, size, stream);
@@ -60,7 +62,7 @@ Extent::Grant Extent::grant_small(Bytes size, StreamId stream) {
 // From a free block of the line.
 Extent::Grant Extent::grant_fit(Bytes size, StreamId stream) {
     const ExtentLine::Fit fit = line_.find(size, stream, settings_.placement);
-    if (fit.block == kNoBlock || !order(line_[fit.block].streams, stream))
+    if (fit.block == kNoBlock || !order(line_[fit.block].streams, line_[fit.block].stamp, stream))
         return {};
     const BlockId id = line_.take(fit, size);
     Block& block = line_[id];
@@ -100,9 +102,10 @@ void Extent::record_use(const Allocation& allocation, StreamId stream) {
 
 void Extent::deallocate(const Allocation& allocation, StreamId /*stream*/) {
     count_deallocated(allocation);
+    const std::uint64_t freed = order_.let_go();
     BlockId id = allocation.node;
     if ((allocation.node & kSmallNode) != 0) {
-        const auto emptied = small_.give_back(allocation.node & ~kSmallNode);
+        const auto emptied = small_.give_back(allocation.node & ~kSmallNode, freed);
         if (!emptied)
             return;
         id = emptied->slab;
@@ -114,7 +117,7 @@ void Extent::deallocate(const Allocation& allocation, StreamId /*stream*/) {
     while (id != kNoBlock) {
         const BlockId next = line_[id].list;
         line_[id].streams = users;
-        line_.give_back(id);
+        line_.give_back(id, freed);
         id = next;
     }
 }

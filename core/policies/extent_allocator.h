@@ -25,6 +25,7 @@
 #include "core/policies/extent_small.h"
 #include "core/policies/extent_stitch.h"
 #include "core/policies/extent_views.h"
+#include "core/regions/known_order.h"
 
 namespace tidemark::policies {
 
@@ -63,7 +64,7 @@ class Extent final : public Allocator {
     Grant grant_fit(Bytes size, StreamId stream);
     Grant grant_row(std::span<const Range> parts, Address address, ExtentViews::ViewId view,
                     StreamId stream);
-    bool order(StreamSet users, StreamId stream);
+    bool order(StreamSet users, std::uint64_t freed, StreamId stream);
     tl::unexpected<OutOfMemory> refuse();
 
     // Making room (extent_growth.cpp).
@@ -88,6 +89,7 @@ class Extent final : public Allocator {
     ExtentLine line_;
     ExtentViews views_;
     ExtentSmall small_;
+    KnownOrder order_;
     Bytes peak_ = 0;                 // the most that was active, since the last trim
     std::uint64_t stitched_ = 0;     // pieces mapped again for it
     std::vector<PhysicalId> grown_;  // by the request at hand

@@ -190,7 +190,7 @@ Extent::Grant Extent::reuse_view(Bytes size, StreamId stream) {
         rest -= parts.back().size;
         users.add(line_[line_.free_block_at(part.begin)].streams);
     }
-    if (!order(users, stream))
+    if (!order(users, order_.now(), stream))
         return {};
     return grant_row(parts, found->begin, found->view, stream);
 }
@@ -232,7 +232,7 @@ Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId st
         users.add(line_[line_.free_block_at(part.begin)].streams);
         handles.push_back(line_.handle_at(part.begin));
     }
-    if (!order(users, stream))
+    if (!order(users, order_.now(), stream))
         return {};
     views_.end_unused(*device_, settings_.mappings, false);
     const DeviceResult<ExtentViews::ViewId> view = views_.make(*device_, line_, handles);

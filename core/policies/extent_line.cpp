@@ -102,6 +102,7 @@ ExtentLine::Fit ExtentLine::find(Bytes size, StreamId stream, const Placement& p
 
 BlockId ExtentLine::split(BlockId id, Bytes size) {
     const BlockId rest = blocks_.split(id, size);
+    blocks_[rest].stamp = blocks_[id].stamp;
     last_ = id == last_ ? rest : last_;
     return rest;
 }
@@ -148,16 +149,23 @@ std::vector<Range> ExtentLine::free_ranges() const {
 BlockId ExtentLine::join(BlockId id) {
     const Block::State state = blocks_[id].state;
     SizeIndex& index = state == Block::State::free ? free_ : holes_;
+    std::uint64_t freed = blocks_[id].stamp;
+    for (const BlockId neighbour : {blocks_[id].prev, blocks_[id].next}) {
+        if (is(neighbour, state))
+            freed = std::max(freed, blocks_[neighbour].stamp);
+    }
     id = join_neighbours(id, state, blocks_, index);
+    blocks_[id].stamp = freed;
     if (blocks_[id].next == kNoBlock)
         last_ = id;
     index.insert(id, blocks_);
     return id;
 }
 
-void ExtentLine::give_back(BlockId id) {
+void ExtentLine::give_back(BlockId id, std::uint64_t freed) {
     TM_CHECK(is(id, Block::State::allocated));
     blocks_[id].state = Block::State::free;
+    blocks_[id].stamp = freed;
     join(id);
 }
 
@@ -176,6 +184,7 @@ BlockId ExtentLine::add(BlockId hole, PhysicalId id, Bytes size) {
     add_stuck(hole, id, size, true);
     const BlockId block = hole;
     blocks_[block].state = Block::State::free;
+    blocks_[block].stamp = 0;  // nobody has used it
     return join(block);
 }
 

@@ -101,8 +101,9 @@ class ExtentLine {
     // The free blocks, by address. O(free blocks log free blocks).
     std::vector<Range> free_ranges() const;
 
-    // A granted block is free, with its neighbours; its streams are those that may still use it.
-    void give_back(BlockId id);
+    // A granted block is free, with its neighbours; its streams are those that may still use it,
+    // and let it go at the moment `freed` (its stamp, with the latest of its neighbours').
+    void give_back(BlockId id, std::uint64_t freed);
 
     // A hole of at least `size` bytes: at the end of the line if that has room. kNoBlock: none.
     BlockId hole_for(Bytes size) const;

@@ -23,20 +23,24 @@ BlockId ExtentSmall::find(Bytes size, StreamId stream) const {
 
 void ExtentSmall::take(BlockId block, Bytes size, StreamId stream) {
     free_.erase(block, blocks_);
-    if (blocks_[block].size != size)
-        free_.insert(blocks_.split(block, size), blocks_);
+    if (blocks_[block].size != size) {
+        const BlockId rest = blocks_.split(block, size);
+        blocks_[rest].stamp = blocks_[block].stamp;
+        free_.insert(rest, blocks_);
+    }
     blocks_[block].state = Block::State::allocated;
     blocks_[block].streams = StreamSet(stream);
 }
 
-BlockId ExtentSmall::add(Range range, BlockId slab, StreamSet streams) {
+BlockId ExtentSmall::add(Range range, BlockId slab, StreamSet streams, std::uint64_t freed) {
     const BlockId id = blocks_.create(range.begin, range.size, slab);
     blocks_[id].streams = streams;
+    blocks_[id].stamp = freed;
     free_.insert(id, blocks_);
     return id;
 }
 
-std::optional<ExtentSmall::Emptied> ExtentSmall::give_back(BlockId id) {
+std::optional<ExtentSmall::Emptied> ExtentSmall::give_back(BlockId id, std::uint64_t freed) {
     TM_CHECK(blocks_[id].state == Block::State::allocated);
     blocks_[id].state = Block::State::free;
     id = join_neighbours(id, Block::State::free, blocks_, free_);
@@ -45,6 +49,7 @@ std::optional<ExtentSmall::Emptied> ExtentSmall::give_back(BlockId id) {
         blocks_.release(id);
         return emptied;
     }
+    blocks_[id].stamp = freed;
     free_.insert(id, blocks_);
     return std::nullopt;
 }

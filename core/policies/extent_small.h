@@ -30,12 +30,12 @@ class ExtentSmall {
     void take(BlockId block, Bytes size, StreamId stream);
 
     // A new slab, which is the line's block `slab`; the free block that it is.
-    BlockId add(Range range, BlockId slab, StreamSet streams);
+    BlockId add(Range range, BlockId slab, StreamSet streams, std::uint64_t freed);
 
     void record_use(BlockId id, StreamId stream) { blocks_[id].streams.add(stream); }
 
     // A granted block is free; its slab, if that is empty now, is no more.
-    std::optional<Emptied> give_back(BlockId id);
+    std::optional<Emptied> give_back(BlockId id, std::uint64_t freed);
 
     Bytes largest_free() const { return free_.largest(blocks_); }
 

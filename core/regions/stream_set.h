@@ -11,6 +11,7 @@
 // "others", which can only be awaited by waiting for the whole device.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "core/device/device.h"
@@ -34,6 +35,16 @@ class StreamSet {
     // True if nobody but `stream` is in the set. Never true for a stream among the "others".
     constexpr bool only(StreamId stream) const {
         return (bits_ & ~bit(stream)) == 0 && (bits_ & kOthers) == 0;
+    }
+
+    // No "others".
+    constexpr bool all_tracked() const { return (bits_ & kOthers) == 0; }
+
+    // Calls visit(StreamId) for each member, but the "others". O(members).
+    template <class Visit>
+    constexpr void for_each(Visit visit) const {
+        for (std::uint64_t rest = bits_ & ~kOthers; rest != 0; rest &= rest - 1)
+            visit(StreamId{static_cast<std::uint32_t>(std::countr_zero(rest))});
     }
 
     // Makes what is queued on `stream` from now on run after all that the members have queued so

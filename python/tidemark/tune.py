@@ -8,8 +8,8 @@ with that, and says what came of it.
 
 Under torchrun each rank asks about its own recording, and rank 0 writes the line.
 The script runs three times on the GPU that is there (recorded, as it is, with the line), and once
-more with tidemark.torch.use() where that needs less; let it be short. Compared are the peak of reserved memory, the time between optimizer steps, and the losses
-that backward() begins with.
+more with tidemark.torch.use() where that needs less; let it be short. Compared are the peak of
+reserved memory, the time between optimizer steps, and the losses that backward() begins with.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ namespace {
 using support::calls;
 using support::kA;
 using support::kB;
+using support::kC;
 using support::make_policy;
 using support::must_allocate;
 using support::small_device;
@@ -134,6 +135,47 @@ TEST_CASE("what another stream used last is waited for, without the host", "[ext
 
     CHECK(calls(state.device, DeviceCall::wait) > 0);
     CHECK(calls(state.device, DeviceCall::synchronize_device) == 0);
+}
+
+TEST_CASE("a stream waits once for what was let go before, and again for what comes", "[extent]") {
+    SimDevice device(small_device(256_MiB));
+    const auto pool = make_policy("extent", device);
+    const auto waits = [&] { return calls(device, DeviceCall::wait); };
+    std::vector<Allocation> parts;
+    for (int i = 0; i < 3; ++i)
+        parts.push_back(must_allocate(*pool, 4_MiB, kA));
+    const Allocation apart = must_allocate(*pool, 4_MiB, kA);  // they don't join
+    pool->deallocate(parts[0], kA);
+    pool->deallocate(parts[2], kA);
+    const Allocation first = must_allocate(*pool, 4_MiB, kB);
+    const Allocation second = must_allocate(*pool, 2_MiB, kB);
+    must_allocate(*pool, 2_MiB, kB);  // the rest of a block that was cut
+    CHECK(waits() == 1);
+    pool->deallocate(parts[1], kA);
+    must_allocate(*pool, 4_MiB, kB);
+    CHECK(waits() == 2);
+    // What B lets go again is B's, whatever A did before.
+    pool->deallocate(second, kB);
+    must_allocate(*pool, 2_MiB, kC);
+    CHECK(waits() == 3);
+    pool->deallocate(first, kB);
+    pool->deallocate(apart, kA);
+}
+
+// The stream that a slab was made for is behind those who used its memory; others are not.
+TEST_CASE("what is cut off a slab is for the streams that are behind its first", "[extent]") {
+    SimDevice device(small_device(256_MiB));
+    const auto pool = make_policy("extent:slack=0", device);
+    const Allocation large = must_allocate(*pool, 2_MiB, kA);
+    const Allocation kept = must_allocate(*pool, 10_MiB, kA);
+    pool->deallocate(large, kA);
+    const Allocation small = must_allocate(*pool, 1_KiB, kB);
+    REQUIRE(small.address == large.address);
+    CHECK(calls(device, DeviceCall::wait) == 1);
+    const Allocation other = must_allocate(*pool, 1_KiB, kC);
+    REQUIRE(other.address == small.address + 1_KiB);
+    CHECK(calls(device, DeviceCall::wait) == 2);
+    pool->deallocate(kept, kA);
 }
 
 // Writes every grant and looks at it when it is freed, so that a byte that two of them share is
