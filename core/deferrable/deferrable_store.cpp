@@ -278,11 +278,13 @@ void DeferrableStore::ask_for_room(Bytes need) {
         (void)tiers_.pump();
         std::this_thread::sleep_for(kLook);
     }
-    if (!events_.handled(pressure))
+    const bool relieved = need <= memory_.available();
+    // One that made the room may still be at it; only one that did not is waited for no more.
+    if (!relieved && !events_.handled(pressure))
         events_.give_up(pressure);
     const std::lock_guard lock(mutex_);
     ++counted_.pressures;
-    counted_.unrelieved += need > memory_.available() ? 1U : 0U;
+    counted_.unrelieved += relieved ? 0U : 1U;
 }
 
 Pending<Result<void>> DeferrableStore::retrieve(const Deferrable& buffer, bool make_room) {

@@ -321,6 +321,25 @@ def test_a_controller_decides_who_leaves(open_memory):
     assert memory.statistics().pressures == 2 and memory.statistics().unrelieved == 0
 
 
+def test_a_controller_that_made_room_and_is_still_at_it_decides_next_time_too(open_memory):
+    class Lingering(Recorded):
+        def deferred(self, number, size):
+            time.sleep(0.2)  # the room has come long before
+
+        def choose(self, wanted, candidates):
+            chosen = super().choose(wanted, candidates)
+            if len(candidates) == 2:
+                memory._defer(chosen[0], True)
+                time.sleep(0.2)
+            return chosen
+
+    memory = open_memory(4 * MIB, victims=Lingering(), controller_patience=30)
+    one, two = filled(memory, 1), filled(memory, 2)
+    three = filled(memory, 3)
+    assert holds(two, 2)
+    assert (one.state, two.state, three.state) == ("resident", "resident", "deferred")
+
+
 def test_a_controllers_class_is_enough(open_memory):
     class First(tidemark.Controller):
         wanted = []
