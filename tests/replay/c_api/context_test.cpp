@@ -343,14 +343,19 @@ TEST_CASE("streams are each for one user at a time", "[c_api]") {
     REQUIRE(tm_set_waits(nullptr) == TM_OK);
     REQUIRE(tm_stream_acquire(context, TM_GROW, &third) == TM_OK);
     CHECK((first != second && second != third && first != third));
+    tm_stream given = 0;
+    tm_status acquired = TM_CANCELLED;
+    tm_status released = TM_CANCELLED;
     std::thread waiting([&] {
-        tm_stream given = 0;
-        CHECK(tm_stream_acquire(context, 0, &given) == TM_OK);
-        CHECK(given == second);
-        CHECK(tm_stream_release(context, given) == TM_OK);
+        acquired = tm_stream_acquire(context, 0, &given);
+        released = tm_stream_release(context, given);
     });
-    CHECK(tm_stream_release(context, second) == TM_OK);
+    const tm_status made_free = tm_stream_release(context, second);
     waiting.join();
+    CHECK(made_free == TM_OK);
+    CHECK(acquired == TM_OK);
+    CHECK(given == second);
+    CHECK(released == TM_OK);
     CHECK(tm_stream_release(context, second) == TM_NOT_FOUND);
     CHECK(tm_stream_release(context, 7) == TM_NOT_FOUND);
     CHECK(tm_stream_acquire(context, 0, &second) == TM_OK);
