@@ -69,6 +69,8 @@ class Extent final : public Allocator {
 
     // Making room (extent_growth.cpp).
     Bytes peak_with(Bytes size) const;
+    Bytes expected() const;
+    Bytes handle_size() const;
     Bytes cap(Bytes peak) const;
     Bytes missing(Bytes size) const;
     Bytes growth(Bytes needed, Bytes peak) const;

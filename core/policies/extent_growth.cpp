@@ -21,6 +21,13 @@ constexpr Bytes kSmallPart = 8;         // such a part of it
 // the slack allows. Saving less isn't worth its mappings, since the slack is spent in any case.
 constexpr double kLeastSaving = 0.02;
 
+// Of an expected peak: what is taken before anything is stitched. A little less than all of it
+// leaves the last part to rows of what is free by then. And the pieces that it is taken in: large
+// ones cost fewer calls, small ones go together more easily.
+constexpr double kExpectedShare = 0.94;
+constexpr Bytes kExpectedPieces = 32;
+constexpr Bytes kLeastPiece = 8_MiB;
+
 Bytes scaled(Bytes bytes, double factor) {
     return static_cast<Bytes>(static_cast<double>(bytes) * factor);
 }
@@ -31,6 +38,19 @@ Bytes Extent::peak_with(Bytes size) const {
     return std::max(peak_, usage_.active + size);
 }
 
+// What an expected program gets without a need; 0 if nothing is expected.
+Bytes Extent::expected() const {
+    return scaled(settings_.expect, kExpectedShare);
+}
+
+// How large a handle is, at the most.
+Bytes Extent::handle_size() const {
+    const Bytes largest = settings_.expect == 0
+                              ? std::max(settings_.handle, peak_ / kPeakParts)
+                              : std::max(kLeastPiece, expected() / kExpectedPieces);
+    return align_up(largest, device_->granularity());
+}
+
 // What may be reserved without a need. A program that fragments its memory so fast that stitching
 // costs more than creating would gets more slack with each stitched piece.
 Bytes Extent::cap(Bytes peak) const {
@@ -39,7 +59,8 @@ Bytes Extent::cap(Bytes peak) const {
     const double impatience = std::max(0.0, rate - settings_.patience);
     const double slack = std::min(std::max(settings_.slack, kMostSlack),
                                   settings_.slack * (1 + kSlackGrowth * impatience));
-    const Bytes most = peak + scaled(peak, slack);
+    const Bytes unexpected = peak - std::min(peak, expected());
+    const Bytes most = std::max(peak + scaled(unexpected, slack), expected());
     return settings_.limit == 0 ? most : std::min(most, settings_.limit);
 }
 
@@ -78,7 +99,10 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
     const Bytes needed = missing(size);
     const Bytes granularity = device_->granularity();
     if (needed <= budget) {
-        grow(growth(budget / granularity * granularity, peak));  // a part of it may do
+        Bytes amount = budget / granularity * granularity;
+        if (usage_.reserved < expected())
+            amount = std::max(needed, std::min(amount, handle_size()));
+        grow(growth(amount, peak));  // a part of it may do
         const Grant grant = grant_fit(size, stream);
         if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
             return grant;
@@ -115,8 +139,7 @@ bool Extent::grow(Bytes amount) {
         refusal_ = {OutOfMemory::Cause::limit};
         return false;
     }
-    const Bytes largest =
-        std::max(settings_.handle, align_up(peak_ / kPeakParts, device_->granularity()));
+    const Bytes largest = handle_size();
     while (amount != 0) {
         // The last one is a little larger rather than followed by a crumb.
         const Bytes size = amount <= largest + largest / 4 ? amount : largest;

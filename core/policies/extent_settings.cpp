@@ -25,8 +25,8 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "256MiB",
      .minimum = "64KiB",
      .maximum = "1TiB",
-     .summary = "the largest piece of physical memory, or 1/64 of the most that was live; smaller "
-                "ones go together more easily, and cost the driver more calls",
+     .summary = "without `expect`: the largest piece of physical memory, or 1/64 of the most that "
+                "was live; smaller ones go together more easily, and cost the driver more calls",
      .source = kExtentSource},
     {.name = "slab",
      .type = OptionType::bytes,
@@ -81,6 +81,14 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .maximum = "1000000",
      .summary = "second mappings of pieces that are kept for later requests",
      .source = kExtentSource},
+    {.name = "expect",
+     .type = OptionType::bytes,
+     .unit = "bytes",
+     .default_value = "0",
+     .summary = "the most that the program is expected to have live, from a prediction or an "
+                "earlier run: nearly all of it is taken in few large pieces before anything is "
+                "stitched, and slack is for what is live beyond; 0 = unknown",
+     .source = kExtentSource},
     {.name = "limit",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -116,6 +124,7 @@ Result<ExtentSettings> ExtentSettings::from(const Options& options, const Device
     settings.patience = options.real("patience");
     settings.worth = options.real("worth");
     settings.mappings = static_cast<std::uint32_t>(options.count("mappings"));
+    settings.expect = options.bytes("expect");
     settings.limit = options.bytes("limit");
     settings.va_size = options.bytes("va_size");
     settings.placement.candidates = static_cast<std::uint32_t>(options.count("candidates"));

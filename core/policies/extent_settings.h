@@ -17,6 +17,7 @@ struct ExtentSettings {
     double patience = 0;         // stitched pieces for each 12 MiB, before the slack grows
     double worth = 0;            // of a mapping, as a share of the most that was live
     std::uint32_t mappings = 0;  // of views, kept for later
+    Bytes expect = 0;            // the most that is expected to be live; 0 = unknown
     Bytes limit = 0;             // on reserved bytes; 0 = none
     Bytes va_size = 0;           // addresses of the line
     ExtentLine::Placement placement;

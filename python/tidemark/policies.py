@@ -260,7 +260,8 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
            slab: Optional[Union[int, str]] = None, candidates: Optional[int] = None,
            edge: Optional[float] = None, leftover: Optional[float] = None,
            worth: Optional[float] = None, patience: Optional[float] = None,
-           mappings: Optional[int] = None, limit: Optional[Union[int, str]] = None,
+           mappings: Optional[int] = None, expect: Optional[Union[int, str]] = None,
+           limit: Optional[Union[int, str]] = None,
            va_size: Optional[Union[int, str]] = None) -> str:
     """One heap on virtual memory; free parts are stitched together instead of growing.
 
@@ -268,8 +269,9 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
     ----------
     slack: reserved memory may be this share above the most that was ever live, before free parts
         are stitched together; more is faster (default 0.03; 0 to 10)
-    handle: the largest piece of physical memory, or 1/64 of the most that was live; smaller ones go
-        together more easily, and cost the driver more calls (default 256MiB; 64KiB to 1TiB)
+    handle: without `expect`: the largest piece of physical memory, or 1/64 of the most that was
+        live; smaller ones go together more easily, and cost the driver more calls (default 256MiB;
+        64KiB to 1TiB)
     slab: requests below half of it are packed into blocks of this size (default 2MiB; 64KiB to
         1GiB)
     candidates: of so many free blocks that fit tightest the one is cut that loses least by it
@@ -284,6 +286,9 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
         grows with each, to 0.08: the program fragments its memory faster than stitching pays
         (default 0.4; 0 to 1000000)
     mappings: second mappings of pieces that are kept for later requests (default 256; 0 to 1000000)
+    expect: the most that the program is expected to have live, from a prediction or an earlier run:
+        nearly all of it is taken in few large pieces before anything is stitched, and slack is for
+        what is live beyond; 0 = unknown (default 0)
     limit: most that may be reserved, 0 = no limit (default 0)
     va_size: addresses that are reserved (default 8TiB; 64KiB to 64TiB)
     """
@@ -297,6 +302,7 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
         "worth": worth,
         "patience": patience,
         "mappings": mappings,
+        "expect": _size(expect),
         "limit": _size(limit),
         "va_size": _size(va_size),
     })

@@ -45,6 +45,7 @@ constexpr std::string_view kVariants[] = {
     "vpmm:va_size=8MiB,waste=2",
     "extent:slack=0,handle=2MiB,slab=64KiB",
     "extent:handle=4MiB,mappings=2,limit=40MiB",
+    "extent:expect=24MiB,limit=48MiB",
     "extent:va_size=16MiB,handle=2MiB",
     "extent:threads=3",
     "torch:defer_frees=10",

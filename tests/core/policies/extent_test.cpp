@@ -230,6 +230,43 @@ TEST_CASE("reserved memory stays within the slack as long as stitching can", "[e
     CHECK(static_cast<double>(pool->usage().reserved) < 1.2 * static_cast<double>(peak));
 }
 
+TEST_CASE("what is expected is taken in few pieces, and no sooner than it is needed", "[extent]") {
+    SimDevice device(small_device(1_GiB));
+    const auto pool = make_policy("extent:expect=640MiB", device);
+    must_allocate(*pool, 1_MiB);
+    CHECK(pool->usage().reserved <= 20_MiB);
+    for (int i = 1; i < 300; ++i)
+        must_allocate(*pool, 1_MiB);
+    CHECK(pool->usage().reserved <= 320_MiB);
+    for (int i = 300; i < 600; ++i)
+        must_allocate(*pool, 1_MiB);
+
+    CHECK(calls(device, DeviceCall::create) <= 32);
+    CHECK(pool->usage().reserved <= 640_MiB);
+}
+
+TEST_CASE("nothing is stitched below what is expected, and slack is for what is beyond",
+          "[extent]") {
+    // Free parts of 8 MiB that lie apart, of 256 MiB.
+    const auto stitched = [](std::string_view spec) {
+        SimDevice device(small_device(1_GiB));
+        const auto pool = make_policy(spec, device);
+        std::vector<Allocation> live;
+        for (int i = 0; i < 32; ++i)
+            live.push_back(must_allocate(*pool, 8_MiB));
+        for (std::size_t i = 0; i < live.size(); i += 2)
+            pool->deallocate(live[i], StreamId::default_stream);
+        for (int i = 0; i < 4; ++i)
+            must_allocate(*pool, 16_MiB);
+        return std::pair(calls(device, DeviceCall::map) - calls(device, DeviceCall::create),
+                         pool->usage().reserved);
+    };
+    CHECK(stitched("extent:expect=512MiB").first == 0);
+    const auto [rows, reserved] = stitched("extent:expect=256MiB");
+    CHECK(rows > 0);
+    CHECK(reserved <= 264_MiB);
+}
+
 TEST_CASE("after its cache was emptied a smaller program reserves what it needs", "[extent]") {
     SimDevice device(small_device(1_GiB));
     const auto pool = make_policy("extent:slack=0.1,handle=8MiB", device);
