@@ -232,7 +232,7 @@ Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId st
     for (const ExtentLine::Piece& piece : row->wholes)
         parts.push_back(piece.range);
     for (Bytes left = row->fresh; left != 0;) {
-        const Bytes part = std::min(left, settings_.handle);
+        const Bytes part = std::min(left, handle_size());
         const BlockId hole = line_.hole_for(part);
         const Address begin = hole == kNoBlock ? Address::null : line_[hole].address;
         if (!grow(part))

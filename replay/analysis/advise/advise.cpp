@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/policies/torch_settings.h"
 #include "replay/analysis/advise/advice_spread.h"
+#include "replay/analysis/advise/drop_in.h"
 #include "replay/analysis/advise/graph_order.h"
 #include "replay/analysis/advise/offer_search.h"
 #include "replay/analysis/advise/priming.h"
@@ -411,8 +412,8 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
     const auto extent = std::ranges::find(advice.others, "extent", &OtherPolicy::name);
     if (!options.without_vmm && has_drop_in(trace.info(), torch_releases(trace.info())) &&
         extent != advice.others.end()) {
-        TM_ASSIGN(PolicySpec policy, parse_policy(extent->name));
-        offer({.choice = {}, .policy = std::move(policy), .result = extent->result});
+        TM_ASSIGN(Tried drop_in, try_drop_in(trace, setup, extent->result));
+        offer(std::move(drop_in));
     }
     return {};
 }
@@ -459,9 +460,6 @@ void note_conditions(const TraceInfo& info, const SettingNames& names, Advice& a
             advice.warnings.push_back(std::move(hazard));
         if (!hazards.conditions.empty())
             advice.notes.push_back(std::move(hazards.conditions));
-    };
-    const auto is_drop_in = [](const Tried& tried) {
-        return tried.policy.policy->name == "extent" && !tried.line.empty();
     };
     if (is_drop_in(found.best) || std::ranges::any_of(found.others, is_drop_in))
         add(drop_in_hazards(info, torch_releases(info)));

@@ -130,8 +130,9 @@ SettingHazards drop_in_hazards(const TraceInfo& info, const TorchReleases& relea
     SettingHazards found = hazards_among(kDropInClashes, "tidemark.torch.use", info, releases);
     found.conditions += found.conditions.empty() ? "" : "; ";
     found.conditions +=
-        "with it PyTorch's own history and snapshots of memory are off (tidemark.torch.record "
-        "records), and its first use needs a C++ compiler";
+        "private pools (captured graphs, MemPools) stay PyTorch's own, and its first use needs a "
+        "C++ "
+        "compiler";
     return found;
 }
 

@@ -32,7 +32,7 @@ std::string SettingNames::line_of(const PolicySpec& policy) const {
     if (policy.policy->name == "torch")
         return export_line(torch_conf(policy), releases_);
     if (offers_.empty() && policy.policy->name == "extent")
-        return "import tidemark.torch; tidemark.torch.use(\"extent\")";
+        return fmt::format("import tidemark.torch; tidemark.torch.use(\"{}\")", policy.text());
     return {};
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/advise/drop_in.h"
 #include "replay/report/forms/step_growth_text.h"
 
 namespace tidemark {
@@ -64,13 +65,11 @@ std::string setting_text(const Advice& advice) {
 // Our own allocator, where it needs less than the best setting does.
 std::string drop_in_text(const Advice& advice) {
     const SearchResult& search = advice.search;
-    const auto drop_in = std::ranges::find_if(search.others, [](const Tried& other) {
-        return other.policy.policy->name == "extent" && !other.line.empty();
-    });
+    const auto drop_in = std::ranges::find_if(search.others, is_drop_in);
     if (drop_in == search.others.end() ||
         drop_in->result.peak.reserved >= search.best.result.peak.reserved)
         return {};
-    return fmt::format(" tidemark.torch.use(\"extent\") needs {}, {} than now.",
+    return fmt::format(" tidemark.torch.use(\"{}\") needs {}, {} than now.", drop_in->policy.text(),
                        format_bytes(drop_in->result.peak.reserved),
                        time_change(search.before.device_time(), drop_in->device_time()));
 }

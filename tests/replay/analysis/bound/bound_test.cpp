@@ -173,12 +173,12 @@ TEST_CASE("a plan is read as it was written", "[analysis][bound]") {
 
 TEST_CASE("a trace's memory is in use until the device is done with it", "[analysis][bound]") {
     TraceInfo info;
-    const VectorTrace trace({{.size = 1000, .slot = 0},
-                             {.slot = 0, .kind = EventKind::retire},
-                             {.size = 512, .slot = 1},
-                             {.slot = 0, .kind = EventKind::finish},
-                             {.size = 0, .slot = 0}},
-                            info);
+    const support::VectorTrace trace({{.size = 1000, .slot = 0},
+                                      {.slot = 0, .kind = EventKind::retire},
+                                      {.size = 512, .slot = 1},
+                                      {.slot = 0, .kind = EventKind::finish},
+                                      {.size = 0, .slot = 0}},
+                                     info);
     const std::vector<DeviceIntervals> devices = trace_intervals(trace, 512).value();
     REQUIRE(devices.size() == 1);
     CHECK(devices[0].events == std::vector<std::uint64_t>{0, 2});
