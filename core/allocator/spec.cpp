@@ -6,11 +6,15 @@
 #include <fmt/format.h>
 
 #include "core/allocator/cached_allocator.h"
+#include "core/allocator/private_pools_allocator.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 
 namespace tidemark {
 namespace {
+
+constexpr std::string_view kPolicyItself = "policy";
+constexpr std::string_view kPrivatePools[] = {kPolicyItself, "torch"};
 
 constexpr OptionInfo kWrapperOptions[] = {
     {.name = "defer_frees",
@@ -24,6 +28,12 @@ constexpr OptionInfo kWrapperOptions[] = {
      .maximum = "1",
      .summary = "or, with defer_frees, until they hold more than this of the device's memory; 0 = "
                 "however much"},
+    {.name = "private_pools",
+     .type = OptionType::choice,
+     .default_value = kPolicyItself,
+     .choices = kPrivatePools,
+     .summary = "what serves private pools (captured graphs, MemPools): the policy itself, or "
+                "PyTorch's own allocator with its defaults, as under tidemark.torch.use()"},
     {.name = "threads",
      .type = OptionType::count,
      .default_value = "0",
@@ -152,6 +162,11 @@ DeferredFrees PolicySpec::deferred_frees(const Device& device) const {
 Result<std::unique_ptr<Allocator>> PolicySpec::make(Device& device) const {
     TM_CHECK(policy != nullptr);
     TM_ASSIGN(std::unique_ptr<Allocator> made, policy->make(device, options));
+    if (const std::string_view own = wrappers.choice("private_pools"); own != kPolicyItself) {
+        TM_ASSIGN(const PolicySpec pools, parse_policy(own));
+        TM_ASSIGN(std::unique_ptr<Allocator> for_pools, pools.make(device));
+        made = std::make_unique<PrivatePoolsAllocator>(std::move(made), std::move(for_pools));
+    }
     if (const DeferredFrees deferred = deferred_frees(device); deferred.count != 0)
         made = std::make_unique<DeferringAllocator>(std::move(made), deferred);
     const auto count = static_cast<unsigned>(wrappers.count("threads"));

@@ -48,6 +48,7 @@ constexpr std::string_view kVariants[] = {
     "extent:expect=24MiB,limit=48MiB",
     "extent:va_size=16MiB,handle=2MiB",
     "extent:threads=3",
+    "extent:private_pools=torch",
     "torch:defer_frees=10",
     "extent:defer_frees=3,defer_share=0.01,threads=2",
     "cuda-malloc:defer_frees=10",

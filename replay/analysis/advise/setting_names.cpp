@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/analysis/advise/drop_in.h"
 
 namespace tidemark {
 
@@ -32,7 +33,8 @@ std::string SettingNames::line_of(const PolicySpec& policy) const {
     if (policy.policy->name == "torch")
         return export_line(torch_conf(policy), releases_);
     if (offers_.empty() && policy.policy->name == "extent")
-        return fmt::format("import tidemark.torch; tidemark.torch.use(\"{}\")", policy.text());
+        return fmt::format("import tidemark.torch; tidemark.torch.use(\"{}\")",
+                           drop_in_name(policy));
     return {};
 }
 
@@ -40,6 +42,8 @@ void SettingNames::name(Tried& tried) const {
     const bool is_torch = tried.policy.policy->name == "torch";
     tried.name = is_torch ? torch_conf(tried.policy) : tried.policy.text();
     tried.line = line_of(tried.policy);
+    if (is_drop_in(tried))
+        tried.name = drop_in_name(tried.policy);
     const auto add = [&tried](std::string_view what) {
         tried.name += fmt::format("{}{}", tried.name.empty() ? "" : ", ", what);
     };

@@ -69,7 +69,7 @@ std::string drop_in_text(const Advice& advice) {
     if (drop_in == search.others.end() ||
         drop_in->result.peak.reserved >= search.best.result.peak.reserved)
         return {};
-    return fmt::format(" tidemark.torch.use(\"{}\") needs {}, {} than now.", drop_in->policy.text(),
+    return fmt::format(" tidemark.torch.use(\"{}\") needs {}, {} than now.", drop_in->name,
                        format_bytes(drop_in->result.peak.reserved),
                        time_change(search.before.device_time(), drop_in->device_time()));
 }

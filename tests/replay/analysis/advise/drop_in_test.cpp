@@ -44,6 +44,14 @@ TEST_CASE("our own pool expects nothing where that doesn't help, or peaks are se
               .drop_in.policy.text() == "extent");
 }
 
+TEST_CASE("private pools are predicted as PyTorch's own allocator serves them", "[advise]") {
+    const Row row = row_of(TIDEMARK_SOURCE_DIR "/traces/samples/spread/graphs.pickle.xz");
+    CHECK(row.drop_in.policy.wrappers.choice("private_pools") == "torch");
+    CHECK(row.drop_in.result.stats.private_reserved_peak > 0);
+    CHECK(drop_in_name(row.drop_in.policy).starts_with("extent"));
+    CHECK(drop_in_name(row.drop_in.policy).find("private_pools") == std::string::npos);
+}
+
 TEST_CASE("a row is one of our own pool where its user can have it", "[advise]") {
     Tried tried;
     tried.policy = parse_policy("extent:expect=1GiB").value();
