@@ -131,8 +131,7 @@ SettingHazards drop_in_hazards(const TraceInfo& info, const TorchReleases& relea
     found.conditions += found.conditions.empty() ? "" : "; ";
     found.conditions +=
         "private pools (captured graphs, MemPools) stay PyTorch's own, and its first use needs a "
-        "C++ "
-        "compiler";
+        "C++ compiler";
     return found;
 }
 
