@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-STEPS = 4
+STEPS = int(os.environ.get("TRAIN_STEPS", 4))
 TIMES_BATCH = float(os.environ.get("TIMES_BATCH", 1))  # for prove_scale.py, as are these
 TIMES_LENGTH = float(os.environ.get("TIMES_LENGTH", 1))
 ROUND_BATCH = {"up": math.ceil, "down": math.floor}.get(os.environ.get("ROUND_BATCH"), round)
@@ -532,7 +532,7 @@ def kept_trainer():
     model = transformers.AutoModelForCausalLM.from_config(small("Llama"))
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(
-            folder, per_device_train_batch_size=4, max_steps=6, bf16=True, report_to=[],
+            folder, per_device_train_batch_size=4, max_steps=STEPS + 2, bf16=True, report_to=[],
             gradient_accumulation_steps=2, save_strategy="no", logging_steps=1, seed=3)
         transformers.Trainer(model, arguments, train_dataset=texts, data_collator=collate).train()
 
@@ -557,7 +557,7 @@ def kept_lightning():
             return torch.optim.Adam(self.parameters(), lr=1e-3)
 
     data = torch.utils.data.TensorDataset(torch.randn(200, 3, 96, 96), torch.arange(200) % 10)
-    trainer = lightning.Trainer(max_epochs=2, accelerator="gpu", devices=1, logger=False,
+    trainer = lightning.Trainer(max_epochs=STEPS // 2, accelerator="gpu", devices=1, logger=False,
                                 enable_checkpointing=False, enable_progress_bar=False,
                                 precision="16-mixed")
     trainer.fit(Classifier(), torch.utils.data.DataLoader(data, batch_size=32))
