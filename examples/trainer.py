@@ -13,16 +13,14 @@ import tempfile
 import torch
 import transformers
 
-VOCABULARY = 32000
+VOCABULARY = 128256
 PADDING = -100  # a label that counts for nothing
 
 
 def made_up_texts(count, longest):
-    """Most are short, a few are long."""
     generator = random.Random(1)
-    lengths = (min(longest, 64 + int(generator.expovariate(4 / longest))) for _ in range(count))
-    return [{"input_ids": [generator.randrange(VOCABULARY) for _ in range(length)]}
-            for length in lengths]
+    return [{"input_ids": [generator.randrange(VOCABULARY)
+                           for _ in range(generator.randint(64, longest))]} for _ in range(count)]
 
 
 def padded(texts):
@@ -38,14 +36,14 @@ def padded(texts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--longest", type=int, default=2048, help="tokens of a text, at most")
+    parser.add_argument("--longest", type=int, default=1024, help="tokens of a text, at most")
     options = parser.parse_args()
     transformers.set_seed(1)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
-        vocab_size=VOCABULARY, hidden_size=1024, intermediate_size=2816, num_hidden_layers=8,
-        num_attention_heads=16, num_key_value_heads=8, max_position_embeddings=options.longest))
+        vocab_size=VOCABULARY, hidden_size=512, intermediate_size=1408, num_hidden_layers=4,
+        num_attention_heads=8, num_key_value_heads=8, max_position_embeddings=options.longest))
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(
             folder, max_steps=options.steps, per_device_train_batch_size=options.batch, bf16=True,

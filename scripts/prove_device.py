@@ -12,7 +12,8 @@
   pairs      what a pair of allocate and free costs by threads, beside the driver's pool and PyTorch
   stress     eight threads share a policy and check what they wrote, for --stress seconds
 
-A trace is any that `tidemark replay` reads; without --trace SAMPLES of traces/samples. Everything
+PEAK in a policy stands for the trace's own peak of allocated memory (extent:expect=PEAK). A trace
+is any that `tidemark replay` reads; without --trace SAMPLES of traces/samples. Everything
 runs one after the other, because times are measured; the simulator comes last. All parts run,
 whatever fails. DIR/device.json has everything; exit code 1 if a check failed or was not reached.
 
@@ -35,7 +36,8 @@ from prove_on_gpu import Machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ["tests", "calibrate", "parity", "touch", "pairs", "stress"]
-VARIANTS = ["torch:expandable_segments=true"]  # beside every policy of the catalogue
+# Beside every policy of the catalogue.
+VARIANTS = ["torch:expandable_segments=true", "extent:expect=PEAK"]
 TEST_PROGRAMS = ["test_backends_cuda", "test_gpu"]
 SAMPLES = ["gpt2_var", "gpt2_var-ring", "graphs", "multistream"]  # of traces/samples/torch
 
@@ -55,7 +57,7 @@ class DeviceProof:
 
     def __init__(self, options, machine, folder):
         self.options, self.machine, self.folder = options, machine, folder
-        self.facts, self.runs = [], []
+        self.facts, self.runs, self.peaks = [], [], {}
 
     def note(self, fact):
         self.facts.append(fact)
@@ -69,6 +71,15 @@ class DeviceProof:
 
     def cases(self):
         return [Pair(trace, policy) for trace in self.options.trace for policy in self.policies()]
+
+    def policy_of(self, pair):
+        """The policy as the program takes it."""
+        if "PEAK" not in pair.policy:
+            return pair.policy
+        if pair.trace not in self.peaks:
+            run = self.machine.tidemark("replay", pair.trace, "--policy", "torch")
+            self.peaks[pair.trace] = run["peak_allocated_bytes"]
+        return pair.policy.replace("PEAK", str(self.peaks[pair.trace]))
 
     def tests(self):
         for name in TEST_PROGRAMS:
@@ -89,7 +100,8 @@ class DeviceProof:
         self.note(parity.check_calibrate(document, document["command_seconds"]))
 
     def replay(self, pair, *arguments):
-        run = self.machine.tidemark("replay", pair.trace, "--policy", pair.policy, *arguments)
+        run = self.machine.tidemark("replay", pair.trace, "--policy", self.policy_of(pair),
+                                     *arguments)
         self.runs.append(dict(run, arguments=[str(each) for each in arguments]))
         return run
 

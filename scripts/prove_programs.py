@@ -7,10 +7,10 @@ Runs programs of predict_programs.py (by default twelve, from transformers, timm
 lightning, accelerate, peft and torch-geometric) each way in turn, every run in a process of its
 own: PyTorch's defaults, the same again, expandable segments, use("extent"), and use("extent") with
 the peak of allocated memory that the first run had. All with deterministic algorithms. Says of each
-way the peak of reserved memory, the median time of a step against the defaults of the same round,
-and whether every loss is the same to the last bit; a program whose losses differ between the two
-runs by PyTorch's defaults proves nothing there, and the table says so. --json is written as it
-grows. Exit code 1 if a loss differs or a run fails.
+way the peak of reserved memory, its time against the defaults' (of each step at its quickest of
+all rounds, and of the median step of each round), and whether every loss is the same to the last
+bit; a program whose losses differ between the two runs by PyTorch's defaults proves nothing there,
+and the table says so. --json is written as it grows. Exit code 1 if a loss differs or a run fails.
 
 It needs libtidemark.so (TIDEMARK_LIBRARY names it) and the packages of the programs; a program
 whose package isn't there is left out, and named.
@@ -18,11 +18,13 @@ whose package isn't there is left out, and named.
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import json
 import os
 import pathlib
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,52 +40,67 @@ PROGRAMS = {"gpt2_amp": "transformers", "llama_checkpointed": "transformers",
 NATIVE = "native"
 WAYS = (NATIVE, "native again", "expandable", "extent", "extent, peak known")
 WARM_UP = 3  # steps that fill caches
+RUN_SECONDS = 90  # after which a run counts as failed
 
 
 def policy_of(way, used):
     return {"extent": "extent", "extent, peak known": f"extent:expect={used}"}.get(way)
 
 
-def run_here(name, way, used, result):
-    """One program, in this process; it ends with it."""
+def run_here(name, way):
+    """One program, in this process: waits until its turn comes, with the peak to expect."""
     import torch
 
-    from tidemark.torch._measured import measure
+    from tidemark.torch._measured import Measured
 
-    if way == "expandable":
-        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    importlib.import_module("predict_programs")
+    importlib.import_module("predict_packages")
+    importlib.import_module(PROGRAMS.get(name, "torch"))
+    importlib.import_module("torch._dynamo")  # which optimizers import at their first step
+    print("ready", flush=True)
+    used, result = input().split()
+
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.backends.cudnn.benchmark = False
-    measured = f"{result}.measured"
-    measure(measured, None, 0, policy_of(way, used))
+    for attention in ("flash", "mem_efficient", "cudnn"):  # whose backward passes differ by run
+        getattr(torch.backends.cuda, f"enable_{attention}_sdp")(False)
+    measured = Measured(result, None, 0, policy_of(way, used))
+    measured.begin()
     random.seed(1)
     torch.manual_seed(1)
-    begun = time.monotonic()
     importlib.import_module("predict_programs").PROGRAMS[name][1]()
-    torch.cuda.synchronize()
-    pathlib.Path(result).write_text(json.dumps(
-        {"reserved": torch.cuda.max_memory_reserved(), "used": torch.cuda.max_memory_allocated(),
-         "seconds": time.monotonic() - begun, "measured": measured}))
+    measured.end()
 
 
-def run_apart(name, way, used, log):
-    """One program in a child of this process, which has imported what it needs; None if it fails."""
+def start(name, way, log):
+    """A process that will run the program when its turn comes."""
+    conf = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if way == "expandable" else {}
+    return subprocess.Popen([sys.executable, "-B", __file__, "--here", way, name], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                            env={**os.environ, **conf})
+
+
+def run(child, used, log):
+    """The turn of a process that start() gave; what it measured, or None if it fails."""
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder, "result.json")
-        child = os.fork()
-        if child == 0:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
-            run_here(name, way, used, result)
-            sys.exit(0)  # by way of atexit, where the measurement is written
-        _, status = os.waitpid(child, 0)
-        if status != 0 or not result.exists():
+        try:
+            output, _ = child.communicate(f"{used} {result}\n", timeout=RUN_SECONDS)
+            log.write(output)
+        except subprocess.TimeoutExpired:
+            log.write(f"no end within {RUN_SECONDS} s\n")
+        if not result.exists():
             return None
         answer = json.loads(result.read_text())
-        answer.update(json.loads(pathlib.Path(answer.pop("measured")).read_text()))
     steps = answer.pop("steps")
     between = [(after - before) / 1e6 for before, after in zip(steps, steps[1:])][WARM_UP:]
-    return {**answer, "ms": statistics.median(between) if between else None}
+    return {**answer, "ms": between, "seconds": time.monotonic() - begun}
+
+
+def quickest(rounds, way):
+    """ms of all steps, each at its quickest of the rounds: a step has the same batch in each."""
+    return sum(map(min, zip(*(answers[way]["ms"] for answers in rounds))))
 
 
 def told(name, rounds):
@@ -94,30 +111,42 @@ def told(name, rounds):
                   for answers in rounds for way in (NATIVE, "native again"))
     for way in WAYS:
         each = [answers[way] for answers in rounds]
-        ratios = [answer["ms"] / answers[NATIVE]["ms"] for answer, answers in zip(each, rounds)]
+        ratios = [statistics.median(answer["ms"]) / statistics.median(answers[NATIVE]["ms"])
+                  for answer, answers in zip(each, rounds)]
         alike = all(answer["losses"] == base["losses"] for answer in each)
         if repeats and not alike:
             wrong.append(f"{name}, {way}: losses differ")
         verdict = "same" if alike else "differ" if repeats else "native differs too"
-        print(f"  {name:20} {way:20} {max(answer['reserved'] for answer in each) / MIB:9.0f} MiB  "
-              f"{statistics.median(answer['ms'] for answer in each):8.2f} ms  x "
+        print(f"  {name:20} {way:20} {max(answer['peak_reserved'] for answer in each) / MIB:9.0f} MiB  "
+              f"quickest steps x {quickest(rounds, way) / quickest(rounds, NATIVE):.3f}, medians x "
               f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})  "
-              f"{len(base['losses'])} losses: {verdict}", flush=True)
+              f"{len(base['losses'])} losses: {verdict}  ({each[0]['seconds']:.0f} s a run)", flush=True)
     return wrong
 
 
 def prove(name, count, log):
-    """All ways of a program, in another order in each round."""
+    """All ways of a program, in another order in each round; all start before the first has its
+    turn, so that none imports while another is measured."""
+    # The first way gives the peak that the last one expects; later rounds begin elsewhere.
+    order = [WAYS[turn:] + WAYS[:turn] for turn in range(count)]
+    children = [{way: start(name, way, log) for way in ways} for ways in order]
     rounds, used = [], 0
-    for turn in range(count):
-        answers = {}
-        # The first way gives the peak that the last one expects; later rounds begin elsewhere.
-        for way in WAYS[turn:] + WAYS[:turn]:
-            answers[way] = run_apart(name, way, used, log)
-            if answers[way] is None:
-                return [f"{name}, {way}: failed (see the log)"], rounds
-            used = used or answers[way]["used"]
-        rounds.append(answers)
+    try:
+        for child in (child for one in children for child in one.values()):
+            if child.stdout.readline() != "ready\n":
+                return [f"{name}: a process did not start (see the log)"], rounds
+        for one in children:
+            answers = {}
+            for way, child in one.items():
+                answers[way] = run(child, used, log)
+                if answers[way] is None:
+                    return [f"{name}, {way}: failed (see the log)"], rounds
+                used = used or answers[way]["peak_allocated"]
+            rounds.append(answers)
+    finally:
+        for child in (child for one in children for child in one.values()):
+            child.kill()
+            child.wait()
     return told(name, rounds), rounds
 
 
@@ -128,25 +157,25 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--json", metavar="FILE", help="everything measured")
+    parser.add_argument("--here", metavar="WAY", help=argparse.SUPPRESS)
     parser.add_argument("--log", default="programs.log", help="what the programs print")
     options = parser.parse_args()
+    if options.here:
+        run_here(options.names[0], options.here)
+        return
     os.environ.update(TRAIN_STEPS=str(options.steps), CUBLAS_WORKSPACE_CONFIG=":4096:8",
-                      PYTORCH_NVML_BASED_CUDA_CHECK="1",  # a child can't use what is begun here
                       TQDM_DISABLE="1", PYTHONHASHSEED="0", TRANSFORMERS_VERBOSITY="error")
     import torch
 
     import tidemark.torch._allocator as adapter
 
-    adapter.load(torch)
-    importlib.import_module("predict_programs")
-    importlib.import_module("predict_packages")
+    adapter.load(torch)  # compiles it, if need be
     wrong, document = [], {}
     with open(options.log, "w", encoding="utf-8") as log:
         for name in options.names or PROGRAMS:
-            try:
-                importlib.import_module(PROGRAMS.get(name, "torch"))
-            except ImportError as lacking:
-                print(f"  {name:20} left out: {lacking}", flush=True)
+            package = PROGRAMS.get(name, "torch")
+            if importlib.util.find_spec(package) is None:
+                print(f"  {name:20} left out: there is no {package}", flush=True)
                 continue
             failed, document[name] = prove(name, options.rounds, log)
             for line in failed:

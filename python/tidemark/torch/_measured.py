@@ -18,10 +18,12 @@ def measure(result: str, snapshot: Optional[str], prime: int, policy: Optional[s
     """From when `torch` is imported until the program ends: writes `result`, and `snapshot` with
     the history from the first use of CUDA. `prime` bytes are taken first, and given back; with a
     policy all memory is from tidemark.torch.use()."""
-    after_import("torch", lambda: _Measured(result, snapshot, prime, policy).begin())
+    after_import("torch", lambda: Measured(result, snapshot, prime, policy).begin())
 
 
-class _Measured:
+class Measured:
+    """From begin() to end(), which the end of the program calls too."""
+
     def __init__(self, result: str, snapshot: Optional[str], prime: int,
                  policy: Optional[str]) -> None:
         self.result = result
@@ -67,12 +69,16 @@ class _Measured:
     def end(self) -> None:
         import torch
 
+        atexit.unregister(self.end)
+
         if not torch.cuda.is_initialized():
             return
         torch.cuda.synchronize()
-        peak = max(torch.cuda.max_memory_reserved(index)
-                   for index in range(torch.cuda.device_count()))
+        devices = range(torch.cuda.device_count())
+        reserved = max(map(torch.cuda.max_memory_reserved, devices))
+        allocated = max(map(torch.cuda.max_memory_allocated, devices))
         if self.snapshot:
             torch.cuda.memory._dump_snapshot(self.snapshot)
         pathlib.Path(self.result).write_text(json.dumps(
-            {"peak_reserved": peak, "steps": self.steps, "losses": self.losses}))
+            {"peak_reserved": reserved, "peak_allocated": allocated, "steps": self.steps,
+             "losses": self.losses}))
