@@ -26,7 +26,7 @@ def empty(size, dtype=None, device=None):
     _start() if not _ready else None
 cuda = types.SimpleNamespace(
     _lazy_call=_lazy_call, is_initialized=lambda: bool(_ready), synchronize=lambda: None,
-    device_count=lambda: 1, max_memory_reserved=_peak,
+    device_count=lambda: 1, max_memory_reserved=_peak, max_memory_allocated=_peak,
     memory=types.SimpleNamespace(
         _record_memory_history=lambda **_named: None,
         _dump_snapshot=lambda path: shutil.copy(os.environ["FAKE_SNAPSHOT"], path)))

@@ -70,7 +70,6 @@ class Measured:
         import torch
 
         atexit.unregister(self.end)
-
         if not torch.cuda.is_initialized():
             return
         torch.cuda.synchronize()
