@@ -16,7 +16,7 @@ using cuda::CUresult;
 // Adds to a plain counter that other threads add to as well.
 template <class T>
 void add(T& counter, T amount) {
-    std::atomic_ref<T>{counter}.fetch_add(amount, std::memory_order_relaxed);
+    __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
 }
 
 std::string to_text(const CudaArgument& argument) {

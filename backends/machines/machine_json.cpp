@@ -95,7 +95,7 @@ double read_threshold_text(const Value& value, Bytes capacity) {
     const std::string number = text.substr(0, text.size() - 1) + "e-2";
     double fraction = 0;
     const char* const end = number.data() + number.size();
-    const auto [stop, error] = std::from_chars(number.data(), end, fraction);
+    const auto [stop, error] = read_real(number.data(), end, fraction);
     if (error != std::errc() || stop != end)
         value.refuse(fmt::format("'{}' is no percentage", text));
     return fraction;

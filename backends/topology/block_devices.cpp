@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -17,6 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDeepest = 8;  // volumes on volumes
+
+// Of file systems in memory, by statfs(2).
+constexpr auto kTmpfs = 0x01021994;
+constexpr auto kRamfs = 0x858458f6;
 
 BlockKind kind_of(const std::string& name, const std::string& path) {
     if (name.starts_with("md"))
@@ -78,7 +81,7 @@ bool is_in_memory(const std::string& folder) {
     struct statfs facts {};
 
     return statfs(folder.c_str(), &facts) == 0 &&
-           (facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC);
+           (facts.f_type == kTmpfs || facts.f_type == kRamfs);
 }
 
 }  // namespace tidemark

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "backends/numa/sys_files.h"
+#include "core/base/text.h"
 
 namespace tidemark {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::int64_t kDisplay = 0x03;  // the class's highest byte: VGA and 3D
 double read_speed(const std::string& path) {
     const std::string text = read_sys_text(path).value_or("");
     double speed = 0;
-    std::from_chars(text.data(), text.data() + text.size(), speed);
+    read_real(text.data(), text.data() + text.size(), speed);
     return speed;
 }
 

@@ -228,7 +228,7 @@ class BlockCache {
             if (bin->blocks.empty())
                 continue;
             const Bytes size = bin->blocks.front().size;  // about that of all
-            give_up(*bin, std::min(bin->blocks.size(), (bytes_ - wanted + size - 1) / size),
+            give_up(*bin, std::min<Bytes>(bin->blocks.size(), (bytes_ - wanted + size - 1) / size),
                     given_up);
         }
     }

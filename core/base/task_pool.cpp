@@ -23,6 +23,10 @@ void TaskPool::add(Task task) {
         const std::lock_guard lock(mutex_);
         if (ending_)
             return;
+        if (most_ == 0) {
+            ++unfinished_;
+            return tasks_.push(std::move(task));
+        }
         if (threads_.size() < most_ && threads_.size() <= unfinished_) {
             if (Result<Thread> started = Thread::start(name_, [this] { work(); }))
                 threads_.push_back(std::move(*started));
@@ -34,6 +38,13 @@ void TaskPool::add(Task task) {
     run(std::move(task));
 }
 
+bool TaskPool::run_one() {
+    std::optional<Task> task = tasks_.try_pop();
+    if (task)
+        run(std::move(*task));
+    return task.has_value();
+}
+
 std::size_t TaskPool::unfinished() {
     const std::lock_guard lock(mutex_);
     rethrow();
@@ -41,6 +52,8 @@ std::size_t TaskPool::unfinished() {
 }
 
 void TaskPool::wait() {
+    while (most_ == 0 && run_one()) {
+    }
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return unfinished_ == 0; });
     rethrow();

@@ -1,6 +1,7 @@
 // TaskPool: tasks for a few threads, begun in the order in which they were added. Tasks may add
-// others. Without any thread a task is run by the thread that adds it, within add(). What a task
-// throws is thrown by the next unfinished() or wait(), once.
+// others. Where the system gives no thread a task is run by the thread that adds it, within add().
+// A pool of no threads (`most` = 0) has its tasks wait until somebody runs them: run_one(), wait().
+// What a task throws is thrown by the next unfinished() or wait(), once.
 //
 // Thread-safe. The destructor waits for what runs and drops what has not begun.
 #pragma once
@@ -29,6 +30,9 @@ class TaskPool {
     ~TaskPool();
 
     void add(Task task);
+
+    // Runs the oldest task that waits, here; false: none does. For a pool of no threads.
+    bool run_one();
 
     // Tasks that wait or run.
     std::size_t unfinished();

@@ -181,10 +181,29 @@ Result<std::uint64_t> parse_count(std::string_view text) {
     return value;
 }
 
+std::from_chars_result read_real(const char* begin, const char* end, double& value) {
+#ifdef __cpp_lib_to_chars
+    return std::from_chars(begin, end, value);
+#else  // libc++ has it for whole numbers alone; what else strtod takes begins otherwise
+    constexpr std::ptrdiff_t kLongest = 400;
+    const std::string copy(begin, begin + std::min(end - begin, kLongest));
+    const std::size_t digit = copy.starts_with('-') ? 1 : 0;
+    if (copy.size() == digit || (copy[digit] != '.' && (copy[digit] < '0' || copy[digit] > '9')) ||
+        copy.find_first_of("xX") == digit + 1)
+        return {begin, std::errc::invalid_argument};
+    char* stop = nullptr;
+    value = std::strtod(copy.c_str(), &stop);
+    if (stop == copy.c_str())
+        return {begin, std::errc::invalid_argument};
+    return {begin + (stop - copy.c_str()),
+            std::isfinite(value) ? std::errc() : std::errc::result_out_of_range};
+#endif
+}
+
 Result<double> parse_real(std::string_view text) {
     double value = 0;
     const char* const end = text.data() + text.size();
-    const auto [stop, status] = std::from_chars(text.data(), end, value);
+    const auto [stop, status] = read_real(text.data(), end, value);
     if (status == std::errc::result_out_of_range)
         return bad(text, "is out of range", {});
     if (status != std::errc{} || stop != end || !std::isfinite(value))

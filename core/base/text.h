@@ -3,6 +3,7 @@
 // Pure functions, thread-safe, O(length).
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,6 +32,9 @@ Result<TypedSize> parse_typed_size(std::string_view text);
 
 // A whole number, with optional '_' or ',' between digits. Errors: bad_option.
 Result<std::uint64_t> parse_count(std::string_view text);
+
+// As std::from_chars, which not every library has for numbers with a fraction.
+std::from_chars_result read_real(const char* begin, const char* end, double& value);
 
 // A finite decimal number. Errors: bad_option.
 Result<double> parse_real(std::string_view text);

@@ -20,7 +20,8 @@ Result<Thread> Thread::start(const char* name, std::function<void()> work) {
     try {
         started.thrown_ = std::make_shared<std::exception_ptr>();
         started.thread_ = std::jthread([name, work = std::move(work), thrown = started.thrown_] {
-            ::pthread_setname_np(::pthread_self(), name);
+            if constexpr (kHasThreads)
+                ::pthread_setname_np(::pthread_self(), name);
             try {
                 work();
             } catch (...) {

@@ -18,6 +18,13 @@
 
 namespace tidemark {
 
+// Programs for browsers are built without threads (scripts/make-page): none ever starts.
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+constexpr bool kHasThreads = false;
+#else
+constexpr bool kHasThreads = true;
+#endif
+
 // How many threads this machine runs at once: at least 1. Thread-safe.
 unsigned hardware_threads();
 

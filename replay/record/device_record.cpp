@@ -211,7 +211,7 @@ std::vector<DeviceRecord> RecordBuilder::take() {
 }  // namespace
 
 Bytes max_split_of(const PolicySpec& policy) {
-    constexpr std::string_view kName = "max_split_size_mb";
+    static constexpr std::string_view kName = "max_split_size_mb";
     const auto options = policy.options.all();
     const bool has = std::any_of(options.begin(), options.end(),
                                  [](const auto& option) { return option.first == kName; });

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,7 +90,7 @@ std::optional<std::vector<std::byte>> read_kept_head(const OwnFolder& folder,
 
 std::string random_digits() {
     std::uint32_t random = 0;
-    TM_CHECK(::getrandom(&random, sizeof random, 0) == sizeof random);
+    TM_CHECK(::getentropy(&random, sizeof random) == 0);
     return fmt::format("{:08x}", random);
 }
 

@@ -81,13 +81,13 @@ struct BlockNode {
 };
 
 // A number that one thread changes while others read it; what it says is ordered by what is
-// published afterwards.
+// published afterwards. (libc++ lacked std::atomic_ref until version 19.)
 inline void set_shared(std::uint32_t& field, std::uint32_t value) {
-    std::atomic_ref(field).store(value, std::memory_order_relaxed);
+    __atomic_store_n(&field, value, __ATOMIC_RELAXED);
 }
 
 inline std::uint32_t get_shared(const std::uint32_t& field) {
-    return std::atomic_ref(const_cast<std::uint32_t&>(field)).load(std::memory_order_relaxed);
+    return __atomic_load_n(&field, __ATOMIC_RELAXED);
 }
 
 // One use of a launch: the launch's index, and what else is to be known of it. In the order of

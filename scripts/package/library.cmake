@@ -62,7 +62,8 @@ function(tidemark_library name)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tidemark_include}>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     # A policy in a file of its own takes what it needs of the core with it.
-    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
+        POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${TIDEMARK_PAGE}>>
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     install(TARGETS ${target} EXPORT tidemark-targets)
 

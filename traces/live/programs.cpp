@@ -146,7 +146,11 @@ std::optional<RingCounters> read_ring(const ReadAt& read, const Header& header,
 // Plain reads: a mapping would let whoever cuts the file short kill the reader.
 ReadAt OpenProgram::reader() const {
     return [this](std::uint64_t offset, std::span<std::byte> target) -> std::size_t {
+#ifdef SEEK_HOLE
         const off_t hole = ::lseek(file.get(), static_cast<off_t>(offset), SEEK_HOLE);
+#else
+        const off_t hole = -1;
+#endif
         if (hole < 0 && errno == ENXIO)
             return 0;
         const std::uint64_t there =

@@ -80,7 +80,7 @@ bool SharedFile::prepare(std::uint32_t ring) const {
     // Atomic: who follows the rings up to the highest in use may look at this one's head already.
     for (std::uint64_t at = 0; at < size; at += 4096) {
         auto& word = *std::launder(reinterpret_cast<std::uint64_t*>(data_ + begin + at));
-        std::atomic_ref(word).fetch_or(0, std::memory_order_relaxed);
+        __atomic_fetch_or(&word, 0, __ATOMIC_RELAXED);
     }
     return true;
 }

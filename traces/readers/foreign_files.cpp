@@ -65,7 +65,7 @@ bool is_timeline(std::string_view begin) {
 // The size that begins `text`: "2.00 GiB". False: none.
 bool parse_size(std::string_view text, Bytes& size) {
     double number = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, code] = read_real(text.data(), text.data() + text.size(), number);
     if (code != std::errc() || !(number >= 0 && number < 1e9))
         return false;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/text.h"
 #include "traces/readers/pickle.h"
 #include "traces/readers/pickle_opcodes.h"
 
@@ -110,7 +111,7 @@ bool Unpickler::push_decimal(std::string_view line) {
 
 bool Unpickler::push_real_line(std::string_view line) {
     double number = 0;
-    const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), number);
+    const auto [end, code] = read_real(line.data(), line.data() + line.size(), number);
     if (code != std::errc() || end != line.data() + line.size())
         return input_.fail_here("a line that should be a number isn't one", "the file is damaged");
     return push(objects_.real(number));

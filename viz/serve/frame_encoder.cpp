@@ -2,6 +2,7 @@
 #include "viz/serve/frame_encoder.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <zlib.h>
 
@@ -15,6 +16,8 @@ namespace {
 constexpr std::uint32_t kTile = 16;  // pixels
 constexpr int kLevel = 4;
 constexpr std::byte kFrameMessage{1};
+constexpr std::byte kPlainFrameMessage{7};
+constexpr Colour kOpaque = 0xff000000U;
 
 const Colour* row_of(const Bitmap& bitmap, std::uint32_t y) {
     return bitmap.pixels.data() + std::size_t{y} * bitmap.width;
@@ -86,9 +89,30 @@ struct FrameEncoder::Deflater {
     z_stream stream{};
 };
 
-FrameEncoder::FrameEncoder() : deflater_(std::make_unique<Deflater>()) {}
+FrameEncoder::FrameEncoder(FrameForm form) : form_(form) {
+    if (form == FrameForm::compressed)
+        deflater_ = std::make_unique<Deflater>();
+}
 
 FrameEncoder::~FrameEncoder() = default;
+
+void FrameEncoder::add_packed(const Colour* row, std::size_t width) {
+    const std::size_t begin = colours_.size();
+    colours_.resize(begin + 3 * width);
+    std::byte* target = colours_.data() + begin;
+    for (std::size_t x = 0; x < width; ++x)
+        for (const unsigned shift : {0U, 8U, 16U})
+            *target++ = static_cast<std::byte>(row[x] >> shift & 0xffU);
+}
+
+void FrameEncoder::add_plain(const Colour* row, std::size_t width) {
+    const std::size_t begin = colours_.size();
+    colours_.resize(begin + sizeof(Colour) * width);
+    for (std::size_t x = 0; x < width; ++x) {
+        const Colour colour = row[x] | kOpaque;
+        std::memcpy(colours_.data() + begin + sizeof(Colour) * x, &colour, sizeof(Colour));
+    }
+}
 
 std::vector<std::byte> FrameEncoder::encode(const Bitmap& bitmap, std::uint32_t number) {
     TM_CHECK(bitmap.width <= kWidestScreen && bitmap.height <= kWidestScreen);
@@ -96,7 +120,8 @@ std::vector<std::byte> FrameEncoder::encode(const Bitmap& bitmap, std::uint32_t 
     const std::vector<PixelBox> boxes = changed_boxes(last_, bitmap);
     if (boxes.empty())
         return message;
-    message.push_back(kFrameMessage);
+    const bool plain = form_ == FrameForm::plain;
+    message.push_back(plain ? kPlainFrameMessage : kFrameMessage);
     put_number(message, number, 4);
     put_number(message, bitmap.width, 2);
     put_number(message, bitmap.height, 2);
@@ -106,16 +131,17 @@ std::vector<std::byte> FrameEncoder::encode(const Bitmap& bitmap, std::uint32_t 
         for (const std::uint32_t edge : {box.left, box.top, box.width, box.height})
             put_number(message, edge, 2);
         for (std::uint32_t y = box.top; y < box.top + box.height; ++y) {
-            const std::size_t begin = colours_.size();
-            colours_.resize(begin + std::size_t{3} * box.width);
-            std::byte* target = colours_.data() + begin;
             const Colour* const row = row_of(bitmap, y) + box.left;
-            for (std::uint32_t x = 0; x < box.width; ++x)
-                for (const unsigned shift : {0U, 8U, 16U})
-                    *target++ = static_cast<std::byte>(row[x] >> shift & 0xffU);
+            if (plain)
+                add_plain(row, box.width);
+            else
+                add_packed(row, box.width);
         }
     }
-    deflater_->add(colours_, message);
+    if (plain)
+        message.insert(message.end(), colours_.begin(), colours_.end());
+    else
+        deflater_->add(colours_, message);
     last_.width = bitmap.width;
     last_.height = bitmap.height;
     last_.pixels.assign(bitmap.pixels.begin(), bitmap.pixels.end());

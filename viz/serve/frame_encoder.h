@@ -31,9 +31,12 @@ struct PixelBox {
 // the sizes differ. They don't overlap, and what is outside of them is the same. O(pixels).
 std::vector<PixelBox> changed_boxes(const Bitmap& before, const Bitmap& now);
 
+// How the colours travel: to another computer, or to the page that this runs in.
+enum class FrameForm : std::uint8_t { compressed, plain };
+
 class FrameEncoder {
   public:
-    FrameEncoder();
+    explicit FrameEncoder(FrameForm form = FrameForm::compressed);
     FrameEncoder(const FrameEncoder&) = delete;
     FrameEncoder& operator=(const FrameEncoder&) = delete;
     ~FrameEncoder();
@@ -45,6 +48,8 @@ class FrameEncoder {
     //   count times u16 left, u16 top, u16 width, u16 height,
     //   zlib stream of red, green, blue, a byte each, box by box, row by row
     //
+    // or, plain, with u8 7 instead of 1 and those bytes and 255 of each pixel instead of the stream.
+    //
     // `bitmap` has at most kWidestScreen pixels in either direction.
     std::vector<std::byte> encode(const Bitmap& bitmap, std::uint32_t number);
 
@@ -54,6 +59,10 @@ class FrameEncoder {
   private:
     struct Deflater;
 
+    void add_packed(const Colour* row, std::size_t width);
+    void add_plain(const Colour* row, std::size_t width);
+
+    FrameForm form_;
     std::vector<std::byte> colours_;
     Bitmap last_;
     std::unique_ptr<Deflater> deflater_;

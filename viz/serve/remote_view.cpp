@@ -101,7 +101,8 @@ Result<std::unique_ptr<RemoteView>> RemoteView::open(Session& session, ShellHost
 RemoteView::RemoteView(Session& session, ShellHost host, const RemoteViewOptions& options)
     : options_(options),
       screen_(screen_options(options)),
-      shell_(session, with_saving(std::move(host), saves_)) {
+      shell_(session, with_saving(std::move(host), saves_)),
+      encoder_(options.form) {
     ImGuiIO& io = screen_.io();
     io.ConfigInputTextCursorBlink = false;  // a blinking cursor would be a frame, again and again
     for (const NamedKey& each : kTextKeys)

@@ -29,6 +29,7 @@ struct RemoteViewOptions {
     bool dark = true;
     float scale = 0;  // of all lengths; 0 = the browser's
     FontChoice fonts = FontChoice::system;
+    FrameForm form = FrameForm::compressed;
     std::vector<std::string> views;  // as in StillOptions
     std::string find;
     std::string location;

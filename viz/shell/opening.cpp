@@ -96,6 +96,8 @@ void follow_opened(ShellParts& parts) {
 void choose_file(ShellParts& parts) {
     if (!parts.host.open)
         return parts.say(std::string(kOnlyGiven));
+    if (parts.host.choose_files)
+        return parts.host.choose_files();
     parts.popup = Popup::file;
     parts.file_chooser.begin();
 }

@@ -43,6 +43,8 @@ struct AttachableProgram {
 struct ShellHost {
     // Adds what is in these files or folders to the session's runs. Errors: nothing is added, why.
     std::function<Result<void>(const std::vector<std::string>& paths)> open = {};
+    // Asks the user for files in its own way, and opens them; empty: the shell lists folders.
+    std::function<void()> choose_files = {};
     std::function<void()> cancel_loading = {};
     std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
     // Replays the run's trace under a policy; gives the run that it becomes.

@@ -221,6 +221,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         if (choices.empty())
             return;
         const auto report = [&](double share, const std::string& activity) {
+            report_progress(share, activity);
             for (const std::size_t choice : choices)
                 box_->report(first_run_ + choice, share, activity);
         };
@@ -248,6 +249,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     void replay(std::size_t choice) {
         const std::size_t run = first_run_ + choice;
         const auto report = [&](double share, const std::string& activity) {
+            report_progress(share, activity);
             box_->report(run, share, activity);
         };
         if (cancelled_->load())
@@ -314,6 +316,11 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         }
     }
 
+    void report_progress(double share, const std::string& activity) const {
+        if (request_.on_progress)
+            request_.on_progress(share, activity);
+    }
+
     // What the run shows by itself.
     void look(std::size_t choice, const History& history) {
         const std::size_t run = first_run_ + choice;
@@ -366,7 +373,10 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         options.overhead = request_.scenario.overhead;
         options.limit = request_.scenario.limit;
         options.profile = request_.scenario.profile;
-        options.progress = [box = box_, run = first_run_](std::uint64_t done, std::uint64_t total) {
+        options.progress = [box = box_, run = first_run_, on_progress = request_.on_progress](
+                               std::uint64_t done, std::uint64_t total) {
+            if (on_progress)
+                on_progress(share_of(done, total), kAsking);
             box->set_findings(run, {LoadState::Phase::loading, share_of(done, total), kAsking, {}});
         };
         return options;
@@ -420,7 +430,8 @@ struct Loader::Shared {
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
     std::map<std::size_t, std::shared_ptr<FileWork>> advised;  // by the first run of each file
     std::map<std::size_t, LoadRequest> sources;  // of each run: its file alone, as it was asked for
-    TaskPool tasks{"tm-load", std::min(hardware_threads(), 8U), lower_thread_priority};
+    TaskPool tasks{"tm-load", kHasThreads ? std::min(hardware_threads(), 8U) : 0,
+                   lower_thread_priority};
 };
 
 Loader::Loader(Session& session) : session_(session), shared_(std::make_unique<Shared>()) {}
@@ -519,6 +530,10 @@ bool Loader::poll() {
 
 bool Loader::running() const {
     return shared_->tasks.unfinished() > 0;
+}
+
+bool Loader::step() {
+    return !kHasThreads && shared_->tasks.run_one();
 }
 
 void Loader::wait() {

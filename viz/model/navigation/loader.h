@@ -5,6 +5,7 @@
 // The screen's thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ struct LoadRequest {
     bool keep = true;          // histories, beside .tmk files
     bool advises = true;       // findings of each run, and with the first of each file `advise`'s
     std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
+    // Beside what poll() brings: how far the work is, called by the thread that does it.
+    std::function<void(double share, const std::string& activity)> on_progress = {};
 };
 
 // The runs that a request makes: labels differ. Pure; O(files * policies).
@@ -81,6 +84,10 @@ class Loader {
 
     // Something is still being read, replayed or advised.
     bool running() const;
+
+    // Where there are no threads (kHasThreads): does the next piece of work, here; false: there is
+    // none. Elsewhere nothing is left to do.
+    bool step();
 
     // Waits until nothing is, and polls: for stills.
     void wait();

@@ -1,0 +1,58 @@
+// The page's worker: the viewer itself, compiled, and its files. exports.cpp has the other side.
+"use strict";
+let module = null, timer = null, folders = 0, progressAt = 0;
+
+function turn() {
+  timer = null;
+  const pause = module._page_turn();
+  if (pause >= 0) timer = setTimeout(turn, 1e3 * pause);
+}
+function soon() {
+  if (timer !== null) clearTimeout(timer);
+  timer = setTimeout(turn, 0);
+}
+function add(files) {
+  const folder = `/files/${++folders}`, paths = [];
+  module.FS.mkdirTree(folder);
+  // Read where they lie, a part at a time: nothing of a file is copied before it is needed.
+  module.FS.mount(module.WORKERFS, { blobs: files.map(({ name, data }) => ({ name, data })) }, folder);
+  for (const { name } of files) paths.push(`${folder}/${name}`);
+  const text = module.stringToNewUTF8(paths.join("\n"));
+  module._page_add(text);
+  module._free(text);
+  soon();
+}
+const handlers = {
+  async begin({ wasm, dark, location }) {
+    module = await createTidemark({
+      wasmBinary: wasm,
+      message: bytes => postMessage({ message: bytes }, [bytes.buffer]),
+      progress(share, activity) {  // ten times a second: each is a message
+        const now = Date.now();
+        if (now < progressAt + 100) return;
+        progressAt = now;
+        postMessage({ progress: share, activity });
+      },
+      printErr: text => console.warn(text),
+    });
+    const place = module.stringToNewUTF8(location);
+    const opened = module._page_open(dark ? 1 : 0, place);
+    module._free(place);
+    postMessage(opened ? { ready: true } : { failed: "the viewer could not begin" });
+    soon();
+  },
+  add: ({ files }) => add(files),
+  events({ bytes }) {
+    const room = module._page_room(bytes.length);
+    module.HEAPU8.set(bytes, Number(room));
+    module._page_take(room, bytes.length);
+    soon();
+  },
+};
+onmessage = async ({ data }) => {
+  try {
+    await handlers[data.kind](data);
+  } catch (error) {
+    postMessage({ failed: String(error.message ?? error) });
+  }
+};
