@@ -9,7 +9,7 @@ target_link_libraries(tidemark_page PRIVATE tidemark_viz_model PkgConfig::IMGUI 
 target_link_options(tidemark_page PRIVATE -O3 -sENVIRONMENT=worker -sMODULARIZE=1
     -sEXPORT_NAME=createTidemark -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=4MB
     -sINVOKE_RUN=0 -sFORCE_FILESYSTEM=1 -lworkerfs.js --no-entry
-    -sEXPORTED_RUNTIME_METHODS=FS,WORKERFS,HEAPU8,ccall,stringToNewUTF8
+    -sEXPORTED_FUNCTIONS=_malloc,_free -sEXPORTED_RUNTIME_METHODS=FS,WORKERFS,HEAPU8,ccall,stringToNewUTF8
     "SHELL:--embed-file ${TIDEMARK_PAGE_FONTS}@/usr/share/fonts/truetype/dejavu")
 set_target_properties(tidemark_page PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
     OUTPUT_NAME tidemark-page)
