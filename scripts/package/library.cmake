@@ -61,9 +61,12 @@ function(tidemark_library name)
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tidemark_include}>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    # A policy in a file of its own takes what it needs of the core with it.
-    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
-        POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${TIDEMARK_PAGE}>>
+    # A policy in a file of its own takes what it needs of the core with it; a page has none.
+    set(moves ON)
+    if(TIDEMARK_PAGE)
+        set(moves OFF)
+    endif()
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ${moves}
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     install(TARGETS ${target} EXPORT tidemark-targets)
 

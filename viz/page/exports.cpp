@@ -27,8 +27,15 @@ EM_JS(void, send_message, (double address, double bytes),
 EM_JS(void, send_progress, (double share, double address, double bytes),
       { Module.progress(share, new TextDecoder().decode(HEAPU8.slice(address, address + bytes))); });
 
+EM_JS(void, send_text, (double address, double bytes),
+      { Module.text(new TextDecoder().decode(HEAPU8.slice(address, address + bytes))); });
+
 double address_of(const void* pointer) {
     return static_cast<double>(reinterpret_cast<std::uintptr_t>(pointer));
+}
+
+void send(const std::string& text) {
+    send_text(address_of(text.data()), static_cast<double>(text.size()));
 }
 
 template <class T>
@@ -41,9 +48,10 @@ T* at(double address) {
 extern "C" {
 
 // Begins; false: it can't.
-EMSCRIPTEN_KEEPALIVE int page_open(int dark, double location) {
+EMSCRIPTEN_KEEPALIVE int page_open(int dark, int advises, double location) {
     PageOptions options;
     options.dark = dark != 0;
+    options.advises = advises != 0;
     options.location = at<const char>(location);
     options.on_progress = [](double share, const std::string& activity) {
         send_progress(share, address_of(activity.data()), static_cast<double>(activity.size()));
@@ -79,6 +87,19 @@ EMSCRIPTEN_KEEPALIVE double page_room(double bytes) {
 
 EMSCRIPTEN_KEEPALIVE void page_take(double bytes, double count) {
     static_cast<void>(page()->take({at<const std::byte>(bytes), static_cast<std::size_t>(count)}));
+}
+
+EMSCRIPTEN_KEEPALIVE void page_take_findings(double bytes, double count) {
+    page()->take_findings({at<const char>(bytes), static_cast<std::size_t>(count)});
+}
+
+// Text for the page, which it hears of by Module.text.
+EMSCRIPTEN_KEEPALIVE void page_tell_findings() {
+    send(page()->findings());
+}
+
+EMSCRIPTEN_KEEPALIVE void page_tell_figures() {
+    send(page()->figures());
 }
 
 // One turn; seconds until the next is due, below 0: not before an event.

@@ -1,20 +1,24 @@
 // The page's viewer in a worker of the page: its start, its files, and how far it is.
 const work = document.getElementById("work"), input = document.getElementById("files");
+const overview = document.getElementById("overview"), answers = [];
 const opened = [];  // files, for a viewer that is begun anew
-let worker = null;
+let worker = null, adviser = null;
 
-// What the page carries: compressed, as text.
-async function carried(id) {
-  const text = document.getElementById(id).textContent.trim();
-  if (text === "") return null;
-  const bytes = await (await fetchData(text)).arrayBuffer();
-  return bytes;
-}
-function fetchData(text) {
+function bytesOf(text) {
   const binary = atob(text), bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; ++i) bytes[i] = binary.charCodeAt(i);
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  return bytes;
 }
+// The program, which the page carries compressed.
+async function unpackProgram() {
+  const text = document.getElementById("program").textContent.trim();
+  if (text === "") throw new Error("the page is not complete");
+  const packed = new Blob([bytesOf(text)]).stream();
+  return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+// Recordings that somebody put into the page (`tidemark page`).
+const carriedTraces = () => [...document.querySelectorAll("script.trace")].map(
+  element => ({ name: element.dataset.name, data: new Blob([bytesOf(element.textContent)]) }));
 function showWork(share, activity) {
   work.hidden = false;
   work.firstChild.textContent = activity;
@@ -22,7 +26,7 @@ function showWork(share, activity) {
 }
 function received({ data }) {
   if (data.message) {
-    work.hidden = true;
+    if (adviser === null) work.hidden = true;
     take(data.message, transport);
   } else if (data.activity !== undefined) {
     showWork(data.progress, data.activity);
@@ -31,18 +35,23 @@ function received({ data }) {
     sendSize();
     send(HIDDEN, document.hidden ? 1 : 0);
     screen_.focus();
+  } else if (data.figures !== undefined) {
+    answers.shift()?.(JSON.parse(data.figures));
   } else if (data.failed) {
     notice.textContent = "This page could not go on: " + data.failed + ". Load it anew.";
   }
 }
 let program = null;
-async function begin() {
-  program ??= await carried("program");
-  if (program === null) throw new Error("the page is not complete");
+function startWorker(onmessage) {
   const source = new Blob([document.getElementById("worker").textContent], { type: "text/javascript" });
-  worker = new Worker(URL.createObjectURL(source));
-  worker.onmessage = received;
-  worker.onerror = e => received({ data: { failed: e.message || "its worker stopped" } });
+  const address = URL.createObjectURL(source), started = new Worker(address);
+  started.onmessage = onmessage;
+  started.onerror = e => onmessage({ data: { failed: e.message || "its worker stopped" } });
+  return started;
+}
+async function begin() {
+  program ??= await unpackProgram();
+  worker = startWorker(received);
   const started = worker;
   transport = {
     ready: () => worker === started,
@@ -50,7 +59,34 @@ async function begin() {
   };
   const place = new URLSearchParams(location.hash.slice(1)).get("goto") ?? "";
   worker.postMessage({ kind: "begin", wasm: program, dark: !matchMedia("(prefers-color-scheme: light)").matches,
-    location: place });
+    location: place, advice: false });
+}
+// Hundreds of replays, in a worker of their own: the viewer goes on meanwhile.
+function advise() {
+  adviser?.terminate();
+  const started = startWorker(({ data }) => {
+    if (data.activity !== undefined) return showWork(data.progress, data.activity);
+    if (data.findings !== undefined) worker.postMessage({ kind: "findings", text: data.findings });
+    if (data.findings === undefined && data.failed === undefined) return;
+    work.hidden = true;
+    started.terminate();
+    if (adviser === started) adviser = null;
+  });
+  adviser = started;
+  started.postMessage({ kind: "begin", wasm: program, dark: true, location: "", advice: true });
+  for (const files of opened) started.postMessage({ kind: "add", files });
+}
+// All that the page says, in words: for screen readers, and for the browser's own search.
+function showOverview(text) {
+  const lines = text.split("\n").filter(line => line !== "");
+  overview.replaceChildren(...lines.map(line => Object.assign(document.createElement("p"), { textContent: line })));
+}
+// For programs that drive the page: the figures of `tidemark view --figures`.
+function tidemarkFigures() {
+  return new Promise(done => {
+    answers.push(done);
+    worker.postMessage({ kind: "figures" });
+  });
 }
 function open(files) {
   if (files.length === 0) return;
@@ -83,16 +119,20 @@ window.addEventListener("drop", async e => {
 // The viewer works on one thing at a time and hears nothing meanwhile: cancelling ends it, and another
 // begins without what was opened last.
 work.querySelector("button").addEventListener("click", async () => {
-  worker.terminate();
   work.hidden = true;
+  if (adviser !== null) {
+    adviser.terminate();
+    adviser = null;
+    worker.postMessage({ kind: "findings", text: "[]" });
+    return;
+  }
+  worker.terminate();
   const before = opened.splice(0).slice(0, -1);
   await begin();
   for (const files of before) open(files);
 });
 async function start() {
   await begin();
-  const trace = await carried("trace");
-  if (trace !== null)
-    open([{ name: document.getElementById("trace").dataset.name, data: new Blob([trace]) }]);
+  open(carriedTraces());
 }
 start().catch(error => { notice.textContent = "This page can't begin: " + error.message; });

@@ -4,13 +4,55 @@
 #include <algorithm>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
+#include "viz/model/figures/session_figures.h"
+#include "viz/serve/wire.h"
+
 namespace tidemark::viz {
 namespace {
 
 constexpr int kFramesOfNews = 4;
 constexpr std::byte kChooseMessage{8};
-// An advice for more would hold up the page for a minute and longer; it is asked for by hand.
-constexpr std::uint64_t kMostAdvisedEvents = 1'000'000;
+constexpr std::byte kOverviewMessage{9};
+constexpr std::byte kAdviseMessage{10};
+
+using Json = nlohmann::ordered_json;
+
+LoadState asking() {
+    return {LoadState::Phase::loading, 0, "asking what would need less", {}};
+}
+
+Json json_of(const Finding& finding) {
+    return {{"weight", static_cast<int>(finding.weight)}, {"title", finding.title},
+            {"detail", finding.detail},                   {"event", finding.event},
+            {"block", finding.block},                     {"policy", finding.policy},
+            {"has_command", finding.has_command}};
+}
+
+Finding finding_of(const Json& json) {
+    Finding finding;
+    finding.weight = static_cast<Finding::Weight>(json.at("weight").get<int>());
+    finding.title = json.at("title");
+    finding.detail = json.at("detail");
+    finding.event = json.at("event");
+    finding.block = json.at("block");
+    finding.policy = json.at("policy");
+    finding.has_command = json.at("has_command");
+    return finding;
+}
+
+// What a screen reader says of a run, a line each.
+std::string overview_of(const ViewedRun& run) {
+    std::string text = run.label + "\n";
+    if (run.state.phase == LoadState::Phase::failed)
+        return text + to_text(run.state.error) + "\n";
+    if (!run.verdict.empty())
+        text += run.verdict + "\n";
+    for (const Finding& finding : run.findings)
+        text += finding.title + "\n" + finding.detail + "\n";
+    return text;
+}
 
 }  // namespace
 
@@ -23,7 +65,11 @@ Result<std::unique_ptr<PageView>> PageView::open(const PageOptions& options) {
     };
     host.choose_files = [self = page.get()] { self->chooses_ = true; };
     host.cancel_loading = [self = page.get()] { self->loader_.cancel(); };
-    host.advise = [self = page.get()](std::size_t run) { self->loader_.advise(run); };
+    host.advise = [self = page.get()](std::size_t run) {
+        self->session_.runs[run].findings_state = asking();
+        self->session_.runs[run].unadvised_events = 0;
+        self->wants_advice_ = true;
+    };
     host.replay = [self = page.get()](std::size_t run, const std::string& policy) {
         return self->loader_.replay(run, policy);
     };
@@ -45,7 +91,8 @@ void PageView::add(std::vector<std::string> files) {
     LoadRequest request;
     request.files = std::move(files);
     request.keep = false;
-    request.most_advised_events = kMostAdvisedEvents;
+    if (!options_.advises)
+        request.most_advised_events = 0;
     request.on_progress = options_.on_progress;
     loader_.add(std::move(request));
     view_->refresh(kFramesOfNews);
@@ -60,6 +107,66 @@ bool PageView::take(std::span<const std::byte> message) {
     return true;
 }
 
+std::string PageView::findings() const {
+    Json runs = Json::array();
+    for (const ViewedRun& run : session_.runs) {
+        if (run.findings_state.phase != LoadState::Phase::ready)
+            continue;
+        Json found = Json::array();
+        for (const Finding& finding : run.findings)
+            found.push_back(json_of(finding));
+        runs.push_back({{"path", run.path}, {"verdict", run.verdict}, {"findings", found}});
+    }
+    return runs.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void PageView::take_findings(std::string_view json) {
+    const Json runs = Json::parse(json, nullptr, false);
+    for (const Json& found : runs) {
+        const auto run = std::ranges::find_if(session_.runs, [&](const ViewedRun& each) {
+            return each.path == found.at("path").get<std::string>() && each.advised_with.empty();
+        });
+        if (run == session_.runs.end())
+            continue;
+        run->verdict = found.at("verdict");
+        run->findings.clear();
+        for (const Json& each : found.at("findings"))
+            run->findings.push_back(finding_of(each));
+        run->findings_state = {LoadState::Phase::ready, 1, {}, {}};
+        run->unadvised_events = 0;
+    }
+    // Who was asked has ended: nothing more comes.
+    for (ViewedRun& run : session_.runs)
+        if (run.findings_state.phase == LoadState::Phase::loading)
+            run.findings_state = {LoadState::Phase::ready, 1, {}, {}};
+    view_->refresh(kFramesOfNews);
+}
+
+std::string PageView::figures() const {
+    return session_figures(session_);
+}
+
+// The loader has left out what takes long, where it isn't long: another worker does it now.
+void PageView::ask_for_advice() {
+    const std::uint64_t most = LoadRequest().most_advised_events;
+    for (ViewedRun& run : session_.runs)
+        if (run.unadvised_events > 0 && run.unadvised_events <= most) {
+            run.findings_state = asking();
+            run.unadvised_events = 0;
+            wants_advice_ = true;
+        }
+}
+
+void PageView::tell_overview(Turn& turn) {
+    std::string text;
+    for (const ViewedRun& run : session_.runs)
+        text += overview_of(run);
+    if (text == told_)
+        return;
+    told_ = text;
+    put_text(turn.messages.emplace_back(1, kOverviewMessage), told_);
+}
+
 PageView::Turn PageView::turn() {
     Turn turn;
     const auto due = view_->next_frame();
@@ -67,10 +174,17 @@ PageView::Turn PageView::turn() {
         turn.messages = view_->draw(now());
     else if (loader_.running())
         loader_.step();
-    if (loader_.poll())
+    if (loader_.poll()) {
         view_->refresh(kFramesOfNews);
+        if (!options_.advises)
+            ask_for_advice();
+    }
     if (std::exchange(chooses_, false))
         turn.messages.emplace_back(1, kChooseMessage);
+    if (std::exchange(wants_advice_, false))
+        turn.messages.emplace_back(1, kAdviseMessage);
+    if (!loader_.running())
+        tell_overview(turn);
     if (loader_.running())
         turn.pause = 0;
     else if (const auto next = view_->next_frame())

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -21,6 +22,7 @@ namespace tidemark::viz {
 
 struct PageOptions {
     bool dark = true;
+    bool advises = false;  // itself; otherwise another does, and take_findings() brings it
     std::string location;  // to go to: see Shell::go
     // How far the work of this turn is; called within it.
     std::function<void(double share, const std::string& activity)> on_progress;
@@ -37,6 +39,14 @@ class PageView {
     // Events of the browser. False: they aren't such; nothing of them is taken.
     bool take(std::span<const std::byte> message);
 
+    // What `advise` found in another worker, as its findings() gave it, and that; "[]": it has ended
+    // before.
+    void take_findings(std::string_view json);
+    std::string findings() const;
+
+    // As `tidemark view --figures`.
+    std::string figures() const;
+
     // Draws if that is due, else does the next piece of work.
     struct Turn {
         std::vector<std::vector<std::byte>> messages;
@@ -47,6 +57,9 @@ class PageView {
   private:
     explicit PageView(const PageOptions& options);
 
+    void ask_for_advice();
+    void tell_overview(Turn& turn);
+
     double now() const { return static_cast<double>(clock_.elapsed()) * 1e-9; }
 
     PageOptions options_;
@@ -54,7 +67,9 @@ class PageView {
     Loader loader_;
     Stopwatch clock_;
     std::unique_ptr<RemoteView> view_;
-    bool chooses_ = false;  // the page is to ask for files
+    bool chooses_ = false;       // the page is to ask for files
+    bool wants_advice_ = false;  // of another worker
+    std::string told_;           // the overview, in words
 };
 
 }  // namespace tidemark::viz

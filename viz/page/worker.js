@@ -1,11 +1,12 @@
 // The page's worker: the viewer itself, compiled, and its files. exports.cpp has the other side.
 "use strict";
-let module = null, timer = null, folders = 0, progressAt = 0;
+let module = null, timer = null, folders = 0, progressAt = 0, advises = false;
 
 function turn() {
   timer = null;
   const pause = module._page_turn();
   if (pause >= 0) timer = setTimeout(turn, 1e3 * pause);
+  else if (advises) module._page_tell_findings();
 }
 function soon() {
   if (timer !== null) clearTimeout(timer);
@@ -22,8 +23,14 @@ function add(files) {
   module._free(text);
   soon();
 }
+function put(bytes) {
+  const room = module._page_room(bytes.length);
+  module.HEAPU8.set(bytes, room);
+  return room;
+}
 const handlers = {
-  async begin({ wasm, dark, location }) {
+  async begin({ wasm, dark, location, advice }) {
+    advises = advice;
     module = await createTidemark({
       wasmBinary: wasm,
       message: bytes => postMessage({ message: bytes }, [bytes.buffer]),
@@ -33,26 +40,29 @@ const handlers = {
         progressAt = now;
         postMessage({ progress: share, activity });
       },
+      text: text => postMessage(advises ? { findings: text } : { figures: text }),
       printErr: text => console.warn(text),
     });
     const place = module.stringToNewUTF8(location);
-    const opened = module._page_open(dark ? 1 : 0, place);
+    const opened = module._page_open(dark ? 1 : 0, advises ? 1 : 0, place);
     module._free(place);
     postMessage(opened ? { ready: true } : { failed: "the viewer could not begin" });
-    soon();
+    if (!advises) soon();
   },
   add: ({ files }) => add(files),
   events({ bytes }) {
-    const room = module._page_room(bytes.length);
-    module.HEAPU8.set(bytes, Number(room));
-    module._page_take(room, bytes.length);
+    module._page_take(put(bytes), bytes.length);
     soon();
   },
+  findings({ text }) {
+    const bytes = new TextEncoder().encode(text);
+    module._page_take_findings(put(bytes), bytes.length);
+    soon();
+  },
+  figures: () => module._page_tell_figures(),
 };
-onmessage = async ({ data }) => {
-  try {
-    await handlers[data.kind](data);
-  } catch (error) {
-    postMessage({ failed: String(error.message ?? error) });
-  }
+let last = Promise.resolve();  // one after the other: the first ones wait for the beginning
+onmessage = ({ data }) => {
+  last = last.then(() => handlers[data.kind](data))
+    .catch(error => postMessage({ failed: String(error.message ?? error) }));
 };

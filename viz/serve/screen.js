@@ -236,5 +236,7 @@ async function take(bytes, from) {
     case 6: document.title = text(); return;
     case 7: return drawPlain(bytes, from);
     case 8: return choose();
+    case 9: return showOverview(text());
+    case 10: return advise();
   }
 }

@@ -1,0 +1,131 @@
+// tidemark page: the viewer in one file that any browser opens (scripts/make-page), alone or with
+// recordings inside.
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/base/small_file.h"
+#include "replay/cli/child_program.h"
+#include "replay/cli/trace_input.h"
+#include "replay/cli/unchecked_file.h"
+#include "replay/cli/written_files.h"
+#include "replay/report/page/html_bytes.h"
+
+namespace tidemark::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPage = "tidemark.html";
+constexpr const char* kVariable = "TIDEMARK_PAGE";  // another place of it
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+constexpr std::string_view kTraceMark = "<!-- traces -->";
+
+// Beside the program as it is built, or where it is installed.
+Result<std::string> find_page() {
+    if (const char* const named = std::getenv(kVariable); named != nullptr && *named != '\0')
+        return std::string(named);
+    std::error_code ignored;
+    const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+    for (const fs::path& folder : {own / "..", own / "../share/tidemark"})
+        if (fs::exists(folder / kPage, ignored))
+            return fs::weakly_canonical(folder / kPage, ignored).string();
+    return fail(ErrorCode::unsupported, "the page isn't built", kPage,
+                "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
+                "the same in a browser without it");
+}
+
+// A name as an attribute of HTML.
+std::string attribute(std::string_view text) {
+    std::string safe;
+    for (const char letter : text)
+        safe += letter == '&' ? "&amp;" : letter == '"' ? "&quot;" : letter == '<' ? "&lt;"
+                                                                  : std::string(1, letter);
+    return safe;
+}
+
+class Page final : public Command {
+  public:
+    void declare(Arguments& arguments) override {
+        arguments.inputs({"TRACE", "", "recordings to put into it, of any format", false}, paths_);
+        arguments.file({"-o,--output", "FILE", "the page; without it, the page is opened in your "
+                                               "browser"},
+                       FileKind::report, output_);
+        arguments.report(json_, "print one JSON object about what was written");
+        input_.declare(arguments);
+    }
+
+    Result<ExitCode> run(Context& context) override {
+        TM_TRY(allow_report(output_.path, json_));
+        TM_ASSIGN(const std::string path, find_page());
+        if (!output_.wanted())
+            return open(context, path);
+        TM_ASSIGN(std::string page, read_small_file(path, kMostBytes));
+        const std::size_t mark = page.find(kTraceMark);
+        if (mark == std::string::npos)
+            return fail(ErrorCode::bad_input, "is no page of Tidemark's", path,
+                        "build it anew: scripts/make-page");
+        TM_ASSIGN(paths_, expand_traces(paths_));
+        const std::vector<std::string> names = trace_names(paths_);
+        std::string inside;
+        std::vector<WrittenFile> files;
+        for (std::size_t i = 0; i < paths_.size(); ++i) {
+            TM_ASSIGN(const UncheckedFile packed, UncheckedFile::beside(output_.path));
+            TM_ASSIGN(TraceInfo info,
+                      input_.import(context, paths_[i],
+                                    {.path = packed.path(), .kind = FileKind::recording}));
+            TM_ASSIGN(const std::string bytes, read_small_file(packed.path(), kMostBytes));
+            inside += fmt::format(
+                "<script type=\"application/octet-stream\" class=\"trace\" data-name=\"{}\">{}"
+                "</script>\n",
+                attribute(names[i]), report::base64(bytes));
+            const std::uint64_t events = info.event_count;
+            files.push_back({.source = paths_[i],
+                             .target = output_.path,
+                             .format = "html",
+                             .info = std::move(info),
+                             .events = events});
+        }
+        page.replace(mark, kTraceMark.size(), inside);
+        TM_TRY(write_whole(output_, page));
+        report_written(context, files, json_);
+        return ExitCode::yes;
+    }
+
+  private:
+    // In the browser that the desktop has; where there is none, whoever asks opens it.
+    Result<ExitCode> open(Context& context, const std::string& path) {
+        if (!paths_.empty())
+            return fail(ErrorCode::bad_option, "goes into a page of its own", paths_.front(),
+                        "-o FILE.html says which; or drop it on the page that `tidemark page` opens");
+        context.print(path + "\n");
+        const bool has_desktop =
+            std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+        if (has_desktop)
+            static_cast<void>(run_child_program(std::vector<std::string>{"xdg-open", path}));
+        return ExitCode::yes;
+    }
+
+    std::vector<std::string> paths_;
+    OutputTarget output_;
+    bool json_ = false;
+    TraceInput input_;
+};
+
+}  // namespace
+
+CommandInfo page_command() {
+    return {
+        .name = "page",
+        .summary = "the viewer in one file for any browser, with recordings inside if you like",
+        .examples =
+            "  tidemark page                              open it: drop a recording on it\n"
+            "  tidemark page snapshot.pickle -o run.html  to mail: whoever opens it sees the run\n"
+            "  tidemark page rank*.pickle -o ranks.html   of several ranks\n",
+        .make = []() -> std::unique_ptr<Command> { return std::make_unique<Page>(); },
+        .tables = "files",
+    };
+}
+
+}  // namespace tidemark::commands
