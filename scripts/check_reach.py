@@ -18,7 +18,7 @@ import re
 import sys
 
 PRODUCT = ["core", "backends", "traces", "replay", "viz"]
-PROGRAMS = ["replay/app", "replay/c_api", "replay/inject", "backends/imagined", "viz/app"]
+PROGRAMS = ["replay/app", "replay/c_api", "replay/inject", "backends/imagined", "viz/app", "viz/page"]
 C_LIBRARY = "replay/c_api"  # its headers are installed by their names alone
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:tidemark/)?([^">]+)[">]', re.MULTILINE)
 MIRRORS = ("backends/cuda/driver_api.h", "replay/inject/cupti_api.h", "replay/c_api/tidemark")  # complete, as others name it

@@ -40,7 +40,7 @@ BANNED = [
     (r"\bstd::(j?thread|async)\b", "start it by core/base/threads.h, which has no exceptions",
      ("core/base/threads.", "tests/")),
     (r"\bthrow\b", "return an Error (core/base/result.h)",
-     ("traces/io/growing_block.cpp", "core/base/caught.h",  # no memory: as operator new
+     ("traces/io/growing_block.cpp", "traces/io/block_by_realloc.cpp", "core/base/caught.h",  # no memory: as operator new
       "replay/c_api/memory_resource.h", "tests/")),  # for programs that expect it
 ]
 BANNED_ANYWHERE = [

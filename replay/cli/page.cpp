@@ -31,17 +31,20 @@ Result<std::string> find_page() {
     for (const fs::path& folder : {own / "..", own / "../share/tidemark"})
         if (fs::exists(folder / kPage, ignored))
             return fs::weakly_canonical(folder / kPage, ignored).string();
-    return fail(ErrorCode::unsupported, "the page isn't built", kPage,
-                "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
-                "the same in a browser without it");
+    return fail(
+        ErrorCode::unsupported, "the page isn't built", kPage,
+        "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
+        "the same in a browser without it");
 }
 
 // A name as an attribute of HTML.
 std::string attribute(std::string_view text) {
     std::string safe;
     for (const char letter : text)
-        safe += letter == '&' ? "&amp;" : letter == '"' ? "&quot;" : letter == '<' ? "&lt;"
-                                                                  : std::string(1, letter);
+        safe += letter == '&'   ? "&amp;"
+                : letter == '"' ? "&quot;"
+                : letter == '<' ? "&lt;"
+                                : std::string(1, letter);
     return safe;
 }
 
@@ -49,8 +52,9 @@ class Page final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.inputs({"TRACE", "", "recordings to put into it, of any format", false}, paths_);
-        arguments.file({"-o,--output", "FILE", "the page; without it, the page is opened in your "
-                                               "browser"},
+        arguments.file({"-o,--output", "FILE",
+                        "the page; without it, the page is opened in your "
+                        "browser"},
                        FileKind::report, output_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -97,8 +101,9 @@ class Page final : public Command {
     // In the browser that the desktop has; where there is none, whoever asks opens it.
     Result<ExitCode> open(Context& context, const std::string& path) {
         if (!paths_.empty())
-            return fail(ErrorCode::bad_option, "goes into a page of its own", paths_.front(),
-                        "-o FILE.html says which; or drop it on the page that `tidemark page` opens");
+            return fail(
+                ErrorCode::bad_option, "goes into a page of its own", paths_.front(),
+                "-o FILE.html says which; or drop it on the page that `tidemark page` opens");
         context.print(path + "\n");
         const bool has_desktop =
             std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;

@@ -1,11 +1,10 @@
 // UncheckedFile: what is written before it is known whether it will be wanted as it is.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
-
-#include <cstdlib>
 
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"

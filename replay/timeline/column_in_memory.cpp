@@ -1,5 +1,5 @@
-// The same for systems without mappings that grow (browsers): all columns are in memory, and what is
-// set aside for them is taken at once, though not touched.
+// The same for systems without mappings that grow (browsers): all columns are in memory, and what
+// is set aside for them is taken at once, though not touched.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -7,7 +7,7 @@ struct GlWindow::Parts {};
 
 Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& /*options*/) {
     return fail(ErrorCode::unsupported, "this program was built without GLFW and OpenGL", {},
-                "a picture needs none: tidemark-view FILE --png OUT.png");
+                std::string(kWithoutWindow));
 }
 
 GlWindow::~GlWindow() = default;

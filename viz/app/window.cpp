@@ -51,8 +51,8 @@ std::string renderer_name() {
 
 tl::unexpected<Error> no_window(const std::string& what) {
     return fail(ErrorCode::unsupported, fmt::format("no window can be opened: {}", what), {},
-                "a window needs a display and OpenGL (Debian, Ubuntu: libgl1); a picture needs "
-                "neither: tidemark-view FILE --png OUT.png");
+                fmt::format("a window needs a display and OpenGL (Debian, Ubuntu: libgl1); {}",
+                            kWithoutWindow));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "viz/draw/bitmap.h"
@@ -14,6 +15,10 @@
 #include "viz/shell/shell.h"
 
 namespace tidemark::viz {
+
+// What to do where no window can be.
+constexpr std::string_view kWithoutWindow =
+    "in a browser: tidemark-view --serve FILE; as a picture: tidemark-view FILE --png OUT.png";
 
 struct WindowOptions {
     std::uint32_t width = 1600;

@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "viz/app/window.h"
+
 namespace tidemark::viz {
 namespace {
 
@@ -35,8 +37,8 @@ Result<void> load_window_library() {
     else
         return {};
     return fail(ErrorCode::unsupported, fmt::format("no window can be opened: {}", why), {},
-                "install GLFW and OpenGL (Debian, Ubuntu: libglfw3 and libgl1); a picture needs "
-                "neither: tidemark-view FILE --png OUT.png");
+                fmt::format("install GLFW and OpenGL (Debian, Ubuntu: libglfw3 and libgl1); {}",
+                            kWithoutWindow));
 }
 
 }  // namespace tidemark::viz

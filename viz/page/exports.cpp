@@ -24,8 +24,9 @@ std::unique_ptr<PageView>& page() {
 
 EM_JS(void, send_message, (double address, double bytes),
       { Module.message(HEAPU8.slice(address, address + bytes)); });
-EM_JS(void, send_progress, (double share, double address, double bytes),
-      { Module.progress(share, new TextDecoder().decode(HEAPU8.slice(address, address + bytes))); });
+EM_JS(void, send_progress, (double share, double address, double bytes), {
+    Module.progress(share, new TextDecoder().decode(HEAPU8.slice(address, address + bytes)));
+});
 
 EM_JS(void, send_text, (double address, double bytes),
       { Module.text(new TextDecoder().decode(HEAPU8.slice(address, address + bytes))); });
@@ -94,11 +95,11 @@ EMSCRIPTEN_KEEPALIVE void page_take_findings(double bytes, double count) {
 }
 
 // Text for the page, which it hears of by Module.text.
-EMSCRIPTEN_KEEPALIVE void page_tell_findings() {
+EMSCRIPTEN_KEEPALIVE void page_send_findings() {
     send(page()->findings());
 }
 
-EMSCRIPTEN_KEEPALIVE void page_tell_figures() {
+EMSCRIPTEN_KEEPALIVE void page_send_figures() {
     send(page()->figures());
 }
 

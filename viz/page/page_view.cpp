@@ -24,9 +24,12 @@ LoadState asking() {
 }
 
 Json json_of(const Finding& finding) {
-    return {{"weight", static_cast<int>(finding.weight)}, {"title", finding.title},
-            {"detail", finding.detail},                   {"event", finding.event},
-            {"block", finding.block},                     {"policy", finding.policy},
+    return {{"weight", static_cast<int>(finding.weight)},
+            {"title", finding.title},
+            {"detail", finding.detail},
+            {"event", finding.event},
+            {"block", finding.block},
+            {"policy", finding.policy},
             {"has_command", finding.has_command}};
 }
 
@@ -157,14 +160,14 @@ void PageView::ask_for_advice() {
         }
 }
 
-void PageView::tell_overview(Turn& turn) {
+void PageView::send_overview(Turn& turn) {
     std::string text;
     for (const ViewedRun& run : session_.runs)
         text += overview_of(run);
-    if (text == told_)
+    if (text == overview_)
         return;
-    told_ = text;
-    put_text(turn.messages.emplace_back(1, kOverviewMessage), told_);
+    overview_ = text;
+    put_text(turn.messages.emplace_back(1, kOverviewMessage), overview_);
 }
 
 PageView::Turn PageView::turn() {
@@ -184,7 +187,7 @@ PageView::Turn PageView::turn() {
     if (std::exchange(wants_advice_, false))
         turn.messages.emplace_back(1, kAdviseMessage);
     if (!loader_.running())
-        tell_overview(turn);
+        send_overview(turn);
     if (loader_.running())
         turn.pause = 0;
     else if (const auto next = view_->next_frame())

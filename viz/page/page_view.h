@@ -1,6 +1,6 @@
 // PageView: the viewer inside a page, without a server and without threads: files in, events of the
-// browser in, messages for the page out (viz/serve's, plain). All work is done in turn(), a piece at
-// a time, so that what is known is drawn before the next piece is begun.
+// browser in, messages for the page out (viz/serve's, plain). All work is done in turn(), a piece
+// at a time, so that what is known is drawn before the next piece is begun.
 //
 // One thread; the page's worker.
 #pragma once
@@ -39,8 +39,8 @@ class PageView {
     // Events of the browser. False: they aren't such; nothing of them is taken.
     bool take(std::span<const std::byte> message);
 
-    // What `advise` found in another worker, as its findings() gave it, and that; "[]": it has ended
-    // before.
+    // What `advise` found in another worker, as its findings() gave it, and that; "[]": it has
+    // ended before.
     void take_findings(std::string_view json);
     std::string findings() const;
 
@@ -52,13 +52,14 @@ class PageView {
         std::vector<std::vector<std::byte>> messages;
         double pause = -1;  // seconds until the next turn is due; below 0: not before an event
     };
+
     Turn turn();
 
   private:
     explicit PageView(const PageOptions& options);
 
     void ask_for_advice();
-    void tell_overview(Turn& turn);
+    void send_overview(Turn& turn);
 
     double now() const { return static_cast<double>(clock_.elapsed()) * 1e-9; }
 
@@ -69,7 +70,7 @@ class PageView {
     std::unique_ptr<RemoteView> view_;
     bool chooses_ = false;       // the page is to ask for files
     bool wants_advice_ = false;  // of another worker
-    std::string told_;           // the overview, in words
+    std::string overview_;           // the overview, in words
 };
 
 }  // namespace tidemark::viz

@@ -6,7 +6,7 @@ function turn() {
   timer = null;
   const pause = module._page_turn();
   if (pause >= 0) timer = setTimeout(turn, 1e3 * pause);
-  else if (advises) module._page_tell_findings();
+  else if (advises) module._page_send_findings();
 }
 function soon() {
   if (timer !== null) clearTimeout(timer);
@@ -59,7 +59,7 @@ const handlers = {
     module._page_take_findings(put(bytes), bytes.length);
     soon();
   },
-  figures: () => module._page_tell_figures(),
+  figures: () => module._page_send_figures(),
 };
 let last = Promise.resolve();  // one after the other: the first ones wait for the beginning
 onmessage = ({ data }) => {

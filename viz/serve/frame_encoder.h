@@ -48,7 +48,8 @@ class FrameEncoder {
     //   count times u16 left, u16 top, u16 width, u16 height,
     //   zlib stream of red, green, blue, a byte each, box by box, row by row
     //
-    // or, plain, with u8 7 instead of 1 and those bytes and 255 of each pixel instead of the stream.
+    // or, plain, with u8 7 instead of 1 and those bytes and 255 of each pixel instead of the
+    // stream.
     //
     // `bitmap` has at most kWidestScreen pixels in either direction.
     std::vector<std::byte> encode(const Bitmap& bitmap, std::uint32_t number);

@@ -125,6 +125,26 @@ TEST_CASE("what a task throws is thrown to whoever waits for the tasks", "[threa
     CHECK(pool.unfinished() == 0);
 }
 
+TEST_CASE("tasks of a pool without threads wait until they are run, one after the other") {
+    TaskPool pool("tm-test", 0);
+    std::vector<int> order;
+    pool.add([&] {
+        order.push_back(1);
+        pool.add([&order] { order.push_back(3); });
+    });
+    pool.add([&order] { order.push_back(2); });
+    CHECK(order.empty());
+    CHECK(pool.unfinished() == 2);
+    CHECK(pool.run_one());
+    CHECK(order == std::vector{1});
+    pool.wait();
+    CHECK(order == std::vector{1, 2, 3});
+    CHECK_FALSE(pool.run_one());
+    pool.add([] { throw std::bad_alloc(); });
+    CHECK_THROWS_AS(pool.wait(), std::bad_alloc);
+    CHECK(pool.unfinished() == 0);
+}
+
 TEST_CASE("who waits for a queue learns that nothing comes", "[threads]") {
     WorkQueue<int> queue;
     queue.reserve(2);

@@ -21,7 +21,8 @@ class BrowserScreen {
 
     void draw(std::span<const std::byte> message) {
         REQUIRE(message.size() > 11);
-        REQUIRE(message[0] == std::byte{1});
+        const bool plain = message[0] == std::byte{7};
+        REQUIRE((plain || message[0] == std::byte{1}));
         message_ = message;
         number = field(1, 4);
         const std::uint32_t width = field(5, 2);
@@ -32,7 +33,10 @@ class BrowserScreen {
             bitmap.height = height;
             bitmap.pixels.assign(std::size_t{width} * height, 0);
         }
-        inflate_colours(message.subspan(11 + 8 * boxes));
+        if (plain)
+            take_colours(message.subspan(11 + 8 * boxes));
+        else
+            inflate_colours(message.subspan(11 + 8 * boxes));
         const unsigned char* next = colours_.data();
         for (std::size_t i = 0; i < boxes; ++i)
             next = draw_box({field(11 + 8 * i, 2), field(13 + 8 * i, 2), field(15 + 8 * i, 2),
@@ -54,6 +58,16 @@ class BrowserScreen {
         REQUIRE(uncompress(colours_.data(), &size, reinterpret_cast<const Bytef*>(packed.data()),
                            packed.size()) == Z_OK);
         colours_.resize(size);
+    }
+
+    void take_colours(std::span<const std::byte> colours) {
+        REQUIRE(colours.size() % 4 == 0);
+        colours_.clear();
+        for (std::size_t i = 0; i < colours.size(); ++i)
+            if (i % 4 != 3)
+                colours_.push_back(static_cast<unsigned char>(colours[i]));
+            else
+                REQUIRE(colours[i] == std::byte{0xff});
     }
 
     const unsigned char* draw_box(const PixelBox& box, const unsigned char* next) {

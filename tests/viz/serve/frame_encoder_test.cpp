@@ -46,7 +46,7 @@ TEST_CASE("a pixel changes its tile, and neighbours in a row are one box") {
 
 TEST_CASE("a browser has each picture as it was drawn, whatever changed, also its size", "") {
     Random random(7);
-    FrameEncoder encoder;
+    FrameEncoder encoder(GENERATE(FrameForm::compressed, FrameForm::plain));
     BrowserScreen browser;
     Bitmap bitmap = blank(203, 117);
     for (std::uint32_t number = 1; number <= 60; ++number) {

@@ -163,7 +163,7 @@ TEST_CASE("that there is nothing is said plainly", "[viz][shell][search]") {
     CHECK(screen.io().WantTextInput);
     screen.type("gradd");
     await(screen);
-    CHECK(screen.shell.state().found == "no block has it");
+    CHECK(screen.shell.state().found == "no block has it in its tag or call stack");
     screen.press({"Enter"});
     CHECK(screen.shell.state().message.find("No block has it") != std::string::npos);
     CHECK_FALSE(screen.shell.selection().cursor);

@@ -11,6 +11,21 @@
 #include "viz/model/blocks/site_index.h"
 
 namespace tidemark::viz {
+namespace {
+
+// A text has nothing to be in.
+bool nothing_said(const History& history) {
+    if (history.stacks().size() > 1)
+        return false;
+    const std::size_t sites = history.counts().sites;
+    for (std::uint32_t i = 0; i < sites; ++i)
+        if (history.site(i).tag != 0)
+            return false;
+    return true;
+}
+
+}  // namespace
+
 void BlockSearch::update(const std::shared_ptr<const History>& history, const Filter& filter) {
     if (job_.take())
         adopt();
@@ -107,6 +122,9 @@ std::string BlockSearch::text(std::optional<BlockIndex> selected) const {
                            history_->pools().size() <= 1
                                ? std::string("pool 0 alone")
                                : fmt::format("pools 0 to {}", history_->pools().size() - 1));
+    if (count == 0 && !filter_.text.empty() && history_)
+        return nothing_said(*history_) ? "no tags and no call stacks were recorded"
+                                       : "no block has it in its tag or call stack";
     if (count == 0)
         return "no block has it";
     if (selected && hits_->contains(*selected))

@@ -43,11 +43,16 @@ void SiteIndex::mark_text(const Filter& filter, const Cancelled& cancelled) {
     strings_.resize(strings.size());
     for (std::uint32_t i = 1; i < strings.size() && !cancelled; ++i)
         strings_[i] = contains_text(strings[i], filter.text);
+    // No name of a function or file has these: it is a frame as it is printed, "resnet.py:154
+    // forward".
+    const bool is_printed = filter.text.find_first_of(": ") != std::string::npos;
+    const SiteNames names(history_);
     const StackTable& stacks = history_.stacks();
     stacks_.resize(stacks.size());
     for (std::uint32_t i = 1; i < stacks.size() && !cancelled; ++i)
-        stacks_[i] = std::any_of(stacks[i].begin(), stacks[i].end(), [this](const Frame& at) {
-            return means_string(at.name) || means_string(at.file);
+        stacks_[i] = std::any_of(stacks[i].begin(), stacks[i].end(), [&](const Frame& at) {
+            return means_string(at.name) || means_string(at.file) ||
+                   (is_printed && contains_text(names.frame(at), filter.text));
         });
 }
 
@@ -103,7 +108,7 @@ BlockFilter::BlockFilter(const History& history, const Filter& filter, const Can
 bool hides_something(const Filter& filter) {
     return !filter.text.empty() || filter.owner.has_value() || filter.least > 0 ||
            filter.most != ~Bytes{0} || filter.stream.has_value() || filter.device.has_value() ||
-           filter.pool.has_value();
+           filter.pool.has_value() || filter.address.has_value();
 }
 
 }  // namespace tidemark::viz

@@ -58,6 +58,8 @@ class BlockFilter {
 
     bool lets_through(const Block& block) const {
         return block.size >= filter_.least && block.size <= filter_.most &&
+               (!filter_.address || (*filter_.address >= block.address &&
+                                     *filter_.address < block.address + block.size)) &&
                sites_.contains(block.site) &&
                (!annotations_ || annotations_->name_at(block.born) == annotation_);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -44,6 +45,18 @@ std::optional<std::uint32_t> number_of(std::string_view word, std::string_view n
     if (!number || *number > ~std::uint32_t{0})
         return std::nullopt;
     return static_cast<std::uint32_t>(*number);
+}
+
+// "0x7f2c00000000", as lists print an address.
+std::optional<Address> address_of(std::string_view word) {
+    if (!word.starts_with("0x"))
+        return std::nullopt;
+    std::uint64_t number = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data() + 2, end, number, 16);
+    if (error != std::errc() || stop != end)
+        return std::nullopt;
+    return Address{number};
 }
 
 // Takes a name off the front: up to a blank, or between quotes. An end of quotes may be missing.
@@ -142,6 +155,8 @@ Result<Filter> parse_filter(std::string_view query) {
         query.remove_prefix(word.size());
         if (const std::string_view sign = sign_of(word); !sign.empty())
             TM_TRY(take_size(word, sign, filter));
+        else if (const auto address = address_of(word))
+            filter.address = *address;
         else if (const auto stream = number_of(word, "stream"))
             filter.stream = StreamId{*stream};
         else if (const auto pool = number_of(word, "pool"))
@@ -166,6 +181,8 @@ std::string to_text(const Filter& filter) {
         add_word(text, fmt::format("pool={}", to_integer(*filter.pool)));
     if (filter.device)
         add_word(text, fmt::format("device={}", *filter.device));
+    if (filter.address)
+        add_word(text, fmt::format("{:#x}", to_integer(*filter.address)));
     if (filter.least == filter.most) {
         add_word(text, "=" + size_word(filter.least));
         return text;

@@ -2,11 +2,14 @@
 // Separated by blanks:
 //   >=1MiB  >1MiB  <64KiB  <=64KiB  =512    size, as it was granted
 //   stream=7   pool=2   device=1            by their numbers in the run
+//   0x7f2c00000000                          the blocks that cover this address
 //   tag=weights   site="model.py:12 forward"   module=model.py   annotation="step 3"
 //                                           called exactly so; "" = that have none. Quotes are for
 //                                           blanks; within them a \ stands before " and before
 //                                           \ too
-//   anything else                           together one text: in the tag or any frame of the stack
+//   anything else                           together one text: in the tag or any frame of the
+//   stack,
+//                                           as it is printed: resnet.py:154 forward
 //
 // Pure, thread-safe, O(length).
 #pragma once

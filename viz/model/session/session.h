@@ -118,6 +118,7 @@ struct Filter {
     std::optional<StreamId> stream;
     std::optional<std::uint16_t> device;
     std::optional<PoolId> pool;
+    std::optional<Address> address = {};  // that the block covers
     bool hides_freed = false;
 
     friend bool operator==(const Filter&, const Filter&) = default;

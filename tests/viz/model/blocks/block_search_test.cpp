@@ -8,6 +8,7 @@
 
 #include "tests/support/property.h"
 #include "tests/support/small_history.h"
+#include "viz/model/blocks/site_names.h"
 #include "viz/model/navigation/filter_query.h"
 #include "viz/model/navigation/navigation.h"
 
@@ -81,7 +82,11 @@ TEST_CASE("words say what is searched for", "[viz][search]") {
     CHECK(filter_of("<=512").most == 512);
     CHECK(filter_of("=64KiB").least == 64_KiB);
     CHECK(filter_of("=64KiB").most == 64_KiB);
+    CHECK(filter_of("0x7f2C00 conv").address == Address{0x7f2c00});
+    CHECK(filter_of("0x7f2C00 conv").text == "conv");
+    CHECK(to_text(filter_of("0x7f2C00 conv")) == "conv 0x7f2c00");
     // Names that look like them.
+    CHECK(filter_of("0xyz 0x").text == "0xyz 0x");
     CHECK(filter_of("<module>").text == "<module>");
     CHECK(filter_of("operator<").text == "operator<");
     CHECK(filter_of("a>=1MiB").text == "a>=1MiB");
@@ -200,6 +205,22 @@ TEST_CASE("a step moves the window only to what is outside of it", "[viz][search
     CHECK(opened.camera.window() == Window{150, 250});
 }
 
+TEST_CASE("a frame is found as it is printed, and a block by an address in it", "[viz][search]") {
+    SmallHistory history;
+    history.allocate(1, 512, {.address = 0x1000, .stack = {"forward", "main"}})
+        .allocate(2, 512, {.address = 0x2000, .stack = {"backward", "main"}});
+    SearchedRun opened(history.build());
+    const History& run = *opened.session.runs[0].history;
+    const std::string printed = SiteNames(run).frames(run.site(run.block(0).site).stack).front();
+    opened.find(printed);
+    CHECK(opened.search.text({}) == "1 of 2 blocks, 50 %");
+    opened.find("0x21ff");
+    CHECK(opened.search.text({}) == "1 of 2 blocks, 50 %");
+    CHECK(opened.step(true) == 1);
+    opened.find("0x2200");
+    CHECK(opened.search.text({}) == "no block has it");
+}
+
 TEST_CASE("what is found is told in words and ticks", "[viz][search]") {
     SearchedRun opened(eight_blocks().build());
     CHECK(opened.search.text({}).empty());
@@ -212,7 +233,7 @@ TEST_CASE("what is found is told in words and ticks", "[viz][search]") {
     const std::uint64_t revision = opened.search.revision();
     opened.find("nowhere");
     CHECK(opened.search.revision() != revision);
-    CHECK(opened.search.text({}) == "no block has it");
+    CHECK(opened.search.text({}) == "no block has it in its tag or call stack");
     CHECK(opened.step(true) == kNoBlock);
     CHECK_FALSE(opened.selection.cursor);
     opened.find("pool=3");
