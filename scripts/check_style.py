@@ -40,8 +40,9 @@ BANNED = [
     (r"\bstd::(j?thread|async)\b", "start it by core/base/threads.h, which has no exceptions",
      ("core/base/threads.", "tests/")),
     (r"\bthrow\b", "return an Error (core/base/result.h)",
-     ("traces/io/growing_block.cpp", "traces/io/block_by_realloc.cpp", "core/base/caught.h",  # no memory: as operator new
-      "replay/c_api/memory_resource.h", "tests/")),  # for programs that expect it
+     ("traces/io/growing_block.cpp", "traces/io/block_by_realloc.cpp",  # no memory: as operator new
+      "core/base/caught.h", "replay/c_api/memory_resource.h", "tests/")),  # for programs that
+                                                                           # expect it
 ]
 BANNED_ANYWHERE = [
     (r"\b(TODO|FIXME|XXX)\b", "do it, or open an issue and say why in a sentence"),

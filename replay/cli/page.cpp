@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/small_file.h"
+#include "core/base/text.h"
 #include "replay/cli/child_program.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/unchecked_file.h"
@@ -93,7 +94,12 @@ class Page final : public Command {
         }
         page.replace(mark, kTraceMark.size(), inside);
         TM_TRY(write_whole(output_, page));
-        report_written(context, files, json_);
+        if (json_)
+            report_written(context, files, json_);
+        else if (output_.path != "-")
+            context.print(fmt::format("{}: {}, with {} inside\n", output_.path,
+                                      format_bytes(page.size()),
+                                      format_counted(files.size(), "recording")));
         return ExitCode::yes;
     }
 

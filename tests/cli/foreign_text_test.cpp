@@ -181,6 +181,7 @@ Lines command_lines(const Inputs& in) {
         {"view", {{in.other}, {"/no/such" + evil}}},
         {"cache", {{}, {evil}}},
         {"live", {{"--older-than", evil, "--clean"}}},
+        {"page", {{in.trace}, {in.trace, "-o", in.target(".html")}, {"/no" + evil, "-o", "-"}}},
         {"report",
          {{in.trace, "-o", in.target(".html")},
           {in.trace, "--text"},

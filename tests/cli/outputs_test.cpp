@@ -76,6 +76,7 @@ const std::vector<Output>& outputs() {
         {"minimize -o",
          "small.jsonl",
          {"minimize", "IN", "--keep", "reserved > 2MiB", "-o", "OUT"}},
+        {"page -o", "page.html", {"page", "IN", "-o", "OUT"}},
         {"replay --decisions", "decisions.txt", {"replay", "IN", "--decisions", "OUT"}},
         {"replay --decisions",
          "decisions.txt",
@@ -133,6 +134,8 @@ class Desk {
     Desk() {
         // Libraries of films leak, which the sanitizer's build of the viewer would end by.
         ::setenv("LSAN_OPTIONS", "exitcode=0", 1);
+        // The page without its program: what is put into it is all the same.
+        ::setenv("TIDEMARK_PAGE", support::project_file("viz/page/page.html").c_str(), 1);
         fs::current_path(folder_.path());
         run({"import", support::project_file("traces/samples/torch/multistream.pickle.xz"), "-o",
              "run.tmk"});

@@ -70,7 +70,7 @@ class PageView {
     std::unique_ptr<RemoteView> view_;
     bool chooses_ = false;       // the page is to ask for files
     bool wants_advice_ = false;  // of another worker
-    std::string overview_;           // the overview, in words
+    std::string overview_;       // the overview, in words
 };
 
 }  // namespace tidemark::viz

@@ -19,6 +19,7 @@ from browser import Browser, find_browser  # noqa: E402
 
 SAMPLES = ROOT / "traces" / "samples"
 FEW = ["torch/multistream.pickle.xz", "torch/graphs.pickle.xz", "spread/pipeline.pickle.xz"]
+ENDINGS = (".pickle.xz", ".tmk", ".jsonl.xz", ".csv.xz", ".tml")
 PAGE = PROGRAM = None
 ALL = False
 STATE = "JSON.stringify([notice.textContent, work.hidden, Number(screen_.dataset.frame ?? 0)])"
@@ -80,8 +81,8 @@ def without_names(figures):
 
 class PageTest(unittest.TestCase):
     def test_figures_are_those_of_the_program(self):
-        paths = sorted(path for kind in ("torch", "spread", "streams", "rmm", "driver")
-                       for path in (SAMPLES / kind).glob("*.*z*")) if ALL else [SAMPLES / name for name in FEW]
+        paths = sorted(path for path in SAMPLES.rglob("*") if path.name.endswith(ENDINGS)) if ALL else \
+            [SAMPLES / name for name in FEW]
         for path in paths:
             with self.subTest(path.name), Page() as page:
                 page.open(path)
