@@ -28,6 +28,8 @@ EM_JS(void, send_progress, (double share, double address, double bytes), {
     Module.progress(share, new TextDecoder().decode(HEAPU8.slice(address, address + bytes)));
 });
 
+EM_JS(void, send_file, (double address, double bytes),
+      { Module.file(new TextDecoder().decode(HEAPU8.slice(address, address + bytes))); });
 EM_JS(void, send_text, (double address, double bytes),
       { Module.text(new TextDecoder().decode(HEAPU8.slice(address, address + bytes))); });
 
@@ -56,6 +58,9 @@ EMSCRIPTEN_KEEPALIVE int page_open(int dark, int advises, double location) {
     options.location = at<const char>(location);
     options.on_progress = [](double share, const std::string& activity) {
         send_progress(share, address_of(activity.data()), static_cast<double>(activity.size()));
+    };
+    options.take_file = [](const std::string& path) {
+        send_file(address_of(path.data()), static_cast<double>(path.size()));
     };
     auto opened = PageView::open(options);
     if (!opened && !options.location.empty()) {

@@ -35,6 +35,8 @@ function received({ data }) {
     sendSize();
     send(HIDDEN, document.hidden ? 1 : 0);
     screen_.focus();
+  } else if (data.file !== undefined) {
+    download(data.file, new Blob([data.bytes]));
   } else if (data.figures !== undefined) {
     answers.shift()?.(JSON.parse(data.figures));
   } else if (data.failed) {

@@ -13,6 +13,7 @@ namespace tidemark::viz {
 namespace {
 
 constexpr int kFramesOfNews = 4;
+constexpr double kFramesASecond = 60;  // as a window: nothing travels far
 constexpr std::byte kChooseMessage{8};
 constexpr std::byte kOverviewMessage{9};
 constexpr std::byte kAdviseMessage{10};
@@ -79,9 +80,12 @@ Result<std::unique_ptr<PageView>> PageView::open(const PageOptions& options) {
     host.next_gpu = [self = page.get()](std::size_t run) {
         return self->loader_.show_next_gpu(run);
     };
+    host.take_file = options.take_file;
+    host.saves_tables = true;
     RemoteViewOptions view;
     view.dark = options.dark;
     view.form = FrameForm::plain;
+    view.frames_a_second = kFramesASecond;
     view.location = options.location;
     TM_ASSIGN(page->view_, RemoteView::open(page->session_, std::move(host), view));
     page->view_->connect();

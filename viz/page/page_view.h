@@ -26,6 +26,8 @@ struct PageOptions {
     std::string location;  // to go to: see Shell::go
     // How far the work of this turn is; called within it.
     std::function<void(double share, const std::string& activity)> on_progress;
+    // A file is written that the user is to have.
+    std::function<void(const std::string& path)> take_file;
 };
 
 class PageView {

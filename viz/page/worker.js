@@ -40,6 +40,11 @@ const handlers = {
         progressAt = now;
         postMessage({ progress: share, activity });
       },
+      file(path) {
+        const bytes = module.FS.readFile(path);
+        module.FS.unlink(path);
+        postMessage({ file: path.split("/").pop(), bytes }, [bytes.buffer]);
+      },
       text: text => postMessage(advises ? { findings: text } : { figures: text }),
       printErr: text => console.warn(text),
     });

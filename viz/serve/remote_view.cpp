@@ -13,7 +13,6 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kFrame = 1.0 / 30;
 constexpr double kEarlyFrame = 0.008;  // for a key or button, if the last one was as before
 constexpr double kSlowFrame = 0.1;     // where frame after frame shows the same
 constexpr int kUnchanged = 30;         // so many of them
@@ -65,7 +64,7 @@ OffscreenOptions screen_options(const RemoteViewOptions& options) {
 ShellHost with_saving(ShellHost host, bool& saves) {
     host.save_image = [&saves] { saves = true; };
     host.quit = {};
-    host.saves_tables = false;
+    host.saves_tables = host.saves_tables && host.take_file;
     return host;
 }
 
@@ -219,7 +218,7 @@ std::optional<double> RemoteView::next_frame() const {
     if (!visible() || !has_room() || (settle_ == 0 && !busy_))
         return std::nullopt;
     const bool slow = settle_ == 0 && unchanged_ >= kUnchanged;
-    return slow ? next_ + kSlowFrame - kFrame : next_;
+    return slow ? next_ + kSlowFrame - frame() : next_;
 }
 
 // One key after the other, a frame each; what was held with it, or is held now.
@@ -276,7 +275,7 @@ const Bitmap& RemoteView::draw_frames(double now) {
 }
 
 std::vector<std::vector<std::byte>> RemoteView::draw(double now) {
-    next_ = std::max(next_ + kFrame, now);
+    next_ = std::max(next_ + frame(), now);
     settle_ = std::max(0, settle_ - 1);
     const Bitmap& bitmap = draw_frames(now);
     busy_ = shell_.busy() || has_input() || down_.any();

@@ -2,9 +2,9 @@
 // that two who look at the same runs don't move each other's window. Events of the browser in,
 // messages for it out.
 //
-// A frame is drawn when something may have changed, at most 30 times a second and never ahead of
-// what the browser says that it has drawn; where nothing has changed, nothing is sent. All times
-// are seconds of the caller's clock. Its maker's thread only.
+// A frame is drawn when something may have changed, not more often than is asked for, and never
+// ahead of what the browser says that it has drawn; where nothing has changed, nothing is sent. All
+// times are seconds of the caller's clock. Its maker's thread only.
 #pragma once
 
 #include <bitset>
@@ -30,6 +30,7 @@ struct RemoteViewOptions {
     float scale = 0;  // of all lengths; 0 = the browser's
     FontChoice fonts = FontChoice::system;
     FrameForm form = FrameForm::compressed;
+    double frames_a_second = 30;     // at most
     std::vector<std::string> views;  // as in StillOptions
     std::string find;
     std::string location;
@@ -80,6 +81,8 @@ class RemoteView {
     void apply_input(ShellInput& input);
     const Bitmap& draw_frames(double now);
     bool has_room() const;
+
+    double frame() const { return 1 / options_.frames_a_second; }  // seconds
 
     RemoteViewOptions options_;
     Offscreen screen_;

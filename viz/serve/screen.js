@@ -216,15 +216,14 @@ async function copy(text) {
     screen_.focus();
   }
 }
-function save() {
-  screen_.toBlob(image => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(image);
-    link.download = "tidemark.png";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  });
+function download(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
+const save = () => screen_.toBlob(image => download("tidemark.png", image));
 async function take(bytes, from) {
   const text = () => new TextDecoder().decode(bytes.subarray(1));
   switch (bytes[0]) {

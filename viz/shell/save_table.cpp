@@ -18,9 +18,12 @@ bool exists(const std::string& path) {
     return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
-// "run.tmk.blocks.csv" beside the trace, or where the program runs; with a number if that is taken.
-std::string free_name(const ViewedRun* run, const std::string& table) {
-    const std::string trace = run == nullptr || run->path.empty() ? "tidemark" : run->path;
+// "run.tmk.blocks.csv", if wanted `beside` the trace, else where the program runs; with a number if
+// that is taken.
+std::string free_name(const ViewedRun* run, const std::string& table, bool beside) {
+    const std::string trace = run == nullptr || run->path.empty() ? "tidemark"
+                              : beside                            ? run->path
+                                       : std::filesystem::path(run->path).filename().string();
     for (int i = 1;; ++i) {
         std::string name = i == 1 ? fmt::format("{}.{}.csv", trace, table)
                                   : fmt::format("{}.{}-{}.csv", trace, table, i);
@@ -43,10 +46,13 @@ void ask_for_rows(ShellParts& parts) {
 void take_rows(ShellParts& parts) {
     Selection& selection = parts.selection;
     TableSaving& saving = parts.saving;
-    if (const auto written = saving.job.take())
+    if (const auto written = saving.job.take()) {
         parts.say(*written ? fmt::format("Saved {} as {}", format_counted(**written, "row"),
                                          saving.writes)
                            : to_text(written->error()));
+        if (*written && parts.host.take_file)
+            parts.host.take_file(saving.target);
+    }
     if (!parts.host.saves_tables)
         return;
     if (!std::exchange(selection.wanted_rows, {}).empty())
@@ -57,7 +63,7 @@ void take_rows(ShellParts& parts) {
     saving.rows = std::exchange(selection.rows, {});
     if (!saving.rows)
         return parts.say("The table is not complete yet: once more in a moment.");
-    const std::string name = free_name(parts.run(), table);
+    const std::string name = free_name(parts.run(), table, !parts.host.take_file);
     saving.path.set(name.size() < saving.path.text.size() ? name : std::string());
     saving.path.takes_focus = true;
     saving.path.entered = false;
@@ -73,6 +79,7 @@ void submit_table(ShellParts& parts) {
         return;
     }
     parts.popup = Popup::none;
+    saving.target = path;
     saving.writes = std::filesystem::path(path).filename().string();
     saving.share = std::make_shared<std::atomic<double>>(0.0);
     saving.job.start([rows = std::exchange(saving.rows, {}), share = saving.share,

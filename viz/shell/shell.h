@@ -58,6 +58,8 @@ struct ShellHost {
     std::function<void(const AttachableProgram& program)> attach = {};
     std::function<void()> quit = {};
     bool saves_tables = false;  // into files, where the user says
+    // Takes a file that was written where the user has no folders, and brings it to them.
+    std::function<void(const std::string& path)> take_file = {};
 };
 
 // What can be seen, for tests and for --view.

@@ -35,7 +35,9 @@ struct TableSaving {
     std::shared_ptr<TableRows> rows;  // whose file is to be named
     TextField path;
     std::string error;   // why it can't be that
-    std::string writes;  // the file that is being written
+    std::string target;  // the file that is written
+    std::string target;  // the file that is written
+    std::string writes;  // its name
     std::shared_ptr<std::atomic<double>> share;
     Job<Result<std::uint64_t>> job;
 };

@@ -43,7 +43,7 @@ class Page(Browser):
     def open(self, *paths):
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         found = self.call("DOM.querySelector", nodeId=root, selector="#files")["nodeId"]
-        self.call("DOM.setFileInputFiles", files=[str(path) for path in paths], nodeId=found)
+        self.call("DOM.setFileInputFiles", files=[str(pathlib.Path(path).resolve()) for path in paths], nodeId=found)
 
     def figures(self):
         return self.evaluate("tidemarkFigures()")
