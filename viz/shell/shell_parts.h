@@ -36,7 +36,6 @@ struct TableSaving {
     TextField path;
     std::string error;   // why it can't be that
     std::string target;  // the file that is written
-    std::string target;  // the file that is written
     std::string writes;  // its name
     std::shared_ptr<std::atomic<double>> share;
     Job<Result<std::uint64_t>> job;
