@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.h"
 #include "core/base/small_file.h"
 #include "core/base/text.h"
 #include "replay/cli/child_program.h"
@@ -97,7 +98,7 @@ class Page final : public Command {
         if (json_)
             report_written(context, files, json_);
         else if (output_.path != "-")
-            context.print(fmt::format("{}: {}, with {} inside\n", output_.path,
+            context.print(fmt::format("{}: {}, with {} inside\n", printable(output_.path),
                                       format_bytes(page.size()),
                                       format_counted(files.size(), "recording")));
         return ExitCode::yes;
@@ -110,7 +111,7 @@ class Page final : public Command {
             return fail(
                 ErrorCode::bad_option, "goes into a page of its own", paths_.front(),
                 "-o FILE.html says which; or drop it on the page that `tidemark page` opens");
-        context.print(path + "\n");
+        context.print(printable(path) + "\n");
         const bool has_desktop =
             std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
         if (has_desktop)

@@ -18,9 +18,11 @@ if sys.argv[1] == "export":
     print(json.dumps({{"type": "header"}}))
     print(json.dumps({{"op": "alloc", "bytes": 1 << 22, "address": 7}}))
     sys.exit(0)
-half = "extent" in sys.argv
+if any("PEAK" in each for each in sys.argv):
+    sys.exit(2)
+half = "extent" in sys.argv or "extent:expect=7" in sys.argv
 print(json.dumps({{"overhead_ratio": 1.0 if half else 2.0, "driver_ns": 50 if half else 100,
-                  "out_of_memory": 0}}))
+                  "out_of_memory": 0, "peak_allocated_bytes": 7}}))
 """
 
 
@@ -52,6 +54,9 @@ class PoolTable(unittest.TestCase):
     def test_a_row_for_each_policy_and_times_as_multiples_of_the_recorded(self):
         self.assertIn("| torch | 2.000/1.00 | 2.000/1.00 |", self.table())
         self.assertIn("| extent | 1.000/0.50 | 1.000/0.50 |", self.table("--variants", "2"))
+
+    def test_a_policy_may_know_the_peak(self):
+        self.assertIn("| extent:expect=PEAK | 1.000/0.50 |", self.table("-p", "extent:expect=PEAK"))
 
     def test_json_has_the_worst_of_the_variants(self):
         table = json.loads(self.table("--variants", "3", "--json"))

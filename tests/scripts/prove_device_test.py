@@ -23,6 +23,7 @@ LINES = ["1 0 malloc 2097152 -> p1\n", "1 0 STREAM grant 512 0 -> p1+0 (512)\n",
          "2 0 create 2097152 -> h1\n", "3 0 create 2097152 -> h2\n", "4 0 release h1\n",
          "5 0 create 2097152 -> out of memory\n", "6 0 free p1\n"]
 RUN = {"driver_ns": 1000, "decisions": 7, "decisions_hash": "a", "peak_reserved_bytes": 6 * MIB,
+       "peak_allocated_bytes": 5 * MIB,
        "device_peak_bytes": 6 * MIB, "device_leak_bytes": 0, "memory_bytes": 99 * MIB}
 TOUCH = {"allocations": 5, "bytes": 4096, "damaged": 0, "differing_bytes": 0, "failures": 0,
          "first_difference": None}
@@ -196,10 +197,10 @@ print(json.dumps(run))
         code, report, output = self.prove()
         self.assertEqual(code, 0, output)
         self.assertEqual([fact["what"] for fact in report["facts"]], [
-            "tests", "tests", "profile", *["decisions", "driver time", "peak", "given back"] * 2,
-            "driver time of all", "driver time of all", "content", "content",
+            "tests", "tests", "profile", *["decisions", "driver time", "peak", "given back"] * 3,
+            *["driver time of all"] * 3, *["content"] * 3,
             "one thread", "8 threads", "grows", "many threads", "tests"])
-        self.assertIn("20 checks hold, 0 fail", output)
+        self.assertIn("26 checks hold, 0 fail", output)
 
     def test_the_simulator_gets_the_card_that_was_measured_and_its_memory(self):
         _, report, _ = self.prove("--only", "calibrate", "--only", "parity", "--policy", "vpmm",
@@ -208,6 +209,11 @@ print(json.dumps(run))
         self.assertEqual(["--device" in words for words in commands], [True, True, True, False])
         self.assertEqual(commands[3][commands[3].index("--memory") + 1], str(99 * MIB))
         self.assertTrue(commands[3][commands[3].index("--profile") + 1].endswith("profile.json"))
+
+    def test_a_policy_may_know_the_peak(self):
+        _, report, _ = self.prove("--only", "parity", "--policy", "extent:expect=PEAK")
+        policies = {run["words"][run["words"].index("--policy") + 1] for run in report["runs"]}
+        self.assertEqual(policies, {f"extent:expect={5 * MIB}"})
 
     def test_a_planted_difference_is_a_failure(self):
         for planted, what in (({"driver_ns": 1200}, {"driver time", "driver time of all"}),
