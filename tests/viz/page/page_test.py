@@ -23,7 +23,7 @@ ENDINGS = (".pickle.xz", ".tmk", ".jsonl.xz", ".csv.xz", ".tml")
 PAGE = PROGRAM = None
 ALL = False
 STATE = "JSON.stringify([notice.textContent, work.hidden, Number(screen_.dataset.frame ?? 0)])"
-CONTROL = 2  # as developer tools count modifiers
+CONTROL, SHIFT = 2, 8  # as developer tools count modifiers
 
 
 class Page(Browser):
@@ -128,6 +128,22 @@ class PageTest(unittest.TestCase):
                 page.wait(lambda seen=frame: page.frame() > seen, f"{what}: a frame")
                 page.settled()
                 self.assertNotEqual(page.pixels()[0], before, what)
+
+    def test_a_table_is_saved_as_a_download(self):
+        with Page((1400, 900), "#goto=peak") as page, tempfile.TemporaryDirectory() as folder:
+            page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=folder)
+            page.open(SAMPLES / FEW[0])
+            page.loaded()
+            page.key("2")
+            page.settled()
+            page.mouse("mouseMoved", 400, 830)  # over the blocks
+            page.settled()
+            page.key("e", modifiers=CONTROL | SHIFT)
+            page.settled()
+            page.key("Enter")
+            saved = pathlib.Path(folder, pathlib.Path(FEW[0]).name + ".blocks.csv")
+            page.wait(saved.exists, "the table comes")
+            self.assertTrue(saved.read_text().startswith("block,size_bytes,"))
 
     def test_a_link_opens_at_a_place(self):
         with Page(place="#goto=peak") as page:
