@@ -2,14 +2,10 @@
 #include "replay/analysis/minimize/minimize.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "core/base/file_descriptor.h"
-#include "core/base/small_file.h"
 #include "core/base/stopwatch.h"
 #include "core/base/text.h"
 #include "replay/analysis/condition/condition.h"

@@ -12,6 +12,7 @@
 #include "replay/cli/trace_input.h"
 #include "replay/cli/unchecked_file.h"
 #include "replay/cli/written_files.h"
+#include "replay/report/forms/escaped.h"
 #include "replay/report/page/html_bytes.h"
 
 namespace tidemark::commands {
@@ -37,17 +38,6 @@ Result<std::string> find_page() {
         ErrorCode::unsupported, "the page isn't built", kPage,
         "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
         "the same in a browser without it");
-}
-
-// A name as an attribute of HTML.
-std::string attribute(std::string_view text) {
-    std::string safe;
-    for (const char letter : text)
-        safe += letter == '&'   ? "&amp;"
-                : letter == '"' ? "&quot;"
-                : letter == '<' ? "&lt;"
-                                : std::string(1, letter);
-    return safe;
 }
 
 class Page final : public Command {
@@ -85,7 +75,7 @@ class Page final : public Command {
             inside += fmt::format(
                 "<script type=\"application/octet-stream\" class=\"trace\" data-name=\"{}\">{}"
                 "</script>\n",
-                attribute(names[i]), report::base64(bytes));
+                report::escaped(names[i]), report::base64(bytes));
             const std::uint64_t events = info.event_count;
             files.push_back({.source = paths_[i],
                              .target = output_.path,

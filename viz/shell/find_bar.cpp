@@ -20,8 +20,7 @@ constexpr float kFindBarGap = 6;
 
 constexpr std::string_view kFindHelp =
     "Part of a tag, function or file, resnet.py:154; >=1MiB, <64KiB, =512; 0x7f2c00000000; "
-    "stream=7, "
-    "pool=2, device=1; several together";
+    "stream=7, pool=2, device=1; several together";
 constexpr std::string_view kFindHelpMore =
     "called exactly so: tag=x, site=x, module=x, annotation=x";
 
