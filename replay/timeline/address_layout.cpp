@@ -58,8 +58,13 @@ void merge(std::vector<Extent>& extents, Bytes gap) {
 
 class AddressLayoutMaker {
   public:
-    AddressLayoutMaker(const History& history, const std::atomic<bool>* cancel, RowSharing sharing)
-        : history_(history), cancel_(cancel), sharing_(sharing), counts_(history.counts()) {}
+    AddressLayoutMaker(const History& history, const std::atomic<bool>* cancel, RowSharing sharing,
+                       RowOrder order)
+        : history_(history),
+          cancel_(cancel),
+          sharing_(sharing),
+          order_(order),
+          counts_(history.counts()) {}
 
     AddressLayout make() {
         add_segments();
@@ -88,6 +93,7 @@ class AddressLayoutMaker {
     const History& history_;
     const std::atomic<bool>* cancel_;
     RowSharing sharing_;
+    RowOrder order_;
     HistoryCounts counts_;
     Bytes memory_ = 0;  // of all segments and pages, each byte once
     AddressLayout layout_;
@@ -333,7 +339,7 @@ void AddressLayoutMaker::arrange() {
     lay_out(chosen);
 }
 
-// Puts the bands one above the other, by the addresses of their first rows.
+// Puts the bands one above the other, by the addresses or births of their first rows.
 void AddressLayoutMaker::lay_out(const Bands& bands) {
     std::vector<AddressRow> rows;
     std::vector<AddressPiece> pieces;
@@ -343,7 +349,11 @@ void AddressLayoutMaker::lay_out(const Bands& bands) {
     std::sort(order.begin(), order.end(), [this](const auto* a, const auto* b) {
         const AddressRow& one = layout_.rows_[a->front()];
         const AddressRow& other = layout_.rows_[b->front()];
-        return std::tie(one.device, one.range.begin) < std::tie(other.device, other.range.begin);
+        const bool by_birth = order_ == RowOrder::birth;
+        const EventIndex born = by_birth ? one.born : 0;
+        const EventIndex other_born = by_birth ? other.born : 0;
+        return std::tie(one.device, born, one.range.begin) <
+               std::tie(other.device, other_born, other.range.begin);
     });
     for (const std::vector<std::uint32_t>* band : order) {
         const Bytes height = layout_.rows_[band->front()].length;
@@ -372,8 +382,8 @@ void AddressLayoutMaker::lay_out(const Bands& bands) {
 }
 
 AddressLayout AddressLayout::of(const History& history, const std::atomic<bool>* cancel,
-                                RowSharing sharing) {
-    return AddressLayoutMaker(history, cancel, sharing).make();
+                                RowSharing sharing, RowOrder order) {
+    return AddressLayoutMaker(history, cancel, sharing, order).make();
 }
 
 std::size_t AddressLayout::first_reaching(std::uint16_t device, Address address) const {

@@ -51,6 +51,11 @@ enum class RowSharing : std::uint8_t {
     always,
 };
 
+enum class RowOrder : std::uint8_t {
+    address,
+    birth,  // what was there first comes first: two runs are laid out in one direction
+};
+
 struct AddressLocation {
     std::uint16_t device = 0;
     Address address = Address::null;
@@ -63,7 +68,8 @@ class AddressLayout {
     // Of what `history` has now. With `cancel` set, what comes back is incomplete. O((segments +
     // blocks) log segments), on all cores.
     static AddressLayout of(const History& history, const std::atomic<bool>* cancel = nullptr,
-                            RowSharing sharing = RowSharing::where_it_helps);
+                            RowSharing sharing = RowSharing::where_it_helps,
+                            RowOrder order = RowOrder::address);
 
     // The length of the axis; 0 if there are no addresses. At most kLongest: what is beyond is
     // left out.

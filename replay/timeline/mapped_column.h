@@ -1,5 +1,6 @@
 // MappedColumn: an array of plain values in a mapped file, which grows at its end while others read
-// what has been published. Its elements never move, so pointers into it stay valid.
+// what has been published. Its elements never move, so pointers into it stay valid. (Where there are
+// no threads they move as it grows, when nobody reads: column_in_memory.cpp.)
 //
 // One writer, any number of readers: the writer pushes, fills, and publishes; readers look only
 // below size(). What the page cache does not keep lives on the disk, not in memory.
@@ -114,7 +115,7 @@ class MappedColumn {
         if (room_ - count_ >= more) [[likely]]
             return {};
         TM_TRY(bytes_->grow((count_ + more) * sizeof(T)));
-        room_ = bytes_->capacity() / sizeof(T);
+        look();
         return {};
     }
 
@@ -151,18 +152,27 @@ class MappedColumn {
     // Cuts the file to what was pushed. Errors: io.
     Result<void> finish() {
         publish();
-        return bytes_->finish(count_ * sizeof(T));
+        TM_TRY(bytes_->finish(count_ * sizeof(T)));
+        look();
+        return {};
     }
 
   private:
     MappedColumn(std::unique_ptr<MappedBytes> bytes, std::size_t count)
         : bytes_(std::move(bytes)), count_(count), published_(count) {
-        data_ = reinterpret_cast<T*>(bytes_->data());
+        look();
+    }
+
+    // Takes over where the bytes lie: they move only on systems without threads.
+    void look() {
+        auto* const lies = reinterpret_cast<T*>(bytes_->data());
+        if (data_ != lies)
+            data_ = lies;
         room_ = bytes_->capacity() / sizeof(T);
     }
 
     std::unique_ptr<MappedBytes> bytes_;
-    T* data_ = nullptr;  // never changes: readers use it
+    T* data_ = nullptr;  // changes only where there are no threads: readers use it
     std::size_t count_ = 0;
     std::size_t room_ = 0;
     std::atomic<std::size_t> published_ = 0;

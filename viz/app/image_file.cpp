@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "replay/cli_support/terminal.h"
 #include "viz/app/still_loading.h"
 #include "viz/headless/animation.h"
 #include "viz/headless/png.h"
 #include "viz/headless/still.h"
+#include "viz/views/view.h"
 
 namespace tidemark::viz {
 namespace {
@@ -28,13 +31,27 @@ Result<void> add_suggested(Loader& loader, Session& session) {
     return check_loaded(session);
 }
 
+// Without a name the overview is shown. "a+b" are two.
+bool shows_advice(const ViewCommand& command) {
+    const auto is_shown = [&](const ViewInfo& view) {
+        return view.shows_advice && std::ranges::any_of(command.views, [&](const std::string& names) {
+                   return ("+" + names + "+").find(fmt::format("+{}+", view.name)) !=
+                          std::string::npos;
+               });
+    };
+    return command.views.empty() || std::ranges::any_of(all_views(), is_shown);
+}
+
 }  // namespace
 
 Result<ExitCode> write_image_file(const ViewCommand& command) {
     Session session;
     Loader loader(session);
     LiveRuns living(session);
-    TM_TRY(load_all(command, session, loader, living));
+    ViewCommand waited_for = command;
+    if (!shows_advice(command))
+        waited_for.load.most_advised_events = 0;
+    TM_TRY(load_all(waited_for, session, loader, living));
     if (std::ranges::find(command.views, "side-by-side") != command.views.end())
         TM_TRY(add_suggested(loader, session));
     const StillOptions options = still_options(command);

@@ -16,6 +16,7 @@
 #include "viz/app/window.h"
 #include "viz/headless/png.h"
 #include "viz/live/attach.h"
+#include "viz/shell/loader_host.h"
 #include "viz/shell/settings.h"
 #include "viz/shell/shell.h"
 
@@ -131,14 +132,8 @@ class WindowProgram {
     }
 
     ShellHost host() {
-        ShellHost host;
+        ShellHost host = loader_host(loader_);
         host.open = [this](const std::vector<std::string>& paths) { return open(paths); };
-        host.cancel_loading = [this] { loader_.cancel(); };
-        host.advise = [this](std::size_t run) { loader_.advise(run); };
-        host.replay = [this](std::size_t run, const std::string& policy) {
-            return loader_.replay(run, policy);
-        };
-        host.next_gpu = [this](std::size_t run) { return loader_.show_next_gpu(run); };
         host.save_image = [this] { saves_ = true; };
         host.pause = [this](bool paused) { living_.pause(paused); };
         host.align = [this] {

@@ -51,6 +51,11 @@ class Canvas {
     // pane.
     Canvas over_all() const { return {ImGui::GetForegroundDrawList(), *theme_, scale_}; }
 
+    // Tips keep left of this, so that they don't cover what stands there; 0: the window's edge.
+    void end_tips_at(float right) { tips_end_ = right; }
+
+    float tips_end() const { return tips_end_; }
+
     const Theme& theme() const { return *theme_; }
 
     // Pixels of a length that is `points` at the usual density.
@@ -94,6 +99,7 @@ class Canvas {
     ImDrawList* list_;
     const Theme* theme_;
     float scale_;
+    float tips_end_ = 0;
 };
 
 }  // namespace tidemark::viz

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace tidemark::viz {
 namespace {
@@ -70,6 +71,16 @@ float draw_figure(Canvas& canvas, const Box& box, const TipFigure& figure) {
     return left + canvas.text_width(figure.value);
 }
 
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        lines.push_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return lines;
+}
+
 }  // namespace
 
 Box card_box(ImVec2 mouse, ImVec2 size, float beside, const Box& room) {
@@ -93,19 +104,23 @@ Box draw_tip(const Canvas& view, ImVec2 mouse, std::string_view what,
     const ImVec2 screen = ImGui::GetIO().DisplaySize;
     const Theme& theme = canvas.theme();
     const float pad = std::round(canvas.px(kTipPad));
-    const float most = std::min(canvas.px(kTipWidest), screen.x - 2 * pad) - 2 * pad;
+    const float end = view.tips_end() > mouse.x ? view.tips_end() : screen.x;
+    const float most = std::min(canvas.px(kTipWidest), end - 2 * pad) - 2 * pad;
     const TipLine line = fit(canvas, figures, most);
-    const float wide =
-        std::ceil(std::min(std::max(canvas.text_width(what), line.width), most)) + 2 * pad + 1;
+    const std::vector<std::string_view> texts = lines_of(what);
+    float wide = line.width;
+    for (const std::string_view text : texts)
+        wide = std::max(wide, canvas.text_width(text));
+    wide = std::ceil(std::min(wide, most)) + 2 * pad + 1;
     const float high = std::round(canvas.line_height() + canvas.px(kTipLineSpacing));
-    const float lines = (what.empty() ? 0.0F : 1.0F) + (figures.empty() ? 0.0F : 1.0F);
+    const float lines = static_cast<float>(texts.size()) + (figures.empty() ? 0.0F : 1.0F);
     const Box card = card_box(mouse, {wide, lines * high + 2 * pad - canvas.px(kTipLineSpacing)},
-                              canvas.px(kTipFromMouse), {0, 0, screen.x, screen.y});
+                              canvas.px(kTipFromMouse), {0, 0, end, screen.y});
     canvas.fill(card, theme.panel);
     canvas.outline(card, theme.border);
     Box rest = card.inset(pad);
-    if (!what.empty()) {
-        canvas.text_within({rest.left, rest.top, rest.right + 1, rest.top + high}, what,
+    for (const std::string_view text : texts) {
+        canvas.text_within({rest.left, rest.top, rest.right + 1, rest.top + high}, text,
                            theme.text);
         rest.top += high;
     }

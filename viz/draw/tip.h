@@ -22,8 +22,9 @@ struct TipFigure {
 // long as there is room for it anywhere. `beside`: how far from it.
 Box card_box(ImVec2 mouse, ImVec2 size, float beside, const Box& room);
 
-// Draws it over all that is in the window, and returns its box. Figures from the first on, as many
-// as there is room for; an ellipsis says that there are more. O(figures).
+// Draws it over all that is in the window but what is right of Canvas::tips_end(), and returns its
+// box: the lines of `what`, and below them figures from the first on, as many as there is room for;
+// an ellipsis says that there are more. O(lines + figures).
 Box draw_tip(const Canvas& view, ImVec2 mouse, std::string_view what,
              std::span<const TipFigure> figures);
 

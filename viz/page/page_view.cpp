@@ -8,6 +8,7 @@
 
 #include "viz/model/figures/session_figures.h"
 #include "viz/serve/wire.h"
+#include "viz/shell/loader_host.h"
 
 namespace tidemark::viz {
 namespace {
@@ -19,10 +20,6 @@ constexpr std::byte kOverviewMessage{9};
 constexpr std::byte kAdviseMessage{10};
 
 using Json = nlohmann::ordered_json;
-
-LoadState asking() {
-    return {LoadState::Phase::loading, 0, "asking what would need less", {}};
-}
 
 Json json_of(const Finding& finding) {
     return {{"weight", static_cast<int>(finding.weight)},
@@ -62,24 +59,12 @@ std::string overview_of(const ViewedRun& run) {
 
 Result<std::unique_ptr<PageView>> PageView::open(const PageOptions& options) {
     std::unique_ptr<PageView> page(new PageView(options));
-    ShellHost host;
+    ShellHost host = loader_host(page->loader_);
     host.open = [self = page.get()](const std::vector<std::string>& paths) -> Result<void> {
         self->add(paths);
         return {};
     };
     host.choose_files = [self = page.get()] { self->chooses_ = true; };
-    host.cancel_loading = [self = page.get()] { self->loader_.cancel(); };
-    host.advise = [self = page.get()](std::size_t run) {
-        self->session_.runs[run].findings_state = asking();
-        self->session_.runs[run].unadvised_events = 0;
-        self->wants_advice_ = true;
-    };
-    host.replay = [self = page.get()](std::size_t run, const std::string& policy) {
-        return self->loader_.replay(run, policy);
-    };
-    host.next_gpu = [self = page.get()](std::size_t run) {
-        return self->loader_.show_next_gpu(run);
-    };
     host.take_file = options.take_file;
     host.saves_tables = true;
     RemoteViewOptions view;
@@ -99,7 +84,7 @@ void PageView::add(std::vector<std::string> files) {
     request.files = std::move(files);
     request.keep = false;
     if (!options_.advises)
-        request.most_advised_events = 0;
+        request.advise_elsewhere = [this] { wants_advice_ = true; };
     request.on_progress = options_.on_progress;
     loader_.add(std::move(request));
     view_->refresh(kFramesOfNews);
@@ -142,10 +127,13 @@ void PageView::take_findings(std::string_view json) {
         run->findings_state = {LoadState::Phase::ready, 1, {}, {}};
         run->unadvised_events = 0;
     }
-    // Who was asked has ended: nothing more comes.
+    // Who was asked has ended: nothing more comes, until it is asked again.
     for (ViewedRun& run : session_.runs)
-        if (run.findings_state.phase == LoadState::Phase::loading)
+        if (run.findings_state.phase == LoadState::Phase::loading && run.history) {
             run.findings_state = {LoadState::Phase::ready, 1, {}, {}};
+            run.unadvised_events = run.history->counts().events;
+        }
+    says_overview_ = true;
     view_->refresh(kFramesOfNews);
 }
 
@@ -153,25 +141,11 @@ std::string PageView::figures() const {
     return session_figures(session_);
 }
 
-// The loader has left out what takes long, where it isn't long: another worker does it now.
-void PageView::ask_for_advice() {
-    const std::uint64_t most = LoadRequest().most_advised_events;
-    for (ViewedRun& run : session_.runs)
-        if (run.unadvised_events > 0 && run.unadvised_events <= most) {
-            run.findings_state = asking();
-            run.unadvised_events = 0;
-            wants_advice_ = true;
-        }
-}
-
 void PageView::send_overview(Turn& turn) {
     std::string text;
     for (const ViewedRun& run : session_.runs)
         text += overview_of(run);
-    if (text == overview_)
-        return;
-    overview_ = text;
-    put_text(turn.messages.emplace_back(1, kOverviewMessage), overview_);
+    put_text(turn.messages.emplace_back(1, kOverviewMessage), text);
 }
 
 PageView::Turn PageView::turn() {
@@ -183,14 +157,13 @@ PageView::Turn PageView::turn() {
         loader_.step();
     if (loader_.poll()) {
         view_->refresh(kFramesOfNews);
-        if (!options_.advises)
-            ask_for_advice();
+        says_overview_ = true;
     }
     if (std::exchange(chooses_, false))
         turn.messages.emplace_back(1, kChooseMessage);
     if (std::exchange(wants_advice_, false))
         turn.messages.emplace_back(1, kAdviseMessage);
-    if (!loader_.running())
+    if (!loader_.running() && std::exchange(says_overview_, false))
         send_overview(turn);
     if (loader_.running())
         turn.pause = 0;

@@ -60,7 +60,6 @@ class PageView {
   private:
     explicit PageView(const PageOptions& options);
 
-    void ask_for_advice();
     void send_overview(Turn& turn);
 
     double now() const { return static_cast<double>(clock_.elapsed()) * 1e-9; }
@@ -70,9 +69,9 @@ class PageView {
     Loader loader_;
     Stopwatch clock_;
     std::unique_ptr<RemoteView> view_;
-    bool chooses_ = false;       // the page is to ask for files
-    bool wants_advice_ = false;  // of another worker
-    std::string overview_;       // the overview, in words
+    bool chooses_ = false;        // the page is to ask for files
+    bool wants_advice_ = false;   // of another worker
+    bool says_overview_ = false;  // something is new in it
 };
 
 }  // namespace tidemark::viz

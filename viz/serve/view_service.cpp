@@ -13,6 +13,7 @@
 #include "viz/serve/rate_limit.h"
 #include "viz/serve/web_access.h"
 #include "viz/serve/wire.h"
+#include "viz/shell/loader_host.h"
 
 namespace tidemark::viz {
 namespace {
@@ -74,13 +75,7 @@ struct ViewService::Parts final : WebClients {
 };
 
 Result<std::unique_ptr<RemoteView>> ViewService::Parts::new_view() {
-    ShellHost host;  // what isn't here can't be done from a browser: open, attach
-    host.cancel_loading = [this] { loader.cancel(); };
-    host.advise = [this](std::size_t run) { loader.advise(run); };
-    host.replay = [this](std::size_t run, const std::string& policy) {
-        return loader.replay(run, policy);
-    };
-    host.next_gpu = [this](std::size_t run) { return loader.show_next_gpu(run); };
+    ShellHost host = loader_host(loader);  // what isn't here can't be done from a browser: open
     host.pause = [this](bool paused) { living.pause(paused); };
     host.align = [this] {
         static_cast<void>(living.align(!living.by_clock()));

@@ -206,6 +206,7 @@ void fold_table(ShellParts& parts) {
 }
 
 void switch_axis(ShellParts& parts) {
+    parts.has_axis = true;
     if (!toggle_axis(parts.session, parts.camera, parts.selection))
         parts.say("This run has no events to count: time is its only axis.");
 }

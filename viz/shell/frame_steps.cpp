@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "replay/facts/readable_axis.h"
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/ranks/rank_names.h"
 #include "viz/shell/shell_parts.h"
@@ -59,6 +60,29 @@ void show_first_rank(ShellParts& parts) {
         parts.selection.run = static_cast<std::size_t>(found - runs.begin());
 }
 
+// The axis that the runs are read best over, once, unless somebody has moved already. What differs
+// in its programs, or lives, has only its time in common.
+void choose_axis(ShellParts& parts) {
+    const std::vector<ViewedRun>& runs = parts.session.runs;
+    const auto is_loading = [](const ViewedRun& run) {
+        return run.state.phase == LoadState::Phase::waiting ||
+               run.state.phase == LoadState::Phase::loading;
+    };
+    if (parts.has_axis || runs.empty() || std::ranges::any_of(runs, is_loading))
+        return;
+    parts.has_axis = true;
+    const ViewedRun* const run = parts.run();
+    const bool is_one_trace = std::ranges::all_of(runs, [&](const ViewedRun& each) {
+        return each.trace_name == runs.front().trace_name && !each.tiers && !each.live;
+    });
+    const bool shows_all = parts.camera.window() == Window{0, parts.camera.extent()};
+    if (run == nullptr || !run->history || !is_one_trace || !shows_all ||
+        parts.camera.unit() != AxisUnit::time)
+        return;
+    if (facts::readable_axis(*run->history) == AxisUnit::events)
+        toggle_axis(parts.session, parts.camera, parts.selection);
+}
+
 }  // namespace
 
 void take_keys(ShellParts& parts, const ShellInput& input) {
@@ -99,6 +123,7 @@ void update_extent(ShellParts& parts) {
     if (unit == AxisUnit::events && extent_of(parts.session, unit) <= 1)
         unit = AxisUnit::time;
     parts.camera.set_extent(unit, extent_of(parts.session, unit));
+    choose_axis(parts);
 }
 
 void choose_views(ShellParts& parts) {

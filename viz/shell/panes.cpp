@@ -68,6 +68,8 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
                           ImGuiWindowFlags_NoScrollWithMouse);
     ImGui::PopStyleVar();
     Canvas canvas = parts.canvas(scale);
+    if (info.pane != Pane::side)
+        canvas.end_tips_at(box.right);
     if (info.pane == Pane::side || info.pane == Pane::table)
         canvas.fill(box, canvas.theme().panel);
     Frame frame{parts.session, parts.camera, parts.selection, parts.search,

@@ -48,7 +48,7 @@ void take_rows(ShellParts& parts) {
     TableSaving& saving = parts.saving;
     if (const auto written = saving.job.take()) {
         parts.say(*written ? fmt::format("Saved {} as {}", format_counted(**written, "row"),
-                                         saving.writes)
+                                         std::filesystem::path(saving.target).filename().string())
                            : to_text(written->error()));
         if (*written && parts.host.take_file)
             parts.host.take_file(saving.target);
@@ -80,7 +80,6 @@ void submit_table(ShellParts& parts) {
     }
     parts.popup = Popup::none;
     saving.target = path;
-    saving.writes = std::filesystem::path(path).filename().string();
     saving.share = std::make_shared<std::atomic<double>>(0.0);
     saving.job.start([rows = std::exchange(saving.rows, {}), share = saving.share,
                       path](const Cancelled& cancelled) {

@@ -36,7 +36,6 @@ struct TableSaving {
     TextField path;
     std::string error;   // why it can't be that
     std::string target;  // the file that is written
-    std::string writes;  // its name
     std::shared_ptr<std::atomic<double>> share;
     Job<Result<std::uint64_t>> job;
 };
@@ -48,6 +47,7 @@ struct ShellParts {
     Session& session;
     ShellHost host;
     Camera camera;
+    bool has_axis = false;  // chosen for the first runs, or by the user
     Selection selection;
     bool dark = true;
     Splits splits;

@@ -60,7 +60,7 @@ void AddressMap::draw(Frame& frame) {
     drag_addresses(frame);
     tiles_.look(history_,
                 {frame.camera.unit(), frame.camera.window(), frame.camera.addresses(),
-                 pixels(plot_.width()), pixels(plot_.height()), trait_, frame.selection.filter});
+                 pixels(plot_.width()), pixels(plot_.height()), trait_, frame.selection.filter, looks.order});
     if (frame.still)
         tiles_.finish();
     draw_map(frame, area);
@@ -122,18 +122,24 @@ void AddressMap::draw_head(Frame& frame) {
     const MapGround* ground = tiles_.ground();
     if (ground == nullptr || !paint_)
         return;
-    const std::vector<AddressRow>& rows = ground->layout.rows();
-    const bool views = std::ranges::any_of(rows, &AddressRow::view);
-    const bool reserves = std::ranges::any_of(rows, [](const AddressRow& row) {
-        return row.kind == SegmentKind::reservation && !row.view;
-    });
-    draw_ground_legend(canvas, {end + canvas.px(24), head_.top + pad, head_.right, head_.bottom},
-                       *paint_, word_for_stripes(reserves, views));
+    draw_legend(canvas, {end + canvas.px(24), head_.top + pad, head_.right, head_.bottom});
     Box classes{head_.left, head_.top + line + pad, head_.right, head_.bottom};
     if (const std::string_view why = missing_trait(frame.selection.colour_by, trait_); !why.empty())
         classes.left += canvas.text({classes.left, classes.top}, why, canvas.theme().faint_text) +
                         canvas.px(10);
     draw_class_legend(canvas, classes, *paint_, ground->classes);
+}
+
+void AddressMap::draw_legend(Canvas& canvas, const Box& box) const {
+    const MapGround* ground = tiles_.ground();
+    if (ground == nullptr || !paint_)
+        return;
+    const std::vector<AddressRow>& rows = ground->layout.rows();
+    const bool views = std::ranges::any_of(rows, &AddressRow::view);
+    const bool reserves = std::ranges::any_of(rows, [](const AddressRow& row) {
+        return row.kind == SegmentKind::reservation && !row.view;
+    });
+    draw_ground_legend(canvas, box, *paint_, word_for_stripes(reserves, views));
 }
 
 void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
@@ -328,6 +334,7 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
         const Block block = history_->block(index);
         const Site& site = history_->site(block.site);
         card.head(names_->name(site));
+        card.stack(names_->frames(site.stack));
         card.row(paint_->block(tiles_.ground()->classes.of(block)), "size",
                  block.size == block.requested
                      ? format_bytes(block.size)
@@ -344,9 +351,6 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
         card.row(0, "allocated", moment_text(*history_, block.born));
         card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
         card.row(0, "stream", names_->stream(site.stream));
-        const std::vector<std::string> frames = names_->frames(site.stack);
-        for (std::size_t i = 0; i < std::min<std::size_t>(frames.size(), 4); ++i)
-            card.note(frames[i]);
     }
     if (at < layout.rows().size())
         card.note(fmt::format("in a {}", row_text(layout.rows()[at])));

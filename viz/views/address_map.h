@@ -18,6 +18,7 @@ namespace tidemark::viz {
 // How a map differs from the one that has a view to itself.
 struct AddressMapLooks {
     bool has_head = true;           // colours to choose from, and what they mean
+    RowOrder order = RowOrder::address;
     Bytes length = 0;               // of addresses that the height stands for; 0 = its own
     std::optional<Position> until;  // nothing is shown of what comes later
 };
@@ -27,6 +28,9 @@ class AddressMap final : public View {
     void draw(Frame& frame) override;
 
     bool busy() const override { return tiles_.busy(); }
+
+    // What the colours between blocks mean, right-aligned in one line; nothing until it is known.
+    void draw_legend(Canvas& canvas, const Box& box) const;
 
     // Of the addresses that it shows; 0 until they are known.
     Bytes length() const;

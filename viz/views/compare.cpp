@@ -349,12 +349,13 @@ class CompareView final : public View {
 }  // namespace
 
 ViewInfo compare_view() {
-    return {"compare",
-            "Compare",
-            "several runs over one axis: a verdict, differences, where they part, all figures",
-            Pane::main,
-            make_view<CompareView>,
-            true};
+    return {.name = "compare",
+            .title = "Compare",
+            .summary =
+                "several runs over one axis: a verdict, differences, where they part, all figures",
+            .make = make_view<CompareView>,
+            .fills = true,
+            .shows_advice = true};
 }
 
 }  // namespace tidemark::viz

@@ -199,9 +199,12 @@ class FindingsView final : public View {
 }  // namespace
 
 ViewInfo findings_view() {
-    return {"findings", "Findings",
-            "What is worth a look, the most urgent first; a click goes there.", Pane::table,
-            make_view<FindingsView>};
+    return {.name = "findings",
+            .title = "Findings",
+            .summary = "What is worth a look, the most urgent first; a click goes there.",
+            .pane = Pane::table,
+            .make = make_view<FindingsView>,
+            .shows_advice = true};
 }
 
 }  // namespace tidemark::viz

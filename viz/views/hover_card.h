@@ -1,8 +1,11 @@
 // HoverCard: what lies under the mouse: a heading, and rows of a colour, a name and a value, the
-// most telling ones first. Shown as a tip of two lines; all of it goes to the clipboard when the
+// most telling ones first. Shown as a tip: the heading, who called, and a line of rows; all of it goes to the clipboard when the
 // user copies, and to the inspector where that doesn't say the same.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +18,13 @@ class HoverCard {
   public:
     // One: what it is.
     void head(std::string text) { heading_ = std::move(text); }
+
+    // Below it, a line each: who called, the innermost first; at most kMostFrames.
+    void stack(std::span<const std::string> frames) {
+        for (const std::string& frame : frames.first(std::min(frames.size(), kMostFrames)))
+            if (frame != heading_)
+                heading_ += '\n' + frame;
+    }
 
     // `colour` 0: none.
     void row(Colour colour, std::string name, std::string value) {
@@ -34,6 +44,8 @@ class HoverCard {
     std::string text() const;
 
   private:
+    static constexpr std::size_t kMostFrames = 4;
+
     std::string heading_;
     std::vector<TipFigure> rows_;
 };

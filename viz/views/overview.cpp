@@ -102,6 +102,8 @@ class OverviewView final : public View {
         if (!verdict.empty())
             page.headline(verdict, theme.text);
         std::string text = answer.headline + ".";
+        if (const std::string& policy = frame.run().assumed_policy; !policy.empty())
+            text = fmt::format("Under {} (the file names no allocator): {}", policy, text);
         if (frame.session.runs.size() > 1)
             text = frame.run().label + ": " + text;
         const float height =
@@ -233,12 +235,13 @@ class OverviewView final : public View {
 }  // namespace
 
 ViewInfo overview_view() {
-    return {"overview",
-            "Overview",
-            "The answer on the curve: the peak, what of it was waste, who held it, what to do.",
-            Pane::main,
-            make_view<OverviewView>,
-            true};
+    return {.name = "overview",
+            .title = "Overview",
+            .summary = "The answer on the curve: the peak, what of it was waste, who held it, what "
+                       "to do.",
+            .make = make_view<OverviewView>,
+            .fills = true,
+            .shows_advice = true};
 }
 
 }  // namespace tidemark::viz

@@ -17,6 +17,7 @@
 #include "viz/views/address_map.h"
 #include "viz/views/compare_plot.h"
 #include "viz/views/overview_writer.h"
+#include "viz/views/timeline_legend.h"
 #include "viz/views/timeline_plot.h"
 
 namespace tidemark::viz {
@@ -45,7 +46,7 @@ class SideBySideView final : public View {
         Box rest{frame.area.left, page.box.top, frame.area.right, frame.area.bottom};
         if (frame.area.height() >= canvas.px(kCurvesFrom)) {
             const float axis = TimeArea::axis_height(canvas);
-            const Box curves{rest.left, rest.bottom - canvas.px(kPairCurve) - axis, rest.right,
+            const Box curves{rest.left, rest.bottom - canvas.px(kPairCurve) - 2 * axis, rest.right,
                              rest.bottom};
             rest.bottom = curves.top - pad;
             draw_curves(frame, curves);
@@ -107,6 +108,7 @@ class SideBySideView final : public View {
         const float title = draw_title(frame, box, which);
         AddressMap& map = maps_[which];
         map.looks.has_head = false;
+        map.looks.order = RowOrder::birth;
         map.looks.length = longest;
         map.looks.until = frame.selection.plays ? frame.selection.cursor : std::nullopt;
         // Each map shows its own run; cursor and the like are those of all.
@@ -128,6 +130,11 @@ class SideBySideView final : public View {
             std::tie(frame.selection.run, frame.selection.block) = std::pair(shown, block);
     }
 
+    std::string name_of(const Frame& frame, std::size_t which) const {
+        return fmt::format("{}: {}", which == 0 ? "A" : "B",
+                           frame.session.runs[order_[which]].label);
+    }
+
     // "A: torch   8.30 GiB reserved at the peak"; of B the gap as well. Returns its height.
     float draw_title(Frame& frame, const Box& box, std::size_t which) const {
         Canvas& canvas = frame.canvas;
@@ -140,10 +147,12 @@ class SideBySideView final : public View {
         const float middle = box.top + line / 2;
         canvas.fill({across.left, middle - size / 2, across.left + size, middle + size / 2},
                     run_colour(theme, run, order_.front()));
-        canvas.text_within(
-            {across.left + size + canvas.px(6), box.top, across.right, box.top + line},
-            fmt::format("{}: {}", which == 0 ? "A" : "B", frame.session.runs[run].label),
-            theme.text);
+        const std::string name = name_of(frame, which);
+        const Box first{across.left + size + canvas.px(6), box.top, across.right, box.top + line};
+        canvas.text_within(first, name, theme.text);
+        maps_[which].draw_legend(
+            canvas, {first.left + canvas.text_width(name) + canvas.px(18), first.top, first.right,
+                     first.bottom});
         ImGui::PushFont(current_fonts().heading);
         const float large = std::ceil(canvas.line_height() * 1.4F);
         const float top = box.top + line;
@@ -176,11 +185,30 @@ class SideBySideView final : public View {
         ImGui::PopFont();
     }
 
+    // What the lines and the gap between them mean. Returns its height.
+    float draw_curve_legend(Frame& frame, const Box& box) const {
+        const Theme& theme = frame.canvas.theme();
+        std::vector<LegendEntry> entries;
+        for (std::size_t i = 0; i < kPair; ++i)
+            entries.push_back({.name = name_of(frame, i) + ", reserved",
+                               .colour = run_colour(theme, order_[i], order_.front())});
+        entries.push_back({.name = "B needs less", .colour = gap_colour(theme, true), .look = CurveLook::gap});
+        entries.push_back({.name = "B needs more", .colour = gap_colour(theme, false), .look = CurveLook::gap});
+        const TimelineLegend legend(frame.canvas, std::move(entries), box.width());
+        legend.draw(frame, box);
+        return legend.height();
+    }
+
+    static Colour gap_colour(const Theme& theme, bool is_less) {
+        return mix(theme.plot, is_less ? theme.better : theme.worse, 0.45);
+    }
+
     // What both have reserved, and the gap between them filled.
     void draw_curves(Frame& frame, const Box& box) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
         Box plot = plot_box(canvas, box);
+        plot.top += draw_curve_legend(frame, plot);
         plot.bottom = std::floor(box.bottom - TimeArea::axis_height(canvas));
         const TimeArea area(frame, plot, "pair-curves");
         canvas.fill(plot, theme.plot);
@@ -203,7 +231,7 @@ class SideBySideView final : public View {
                 const Bytes a = levels[0][i].max;
                 const Bytes b = levels[1][i].max;
                 gap.column(i, scale.y(std::max(a, b)), scale.y(std::min(a, b)),
-                           mix(theme.plot, a > b ? theme.better : theme.worse, 0.45));
+                           gap_colour(theme, a > b));
             }
         }
         for (std::size_t i = 0; i < kPair; ++i)
@@ -240,12 +268,13 @@ class SideBySideView final : public View {
 }  // namespace
 
 ViewInfo side_by_side_view() {
-    return {"side-by-side",
-            "Side by side",
-            "The address maps of two runs under one clock, and the gap in numbers; Space plays.",
-            Pane::main,
-            make_view<SideBySideView>,
-            true};
+    return {.name = "side-by-side",
+            .title = "Side by side",
+            .summary =
+                "The address maps of two runs under one clock, and the gap in numbers; Space plays.",
+            .make = make_view<SideBySideView>,
+            .fills = true,
+            .shows_advice = true};
 }
 
 }  // namespace tidemark::viz

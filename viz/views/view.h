@@ -57,6 +57,7 @@ struct ViewInfo {
     bool fills = false;  // a main view that, alone, has the window to itself
     // Whether it has a tab; null: always. A view without one can be asked for by its name.
     bool (*offered)(const Session& session, const Selection& selection) = nullptr;
+    bool shows_advice = false;  // of what `advise` finds: a picture of it waits for that
 };
 
 template <class Drawn>

@@ -99,6 +99,19 @@ class Browser:
     def wheel(self, x, y, notches):
         self.mouse("mouseWheel", x, y, deltaX=0, deltaY=-100 * notches)
 
+    def zoom(self, seconds):
+        """Zooms by the wheel over the plot, in and out, and returns how many frames a second came."""
+        return self.evaluate("""(async () => {
+          const first = Number(screen_.dataset.frame), begin = performance.now();
+          for (let now = begin; now - begin < MILLISECONDS; now = performance.now()) {
+            const inwards = (now - begin) % 3000 < 1500 ? 1 : -1;
+            sendMove({ clientX: innerWidth * 0.3, clientY: innerHeight * 0.27 });
+            send(WHEEL, 0, 0, 0, ...u16(inwards * 96));
+            await new Promise(done => setTimeout(done, 16));
+          }
+          return (Number(screen_.dataset.frame) - first) / ((performance.now() - begin) / 1000);
+        })()""".replace("MILLISECONDS", str(1000 * seconds)))
+
     def key(self, name, text=None, modifiers=0):
         code = f"Key{name.upper()}" if len(name) == 1 and name.isalpha() else name
         down = {"key": name, "code": code, "modifiers": modifiers}

@@ -33,10 +33,12 @@ struct MapLook {
     std::uint32_t rows = 1;
     BlockTrait trait = BlockTrait::tag;
     Filter filter;
+    RowOrder order = RowOrder::address;
 
     // Of heatmaps for the one, some can be used for the other.
     bool same_kind(const MapLook& other) const {
-        return unit == other.unit && trait == other.trait && filter == other.filter;
+        return unit == other.unit && trait == other.trait && filter == other.filter &&
+               order == other.order;
     }
 
     friend bool operator==(const MapLook&, const MapLook&) = default;

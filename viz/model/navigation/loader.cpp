@@ -42,6 +42,7 @@ struct RunUpdate {
     std::size_t gpu = 0;
     std::size_t gpus = 0;  // 0 = nothing new
     std::unique_ptr<Run> run;
+    std::string assumed_policy;  // of the run
     std::unique_ptr<TierRun> tiers;
 };
 
@@ -110,6 +111,7 @@ class Box {
         }
         if (update.run) {
             viewed.run = std::move(update.run);
+            viewed.assumed_policy = std::move(update.assumed_policy);
             viewed.warnings = viewed.run->warnings;
         }
         if (update.tiers) {
@@ -302,11 +304,14 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
             return box_->fail(run, result.error());
         const std::shared_ptr<const History> history = result->history;
         const std::string policy = result->run.scenario.policy;
+        const bool is_assumed = has_assumed_policy(trace_->info(), policy_of(request_, choice));
         box_->change(run, [&](RunUpdate& update) {
             update.state = ready();
             update.history = history;
             update.preamble = preamble;
             update.run = std::make_unique<Run>(std::move(result->run));
+            if (is_assumed)
+                update.assumed_policy = policy;
         });
         if (request_.advises)
             look(choice, *history);
@@ -339,12 +344,14 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     void advise() {
         const std::uint64_t events = trace_->info().event_count;
         if (!cancelled_->load() && !is_long())
-            return ask(*trace_, *cancelled_);
+            return request_.advise_elsewhere ? ask_elsewhere() : ask(*trace_, *cancelled_);
         box_->set_findings(first_run_, cancelled_->load() ? was_cancelled() : ready(), {},
                            askable(events));
     }
 
     void advise_again(const Cancelled& cancelled) {
+        if (request_.advise_elsewhere)
+            return ask_elsewhere();
         const auto report = [&](double share, const std::string& activity) {
             box_->set_findings(first_run_, {LoadState::Phase::loading, share, activity, {}});
         };
@@ -352,6 +359,11 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         if (!trace)
             return box_->set_findings(first_run_, failed(trace.error()), {}, askable(1));
         ask(*trace->trace, cancelled);
+    }
+
+    void ask_elsewhere() const {
+        box_->set_findings(first_run_, {LoadState::Phase::loading, 0, kAsking, {}});
+        request_.advise_elsewhere();
     }
 
     void ask(const Trace& trace, const Cancelled& cancelled) {

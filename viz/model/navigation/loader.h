@@ -44,6 +44,9 @@ struct LoadRequest {
     bool keep = true;          // histories, beside .tmk files
     bool advises = true;       // findings of each run, and with the first of each file `advise`'s
     std::uint64_t most_advised_events = 20'000'000;  // more replays of a longer trace take minutes
+    // Asks `advise` in another process, called by the thread that would do it here; the findings of
+    // the file's first run are loading until its owner brings them.
+    std::function<void()> advise_elsewhere = {};
     // Beside what poll() brings: how far the work is, called by the thread that does it.
     std::function<void(double share, const std::string& activity)> on_progress = {};
 };

@@ -157,6 +157,11 @@ Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& reque
     return recorded;
 }
 
+bool has_assumed_policy(const TraceInfo& info, const std::string& policy) {
+    const auto recorded = recorded_policy(info);
+    return policy.empty() && (!recorded || !recorded->assumed.empty());
+}
+
 std::vector<TierChoice> tier_choices(const TierRequest& request) {
     const std::vector<std::string> any(1);
     std::vector<TierChoice> choices;

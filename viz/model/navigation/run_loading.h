@@ -39,6 +39,9 @@ Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& reque
                                     const HistoryBegun& begun, const ReportProgress& report,
                                     const Cancelled& cancelled);
 
+// Whether what is shown as recorded is under a policy that the file doesn't name. O(settings).
+bool has_assumed_policy(const TraceInfo& info, const std::string& policy);
+
 // One combination of tiers' options: as planned_runs lists them.
 struct TierChoice {
     std::string gpu_memory;  // "" = the machine's
