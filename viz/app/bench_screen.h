@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "replay/report/forms/theme.h"
 #include "viz/app/view_command.h"
-#include "viz/draw/theme.h"
 
 namespace tidemark::viz {
 

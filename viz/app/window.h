@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "replay/report/forms/theme.h"
 #include "viz/draw/bitmap.h"
-#include "viz/draw/theme.h"
 #include "viz/shell/shell.h"
 
 namespace tidemark::viz {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 
 namespace tidemark::viz {
 

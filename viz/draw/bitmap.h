@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 
 namespace tidemark::viz {
 

@@ -11,9 +11,9 @@
 
 #include <imgui.h>
 
+#include "replay/report/forms/theme.h"
 #include "replay/timeline/history.h"
 #include "viz/draw/bitmap.h"
-#include "viz/draw/theme.h"
 
 namespace tidemark::viz {
 

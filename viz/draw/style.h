@@ -2,7 +2,7 @@
 // opaque grounds, straight corners.
 #pragma once
 
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 
 namespace tidemark::viz {
 

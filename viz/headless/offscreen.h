@@ -8,9 +8,9 @@
 
 #include <imgui.h>
 
+#include "replay/report/forms/theme.h"
 #include "viz/draw/bitmap.h"
 #include "viz/draw/fonts.h"
-#include "viz/draw/theme.h"
 #include "viz/headless/raster_textures.h"
 
 namespace tidemark::viz {

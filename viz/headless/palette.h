@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 
 namespace tidemark::viz {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 #include "viz/model/session/camera.h"
 #include "viz/model/session/session.h"
 #include "viz/shell/keys.h"

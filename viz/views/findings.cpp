@@ -33,7 +33,7 @@ std::string_view word_of(Finding::Weight weight) {
     return "";
 }
 
-Colour colour_of(const Theme& theme, Finding::Weight weight) {
+Colour edge_colour(const Theme& theme, Finding::Weight weight) {
     return weight == Finding::Weight::problem   ? theme.problem
            : weight == Finding::Weight::warning ? theme.warning
                                                 : theme.border;
@@ -115,7 +115,7 @@ class FindingsView final : public View {
             const Finding& finding = findings[static_cast<std::size_t>(row)];
             RowLook look;
             look.selected = row == frame.selection.finding;
-            look.mark = colour_of(frame.canvas.theme(), finding.weight);
+            look.mark = edge_colour(frame.canvas.theme(), finding.weight);
             return look;
         };
         const std::string empty = no_findings(run);
@@ -159,7 +159,7 @@ class FindingsView final : public View {
         canvas.clip(box);
         float top = inside.top;
         canvas.fill({inside.left, top, inside.left + canvas.px(4), top + canvas.line_height()},
-                    colour_of(theme, finding.weight));
+                    edge_colour(theme, finding.weight));
         for (const std::string& text :
              wrapped(canvas, finding.title, inside.width() - canvas.px(12))) {
             canvas.text({inside.left + canvas.px(12), top}, text, theme.text);

@@ -37,7 +37,7 @@ struct WorkRow {
     }
 };
 
-Colour colour_of(const Theme& theme, const WorkRow& row) {
+Colour row_colour(const Theme& theme, const WorkRow& row) {
     if (row.work == Work::kernel)
         return theme.accent;
     if (row.work == Work::link)
@@ -114,7 +114,7 @@ class WorkTrack final : public Track {
         const float high = box.height() - 3;
         const float floor = box.bottom - 1;
         canvas.horizontal(floor, box.left, box.right, theme.grid);
-        const Colour colour = mix(theme.plot, colour_of(theme, row), 0.8);
+        const Colour colour = mix(theme.plot, row_colour(theme, row), 0.8);
         BandPainter painter(canvas, box.left);
         for (std::size_t i = 0; i < busy_.size(); ++i)
             painter.column(i, floor - tallness(row, window, i, high), floor, colour);
@@ -198,7 +198,7 @@ class WorkTrack final : public Track {
             const std::size_t begun = track->begun_before(position + 1);
             if (begun > 0 && track->end(begun - 1) > position)
                 card.row(
-                    colour_of(frame.canvas.theme(), row), "at work here, for",
+                    row_colour(frame.canvas.theme(), row), "at work here, for",
                     length_text(AxisUnit::time, track->end(begun - 1) - track->begin(begun - 1)));
             if (row.tracks.size() > 4)
                 break;

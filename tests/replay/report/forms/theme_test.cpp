@@ -1,5 +1,5 @@
 // Colours can be read and told apart.
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace tidemark::viz {
+namespace tidemark {
 namespace {
 
 double part(Colour colour, unsigned shift) {
@@ -151,4 +151,4 @@ TEST_CASE("mixing runs from one colour to the other and stays opaque") {
     CHECK(rgb(0x112233) == 0xff332211U);
 }
 
-}  // namespace tidemark::viz
+}  // namespace tidemark

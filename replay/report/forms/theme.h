@@ -1,13 +1,15 @@
-// Theme: colours by meaning, dark and light. From the palette of Okabe and Ito, which people with
+// Theme: colours by meaning, dark and light, for all that is drawn: viewer, page, report and plots.
+// From the palette of Okabe and Ito, which people with
 // the common kinds of colour blindness can tell apart; where a difference matters, shape or pattern
 // says it as well. What is wasted is the strongest area of a picture, at least 3 : 1 against the
 // ground and against what is used, which is calm.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string>
 
-namespace tidemark::viz {
+namespace tidemark {
 
 // 0xAABBGGRR, as ImGui's draw lists take it.
 using Colour = std::uint32_t;
@@ -15,6 +17,9 @@ using Colour = std::uint32_t;
 constexpr Colour rgb(std::uint32_t hex) {
     return 0xff000000U | (hex & 0xffU) << 16 | (hex & 0xff00U) | hex >> 16;
 }
+
+// "#rrggbb", as style sheets and SVG take it.
+std::string css(Colour colour);
 
 // `share` of `b` in `a`, 0 to 1, opaque.
 Colour mix(Colour a, Colour b, double share);
@@ -61,4 +66,4 @@ Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown);
 // A ramp from dark blue over grey to yellow that is even to the eye: `share` 0 to 1.
 Colour ramp(double share);
 
-}  // namespace tidemark::viz
+}  // namespace tidemark

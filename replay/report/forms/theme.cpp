@@ -1,11 +1,13 @@
 // The two themes, the row of category colours and the ramp.
-#include "viz/draw/theme.h"
+#include "replay/report/forms/theme.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace tidemark::viz {
+#include <fmt/format.h>
+
+namespace tidemark {
 namespace {
 
 // Okabe and Ito's, by their names.
@@ -129,6 +131,11 @@ std::array<Colour, kRampSteps> make_ramp() {
 
 }  // namespace
 
+std::string css(Colour colour) {
+    return fmt::format("#{:02x}{:02x}{:02x}", channel(colour, 0), channel(colour, 8),
+                       channel(colour, 16));
+}
+
 Colour mix(Colour a, Colour b, double share) {
     const auto part = static_cast<unsigned>(std::lround(256 * std::clamp(share, 0.0, 1.0)));
     Colour mixed = 0xff000000U;
@@ -173,4 +180,4 @@ Colour ramp(double share) {
     return steps[static_cast<std::size_t>(std::lround(bounded * (kRampSteps - 1)))];
 }
 
-}  // namespace tidemark::viz
+}  // namespace tidemark
