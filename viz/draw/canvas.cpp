@@ -6,6 +6,7 @@
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <utility>
 
 #include "viz/draw/texture_store.h"
 
@@ -188,7 +189,16 @@ float Canvas::text(ImVec2 at, std::string_view text, Colour colour, Align align)
     const ImVec2 origin{std::floor(at.x - width * shift_of(align)), std::floor(at.y)};
     list_->AddText(ImGui::GetFont(), ImGui::GetFontSize(), origin, colour, shown.data(),
                    shown.data() + shown.size());
+    offer({origin.x, origin.y, width, line_height(), std::string(shown)});
     return width;
+}
+
+// What lies outside of what is seen can't be selected.
+void Canvas::offer(SelectableText text) {
+    const ImVec2 middle{text.left, text.top + text.height / 2};
+    if (texts_ != nullptr && middle.y >= list_->GetClipRectMin().y &&
+        middle.y <= list_->GetClipRectMax().y)
+        texts_->push_back(std::move(text));
 }
 
 float Canvas::text_within(const Box& box, std::string_view text, Colour colour, Align align) {
@@ -212,8 +222,11 @@ float Canvas::text_within(const Box& box, std::string_view text, Colour colour, 
         return 0;
     const float width = kept + dots_width;
     const float left = std::floor(x - width * shift_of(align));
+    SelectableTexts* const texts = std::exchange(texts_, nullptr);
     this->text({left, top}, prefix, colour);
     this->text({left + kept, top}, kEllipsis, colour);
+    texts_ = texts;
+    offer({left, std::floor(top), width, height, std::string(text)});
     return width;
 }
 

@@ -14,6 +14,7 @@
 #include "replay/report/forms/theme.h"
 #include "replay/timeline/history.h"
 #include "viz/draw/bitmap.h"
+#include "viz/draw/selectable_text.h"
 
 namespace tidemark::viz {
 
@@ -50,6 +51,9 @@ class Canvas {
     // One with the same looks, for what lies over everything in the window and is cut off by no
     // pane.
     Canvas over_all() const { return {ImGui::GetForegroundDrawList(), *theme_, scale_}; }
+
+    // What is written from now on can be selected: it goes into `texts` as well; null: no longer.
+    void offer_texts(SelectableTexts* texts) { texts_ = texts; }
 
     // Tips keep left of this, so that they don't cover what stands there; 0: the window's edge.
     void end_tips_at(float right) { tips_end_ = right; }
@@ -96,10 +100,13 @@ class Canvas {
     void image(const Box& box, const Bitmap& bitmap);
 
   private:
+    void offer(SelectableText text);
+
     ImDrawList* list_;
     const Theme* theme_;
     float scale_;
     float tips_end_ = 0;
+    SelectableTexts* texts_ = nullptr;
 };
 
 }  // namespace tidemark::viz

@@ -26,6 +26,7 @@ struct Frame {
     bool replays = false;  // a replay can be asked for: Selection::wanted_policy
     bool opens = false;    // files can be opened: Selection::wants_file
     const MeasuredRange* measured = nullptr;  // of the shown run
+    SelectableTexts* texts = nullptr;         // gets what may be selected; null: nobody wants it
 
     // The run that is shown; there is one.
     const ViewedRun& run() const { return session.runs[selection.run]; }

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include "viz/serve/browser_keys.h"
@@ -26,6 +27,7 @@ constexpr std::uint32_t kSmallestScreen = 64;
 constexpr std::byte kCopyMessage{2};
 constexpr std::byte kSaveMessage{3};
 constexpr std::byte kCursorMessage{4};
+constexpr std::byte kTextsMessage{11};
 
 struct NamedKey {
     ImGuiKey theirs;
@@ -72,6 +74,19 @@ ShellHost with_saving(ShellHost host, bool& saves) {
 bool is_press(const BrowserEvent& event) {
     return std::holds_alternative<BrowserKey>(event) ||
            std::holds_alternative<MousePressed>(event) || std::holds_alternative<TextPasted>(event);
+}
+
+// "left top width height text", a line each.
+std::string lines_of(const SelectableTexts& texts) {
+    std::string lines;
+    for (const SelectableText& each : texts) {
+        lines += fmt::format("{:.0f} {:.0f} {:.0f} {:.0f} ", each.left, each.top, each.width,
+                             each.height);
+        for (const char letter : each.text)
+            lines += letter == '\n' ? ' ' : letter;
+        lines += '\n';
+    }
+    return lines;
 }
 
 template <class... Handlers>
@@ -122,6 +137,7 @@ void RemoteView::connect() {
     hidden_ = false;
     encoder_.forget();
     cursor_.reset();
+    sent_texts_.clear();
     refresh(kSettleFrames);
 }
 
@@ -266,6 +282,8 @@ const Bitmap& RemoteView::draw_frames(double now) {
         apply_input(input);
         mouse_.apply(screen_.io(), inside_);
         screen_.begin(shell_.theme(), static_cast<float>(seconds));
+        texts_.clear();
+        input.texts = &texts_;
         shell_.draw(input);
         seconds = 1e-3;
         if (!has_input() || skipped == kMostSkipped)
@@ -297,6 +315,10 @@ std::vector<std::vector<std::byte>> RemoteView::draw(double now) {
     if (const int cursor = ImGui::GetMouseCursor(); cursor != cursor_) {
         cursor_ = cursor;
         put_number(messages.emplace_back(1, kCursorMessage), static_cast<std::uint32_t>(cursor), 1);
+    }
+    if (settle_ == 0 && texts_ != sent_texts_) {  // at rest: not with each movement of the mouse
+        sent_texts_ = texts_;
+        put_text(messages.emplace_back(1, kTextsMessage), lines_of(texts_));
     }
     return messages;
 }

@@ -89,6 +89,8 @@ class RemoteView {
     bool saves_ = false;
     Shell shell_;
     FrameEncoder encoder_;
+    SelectableTexts texts_;  // of the last frame
+    SelectableTexts sent_texts_;
 
     bool connected_ = false;
     bool hidden_ = false;

@@ -101,7 +101,7 @@ function sendZoom(at, factor) {
   send(WHEEL, 0, ...notches(0), ...notches(Math.log(factor) / STEP));
 }
 let controlIsDown = false;  // really: a pinch on a trackpad comes as a wheel with Ctrl
-screen_.addEventListener("wheel", e => {
+function turnWheel(e) {
   e.preventDefault();
   if (e.ctrlKey && !controlIsDown) {
     sendZoom({ clientX: e.clientX, clientY: e.clientY }, Math.exp(-e.deltaY / 100));
@@ -110,12 +110,43 @@ screen_.addEventListener("wheel", e => {
   const unit = [100, 3, 1][e.deltaMode];  // of a notch: pixels, lines, pages
   sendMove(e);
   send(WHEEL, held(e), ...notches(-e.deltaX / unit), ...notches(-e.deltaY / unit));
-}, { passive: false });
+}
+screen_.addEventListener("wheel", turnWheel, { passive: false });
+
+// Texts that can be selected, and found by the browser, over their pictures. A click on one of them that
+// selects nothing is the viewer's.
+const texts = document.getElementById("texts");
+const isSelecting = () => !getSelection().isCollapsed && texts.contains(getSelection().anchorNode);
+let waiting = null;  // texts for after the selection
+function showTexts(lines) {
+  waiting = isSelecting() ? lines : null;
+  if (waiting !== null) return;
+  const share = screen_.clientWidth / size.width;
+  const spans = lines.split("\n").filter(line => line !== "").map(line => {
+    const [left, top, width, height] = line.split(" ", 4).map(each => Number(each) * share);
+    const span = document.createElement("span");
+    span.textContent = line.split(" ").slice(4).join(" ");
+    Object.assign(span.style, { left: `${left}px`, top: `${top}px`, font: `${height * 0.8}px/${height}px sans-serif` });
+    return { span, width };
+  });
+  texts.replaceChildren(...spans.map(each => each.span));
+  const widths = spans.map(each => each.span.offsetWidth);  // all at once: the browser lays out once
+  spans.forEach(({ span, width }, i) => { span.style.transform = `scaleX(${width / Math.max(widths[i], 1)})`; });
+}
+document.addEventListener("selectionchange", () => { if (waiting !== null) showTexts(waiting); });
+texts.addEventListener("pointermove", e => { if (e.buttons === 0) sendMove(e); });
+texts.addEventListener("wheel", turnWheel, { passive: false });
+texts.addEventListener("click", e => {
+  if (isSelecting()) return;
+  sendMove(e);
+  for (const down of [1, 0]) send(BUTTON, held(e), 0, down);
+});
 
 // What stays the browser's: tabs, reloading, its zoom, its tools; and pasting, which comes as text.
 function isBrowsers(e) {
   if (/^F\d+$/.test(e.key)) return e.key !== "F1" && e.key !== "F3";
-  return (e.ctrlKey || e.metaKey) && !e.altKey && /^[0-9ntwrlv+=-]$/i.test(e.key);
+  if (!e.ctrlKey && !e.metaKey || e.altKey) return false;
+  return /^[0-9ntwrlv+=-]$/i.test(e.key) || /^c$/i.test(e.key) && isSelecting();
 }
 function sendKey(e, state) {
   const name = new TextEncoder().encode(e.key);
@@ -237,5 +268,6 @@ async function take(bytes, from) {
     case 8: return choose();
     case 9: return showOverview(text());
     case 10: return advise();
+    case 11: return showTexts(text());
   }
 }

@@ -68,7 +68,9 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
                           ImGuiWindowFlags_NoScrollWithMouse);
     ImGui::PopStyleVar();
     Canvas canvas = parts.canvas(scale);
-    if (info.pane != Pane::side)
+    if (info.pane == Pane::side)
+        canvas.offer_texts(parts.texts);
+    else
         canvas.end_tips_at(box.right);
     if (info.pane == Pane::side || info.pane == Pane::table)
         canvas.fill(box, canvas.theme().panel);
@@ -77,6 +79,7 @@ void draw_pane(ShellParts& parts, std::size_t view, const Box& box, float scale)
     frame.replays = static_cast<bool>(parts.host.replay);
     frame.opens = static_cast<bool>(parts.host.open);
     frame.measured = &parts.measured;
+    frame.texts = parts.texts;
     parts.selection.drawn_view = info.name;
     parts.view(view).draw(frame);
     ImGui::EndChild();

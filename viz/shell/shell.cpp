@@ -43,6 +43,7 @@ void Shell::draw(const ShellInput& input) {
     parts.elapsed += std::max(static_cast<double>(ImGui::GetIO().DeltaTime), 0.0);
     parts.still = input.still;
     parts.frame_ms = input.frame_ms;
+    parts.texts = parts.popup == Popup::none ? input.texts : nullptr;  // else it lies over them
     open_paths(parts, input.dropped);
     follow_opened(parts);
     update_extent(parts);

@@ -16,6 +16,7 @@
 
 #include "core/base/result.h"
 #include "replay/report/forms/theme.h"
+#include "viz/draw/selectable_text.h"
 #include "viz/model/session/camera.h"
 #include "viz/model/session/session.h"
 #include "viz/shell/keys.h"
@@ -30,6 +31,7 @@ struct ShellInput {
     float scale = 1;                   // of all lengths; the fonts are as large already
     double frame_ms = 0;               // that the last frame took; 0 = isn't shown
     bool still = false;                // a picture for a file: see Frame::still
+    SelectableTexts* texts = nullptr;  // gets what may be selected; null: nobody wants it
 };
 
 // A living program that can be attached.

@@ -46,6 +46,7 @@ struct ShellParts {
 
     Session& session;
     ShellHost host;
+    SelectableTexts* texts = nullptr;  // of the frame at hand
     Camera camera;
     bool has_axis = false;  // chosen for the first runs, or by the user
     Selection selection;

@@ -147,8 +147,10 @@ class OverviewView final : public View {
         draw_held(frame, left);
         Writer right{canvas, {middle + gap, box.top, box.right, box.bottom}};
         canvas.vertical(middle + gap / 2, box.top, box.bottom, canvas.theme().grid);
+        canvas.offer_texts(frame.texts);
         draw_what_to_do(frame, right);
         draw_run_facts(frame, right);
+        canvas.offer_texts(nullptr);
     }
 
     // --- the left column ----------------------------------------------------------------------

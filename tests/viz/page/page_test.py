@@ -96,6 +96,20 @@ class PageTest(unittest.TestCase):
             loaded = page.evaluate("performance.getEntriesByType('resource').map(each => each.name)")
             self.assertTrue(all(each.startswith(("blob:", "data:")) for each in loaded), loaded)
 
+    def test_the_line_to_paste_is_text(self):
+        with Page((1400, 900)) as page:
+            page.open(SAMPLES / FEW[0])
+            page.wait(lambda: "expandable_segments" in page.evaluate("texts.textContent"), "it is there as text")
+            self.assertTrue(page.evaluate("find('expandable_segments')"))
+            self.assertEqual(page.evaluate("getSelection().toString()"), "expandable_segments")
+            frame = page.settled()
+            page.evaluate("getSelection().removeAllRanges()")
+            # A click on a title that selects nothing is the viewer's: it goes there.
+            spot = page.evaluate("""(() => { const box = texts.querySelectorAll('span')[1].getBoundingClientRect();
+              return [box.x + 4, box.y + box.height / 2]; })()""")
+            page.drag(spot, spot)
+            page.wait(lambda: page.frame() > frame, "a frame")
+
     def test_a_file_that_is_none_is_named_and_the_next_one_opens(self):
         with Page() as page, tempfile.TemporaryDirectory() as folder:
             bad = pathlib.Path(folder, "bad.pickle")
