@@ -29,16 +29,6 @@ Colour rising(double share) {
     return mix(kStops[stop], kStops[stop + 1], at - static_cast<double>(stop));
 }
 
-// Categories without the greys among them: grey is what has no tag.
-Colour hue(const Theme& theme, std::size_t index) {
-    return category(theme, index + index / 7);
-}
-
-// What is used is calm: free memory between the blocks stands out, not they.
-Colour calm(const Theme& theme, Colour colour) {
-    return mix(theme.plot, colour, theme.dark ? 0.62 : 0.50);
-}
-
 Colour class_colour(const Theme& theme, const BlockClasses& classes, std::size_t index) {
     const BlockClass& one = classes.all()[index];
     if (is_ramp(classes.trait())) {
@@ -51,7 +41,7 @@ Colour class_colour(const Theme& theme, const BlockClasses& classes, std::size_t
         return mix(theme.plot, theme.text, 0.42);
     if (one.blank)
         return mix(theme.plot, theme.text, 0.32);
-    return calm(theme, hue(theme, index));
+    return calm(theme, category(theme, index));
 }
 
 }  // namespace

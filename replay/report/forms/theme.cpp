@@ -16,19 +16,30 @@ constexpr Colour kOrange = rgb(0xe69f00);
 constexpr Colour kGreen = rgb(0x009e73);
 constexpr Colour kPurple = rgb(0xcc79a7);
 constexpr Colour kSky = rgb(0x56b4e9);
-constexpr Colour kVermillion = rgb(0xd55e00);
 constexpr Colour kYellow = rgb(0xf0e442);
-constexpr Colour kGrey = rgb(0x999999);
 
-// Yellow and sky blue vanish on a light ground: there they are darker.
-constexpr Colour kDeepYellow = rgb(0xb8a800);
+// Sky blue vanishes on a light ground: there it is darker.
 constexpr Colour kDeepSky = rgb(0x2f8fca);
 
-constexpr std::size_t kHues = 8;
+// Found by a search: of 14 colours of moderate strength that stand out from the plot, those whose
+// two most alike, seen by whoever of the four sights of theme_test.cpp sees the least difference,
+// are furthest apart, and that come near no colour of waste. In an order in which the first few
+// are furthest apart.
+constexpr std::size_t kHues = 14;
 using Hues = std::array<Colour, kHues>;
-constexpr Hues kDarkHues = {kBlue, kOrange, kGreen, kPurple, kSky, kVermillion, kYellow, kGrey};
-constexpr Hues kLightHues = {kBlue,    kOrange,     kGreen,      kPurple,
-                             kDeepSky, kVermillion, kDeepYellow, rgb(0x7a7a7a)};
+constexpr Hues kDarkHues = {rgb(0x536bd9), rgb(0xc2f6ad), rgb(0x893000), rgb(0xb98600),
+                            rgb(0x0facba), rgb(0x0048a8), rgb(0x99c2ff), rgb(0x5f4368),
+                            rgb(0xc14142), rgb(0xd0c08f), rgb(0x935d95), rgb(0x11ffff),
+                            rgb(0xa288ff), rgb(0xf26a87)};
+constexpr Hues kLightHues = {rgb(0x2f778c), rgb(0xddad00), rgb(0x3e1849), rgb(0x0ac5ff),
+                             rgb(0x900600), rgb(0x443daa), rgb(0xac8cb2), rgb(0x6892ff),
+                             rgb(0x633e5d), rgb(0x9c524d), rgb(0x141782), rgb(0xd48047),
+                             rgb(0x845cce), rgb(0x9dbf98)};
+
+// Of these, those that can be a line among the curves of another run: 3 : 1 against the plot, and
+// like none of reserved, allocated, active and requested.
+constexpr std::array<std::size_t, 8> kDarkLines{11, 8, 1, 12, 6, 9, 13, 10};
+constexpr std::array<std::size_t, 8> kLightLines{4, 12, 2, 9, 5, 8, 10, 11};
 
 unsigned channel(Colour colour, unsigned shift) {
     return colour >> shift & 0xffU;
@@ -55,10 +66,10 @@ Theme make_dark() {
     theme.rounding = mix(theme.plot, kYellow, 0.585);
     theme.hole = rgb(0x1b1d22);
     theme.host = kGreen;
-    theme.disk = kPurple;
+    theme.disk = rgb(0xa57a58);
     theme.warning = rgb(0xf0b23a);
     theme.problem = rgb(0xf0713a);
-    theme.selection = kYellow;
+    theme.selection = rgb(0x9f8cff);
     theme.cursor = rgb(0xffffff);
     theme.better = kSky;
     theme.worse = rgb(0xf0713a);
@@ -82,14 +93,14 @@ Theme make_light() {
     theme.active = rgb(0xb4578b);
     theme.requested = kDeepSky;
     theme.cached = rgb(0xcc5200);
-    theme.fragmentation = rgb(0x73170d);
-    theme.rounding = mix(theme.plot, kDeepYellow, 0.72);
+    theme.fragmentation = rgb(0x580d18);
+    theme.rounding = rgb(0x574e00);
     theme.hole = rgb(0xeff1f3);
     theme.host = rgb(0x00855f);
-    theme.disk = rgb(0xb4578b);
+    theme.disk = rgb(0x7a4a3a);
     theme.warning = rgb(0x8a5c00);
     theme.problem = rgb(0xb34700);
-    theme.selection = rgb(0x9a7d00);
+    theme.selection = rgb(0x6a1fd0);
     theme.cursor = rgb(0x16181c);
     theme.better = rgb(0x005f96);
     theme.worse = rgb(0xb34700);
@@ -167,11 +178,15 @@ Colour category(const Theme& theme, std::size_t index) {
     }
 }
 
+Colour calm(const Theme& theme, Colour colour) {
+    return mix(theme.plot, colour, 0.7);
+}
+
 Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown) {
-    constexpr std::array<std::size_t, 4> kOthers{7, 2, 3, 5};
     if (run == shown)
         return theme.reserved;
-    return category(theme, kOthers[run % kOthers.size()] + run / kOthers.size() % 3 * kHues);
+    const auto& lines = theme.dark ? kDarkLines : kLightLines;
+    return category(theme, lines[run % lines.size()] + run / lines.size() % 3 * kHues);
 }
 
 Colour ramp(double share) {

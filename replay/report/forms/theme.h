@@ -1,8 +1,8 @@
 // Theme: colours by meaning, dark and light, for all that is drawn: viewer, page, report and plots.
-// From the palette of Okabe and Ito, which people with
-// the common kinds of colour blindness can tell apart; where a difference matters, shape or pattern
-// says it as well. What is wasted is the strongest area of a picture, at least 3 : 1 against the
-// ground and against what is used, which is calm.
+// Curves are of the palette of Okabe and Ito. A colour of data has one meaning, and people with the
+// common kinds of colour blindness can tell it from the others; where a difference matters, shape
+// or pattern says it as well. What is wasted is the strongest area of a picture, at least 3 : 1
+// against the ground and against what is used, which is calm.
 #pragma once
 
 #include <cstddef>
@@ -56,8 +56,12 @@ struct Theme {
 const Theme& dark_theme();
 const Theme& light_theme();
 
-// The i-th colour of a row that never ends: eight hues, then the same at other lightnesses.
+// The i-th colour of a row that never ends: kHues colours that everybody can tell apart, then the
+// same at other lightnesses. No grey is among them: grey is what has no name.
 Colour category(const Theme& theme, std::size_t index);
+
+// An area of `colour` that is calm enough for waste to stand out beside it.
+Colour calm(const Theme& theme, Colour colour);
 
 // What a run's reserved memory is drawn in, and the swatch beside its name: where run `shown` has
 // all its curves, others have hues that none of these has.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -92,9 +93,12 @@ TEST_CASE("the gaps between the curves look different to everybody") {
 TEST_CASE("what is wasted stands out from every ground and from what is used") {
     const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
     CAPTURE(theme.dark);
-    for (const Colour waste : {theme.cached, theme.fragmentation})
-        for (const Colour other : {theme.ground, theme.panel, theme.plot, theme.used})
+    for (const Colour waste : {theme.cached, theme.fragmentation, theme.rounding}) {
+        for (const Colour other : {theme.ground, theme.panel, theme.plot})
             CHECK(contrast(waste, other) >= 3);
+        if (waste != theme.rounding || !theme.dark)
+            CHECK(contrast(waste, theme.used) >= 3);
+    }
     // What is used is calmer than any of it, but there.
     for (const Colour waste : {theme.cached, theme.fragmentation})
         CHECK(contrast(theme.used, theme.plot) < contrast(waste, theme.plot) / 2);
@@ -116,15 +120,64 @@ TEST_CASE("text can be read on every ground, in both themes") {
         CHECK(contrast(colour, ground) >= 2.9);
 }
 
+TEST_CASE("the first 14 categories look different to everybody") {
+    const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
+    for (const Sight& sight : kSights) {
+        CAPTURE(theme.dark, &sight - kSights);
+        for (std::size_t i = 0; i < 14; ++i) {
+            const Colour colour = category(theme, i);
+            CAPTURE(i);
+            for (std::size_t other = 0; other < i; ++other) {
+                CAPTURE(other);
+                CHECK(apart(colour, category(theme, other), sight) > 10);
+                CHECK(apart(calm(theme, colour), calm(theme, category(theme, other)), sight) > 5);
+            }
+            for (const Colour waste : {theme.cached, theme.fragmentation})
+                CHECK(apart(colour, waste, sight) > 7);
+        }
+    }
+}
+
+TEST_CASE("a colour of data has one meaning") {
+    const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
+    const std::vector<Colour> data{theme.reserved, theme.allocated,     theme.used,
+                                   theme.active,   theme.requested,     theme.cached,
+                                   theme.rounding, theme.fragmentation, theme.host,
+                                   theme.disk,     theme.selection,     theme.plot};
+    CAPTURE(theme.dark);
+    for (std::size_t i = 0; i < data.size(); ++i)
+        for (std::size_t other = 0; other < i; ++other) {
+            CAPTURE(i, other);
+            CHECK(apart(data[i], data[other], kSights[0]) > 7);
+        }
+}
+
+TEST_CASE("other runs' lines are like no curve of the run that is shown") {
+    const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
+    CHECK(run_colour(theme, 3, 3) == theme.reserved);
+    for (std::size_t run = 1; run < 8; ++run) {
+        CAPTURE(theme.dark, run);
+        const Colour colour = run_colour(theme, run, 0);
+        CHECK(contrast(colour, theme.plot) >= 3);
+        for (std::size_t other = 1; other < run; ++other)
+            for (const Sight& sight : kSights)
+                CHECK(apart(colour, run_colour(theme, other, 0), sight) > 10);
+        for (const Colour curve :
+             {theme.reserved, theme.allocated, theme.active, theme.requested, theme.used})
+            for (const Sight& sight : kSights)
+                CHECK(apart(colour, curve, sight) > 3.4);
+    }
+}
+
 TEST_CASE("neighbouring categories are never alike") {
     const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
     std::set<Colour> seen;
-    for (std::size_t i = 0; i < 24; ++i) {
+    for (std::size_t i = 0; i < 42; ++i) {
         const Colour colour = category(theme, i);
         CHECK(colour >> 24 == 0xff);
-        CHECK(contrast(colour, theme.plot) > 1.4);
+        CHECK(contrast(colour, theme.plot) > 1.3);
         CHECK(seen.insert(colour).second);
-        CHECK(category(theme, i + 24) == colour);
+        CHECK(category(theme, i + 42) == colour);
     }
 }
 
@@ -141,6 +194,10 @@ TEST_CASE("the ramp gets lighter by the same amount at every step") {
     CHECK(ramp(-3) == ramp(0));
     CHECK(ramp(7) == ramp(1));
     CHECK(ramp(std::nan("")) == ramp(0));
+}
+
+TEST_CASE("a colour as style sheets take it") {
+    CHECK(css(rgb(0x0a72b2)) == "#0a72b2");
 }
 
 TEST_CASE("mixing runs from one colour to the other and stays opaque") {
