@@ -267,7 +267,7 @@ void TimeArea::add_label(std::vector<AxisLabel>& labels, Position position, Colo
 }
 
 // Left of what is there, not over it: a peak may be one pixel wide.
-float TimeArea::beside(Position at) const {
+float TimeArea::left_of(Position at) const {
     return std::max(std::floor(to_x(at)) - 1, box_.left);
 }
 
@@ -280,10 +280,10 @@ void TimeArea::draw_cursors() const {
     if (selection.measure)
         draw_measure(*selection.measure);
     if (selection.hover && is_seen(*selection.hover))
-        canvas.vertical(beside(*selection.hover), box_.top, box_.bottom,
+        canvas.vertical(left_of(*selection.hover), box_.top, box_.bottom,
                         mix(canvas.theme().plot, canvas.theme().text, 0.5));
     if (selection.cursor && is_seen(*selection.cursor))
-        canvas.vertical(beside(*selection.cursor), box_.top, box_.bottom, canvas.theme().cursor);
+        canvas.vertical(left_of(*selection.cursor), box_.top, box_.bottom, canvas.theme().cursor);
     canvas.unclip();
 }
 

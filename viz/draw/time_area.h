@@ -64,7 +64,7 @@ class TimeArea {
                           const std::vector<AxisLabel>& taken) const;
     std::vector<AxisLabel> position_labels() const;
     void add_label(std::vector<AxisLabel>& labels, Position position, Colour colour) const;
-    float beside(Position at) const;
+    float left_of(Position at) const;
     void draw_measure(const Window& stretch) const;
     void draw_measured_figures(const Window& stretch, const Reach& reach) const;
 

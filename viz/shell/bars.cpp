@@ -45,7 +45,7 @@ std::vector<JobLine> jobs_of(const Session& session) {
 float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
     std::vector<JobLine> jobs = jobs_of(parts.session);
     if (parts.saving.job.running())
-        jobs.push_back({"writing " + parts.saving.writes, parts.saving.share->load(), false});
+        jobs.push_back({"writing " + parts.saving.name(), parts.saving.share->load(), false});
     if (jobs.empty())
         return box.right;
     const Theme& theme = canvas.theme();

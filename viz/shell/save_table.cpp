@@ -48,7 +48,7 @@ void take_rows(ShellParts& parts) {
     TableSaving& saving = parts.saving;
     if (const auto written = saving.job.take()) {
         parts.say(*written ? fmt::format("Saved {} as {}", format_counted(**written, "row"),
-                                         std::filesystem::path(saving.target).filename().string())
+                                         saving.name())
                            : to_text(written->error()));
         if (*written && parts.host.take_file)
             parts.host.take_file(saving.target);

@@ -36,6 +36,9 @@ struct TableSaving {
     TextField path;
     std::string error;   // why it can't be that
     std::string target;  // the file that is written
+
+    std::string name() const { return std::filesystem::path(target).filename().string(); }
+
     std::shared_ptr<std::atomic<double>> share;
     Job<Result<std::uint64_t>> job;
 };

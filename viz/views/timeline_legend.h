@@ -17,10 +17,10 @@ enum class CurveLook : std::uint8_t { line, area, dots, gap };
 
 struct LegendEntry {
     std::string name;
-    std::string value;
+    std::string value = {};
     Colour colour = 0;
     CurveLook look = CurveLook::line;
-    std::optional<std::size_t> toggles;  // what a click means to the owner; none: nothing
+    std::optional<std::size_t> toggles = {};  // what a click means to the owner; none: nothing
     bool on = true;
     std::optional<Colour> fill = {};  // of an area: below its edge, which has the colour
 };
