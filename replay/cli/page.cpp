@@ -1,13 +1,13 @@
 // tidemark page: the viewer in one file that any browser opens (scripts/make-page), alone or with
 // recordings inside.
 #include <cstdlib>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "core/base/printable.h"
 #include "core/base/small_file.h"
 #include "core/base/text.h"
+#include "replay/cli/beside.h"
 #include "replay/cli/child_program.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/unchecked_file.h"
@@ -18,22 +18,16 @@
 namespace tidemark::commands {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kPage = "tidemark.html";
 constexpr const char* kVariable = "TIDEMARK_PAGE";  // another place of it
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 constexpr std::string_view kTraceMark = "<!-- traces -->";
 
-// Beside the program as it is built, or where it is installed.
 Result<std::string> find_page() {
     if (const char* const named = std::getenv(kVariable); named != nullptr && *named != '\0')
         return std::string(named);
-    std::error_code ignored;
-    const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-    for (const fs::path& folder : {own / "..", own / "../share/tidemark"})
-        if (fs::exists(folder / kPage, ignored))
-            return fs::weakly_canonical(folder / kPage, ignored).string();
+    if (const auto path = find_beside(kPage))
+        return *path;
     return fail(
         ErrorCode::unsupported, "the page isn't built", kPage,
         "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "

@@ -1,12 +1,12 @@
-// Looked for from this program's file on.
+// One library is loaded so: ours, unless another tool's is.
 #include "replay/cli/recorder_library.h"
 
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 #include <fmt/format.h>
 
+#include "replay/cli/beside.h"
 #include "replay/inject/process_report.h"
 
 namespace tidemark::commands {
@@ -29,13 +29,10 @@ Result<std::string> find_recorder_library() {
                     "another `tidemark record` records this program already", "",
                     "leave this one out: the outer one records what programs start, too");
     TM_TRY(check_unset(inject::kInjectionVariable));
-    std::error_code error;
-    const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
-    for (const fs::path& folder : {own, own / "../lib", own / TIDEMARK_LIBRARY_FOLDER}) {
-        if (fs::exists(folder / kName, error))
-            return fs::weakly_canonical(folder / kName, error).string();
-    }
-    return fail(ErrorCode::unsupported, fmt::format("{} isn't there", kName), own.string(),
+    if (const auto path = find_beside(kName))
+        return *path;
+    return fail(ErrorCode::unsupported, fmt::format("{} isn't there", kName),
+                program_folder().string(),
                 "it is installed with the program: install or build Tidemark anew");
 }
 

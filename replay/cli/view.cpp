@@ -2,24 +2,18 @@
 // that the others of us do without. Its arguments are passed on as they are.
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "replay/cli/beside.h"
 #include "replay/cli/command.h"
 
 namespace tidemark::commands {
 namespace {
 
 constexpr const char* kViewer = "tidemark-view";
-
-// The file that we are run from; empty if the system doesn't say.
-std::filesystem::path own_path() {
-    std::error_code error;
-    return std::filesystem::read_symlink("/proc/self/exe", error);
-}
 
 // Becomes the viewer; comes back only if it isn't there or can't be run. Returns the reason.
 int become(const std::string& program, const std::vector<std::string>& arguments) {
@@ -42,17 +36,14 @@ class View final : public Command {
     void declare(Arguments& arguments) override { arguments.rest(arguments_); }
 
     Result<ExitCode> run(Context& /*context*/) override {
-        const std::filesystem::path beside = own_path().parent_path() / kViewer;
-        int reason = become(beside.string(), arguments_);
-        if (reason == ENOENT)
-            reason = become(kViewer, arguments_);
+        const int reason = become(find_beside(kViewer).value_or(kViewer), arguments_);
         if (reason != ENOENT)
             return fail(ErrorCode::unsupported,
                         fmt::format("cannot be started: {}", std::strerror(reason)), kViewer);
         return fail(ErrorCode::unsupported, "the viewer isn't installed", kViewer,
                     fmt::format("it is looked for in {} and in PATH; it is built where the "
                                 "packages libimgui-dev, libpng-dev, libglfw3-dev and libgl-dev are",
-                                beside.parent_path().string()));
+                                program_folder().string()));
     }
 
   private:

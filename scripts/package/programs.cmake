@@ -9,8 +9,11 @@ add_custom_command(OUTPUT ${words}/tidemark.1 ${words}/tidemark ${words}/_tidema
     COMMAND tidemark completion fish > ${words}/tidemark.fish
     DEPENDS tidemark VERBATIM)
 add_custom_target(words ALL DEPENDS ${words}/tidemark.1)
+# What scripts/make-page builds, for whom this build is not; installed where it is.
+set(page ${PROJECT_SOURCE_DIR}/build/tidemark.html)
 if(TIDEMARK_INSTALL)
     install(TARGETS tidemark RUNTIME)
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark OPTIONAL)
     install(TARGETS tidemark_record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     configure_file(${PROJECT_SOURCE_DIR}/scripts/package/c_library.pc.in
         ${PROJECT_BINARY_DIR}/package/tidemark.pc @ONLY)
@@ -28,12 +31,17 @@ endif()
 
 # What the Python package holds of ours, below its folder: cmake --install BUILD --component python.
 set(for_python COMPONENT python EXCLUDE_FROM_ALL)
+if(TIDEMARK_WHEEL)
+    set_property(TARGET tidemark tidemark-view APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../lib")
+    set_property(TARGET tidemark_c APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
+endif()
 install(TARGETS tidemark_c LIBRARY DESTINATION lib NAMELINK_SKIP ${for_python})
 install(TARGETS tidemark RUNTIME DESTINATION bin ${for_python})
 install(TARGETS tidemark_record tidemark_imagined LIBRARY DESTINATION lib ${for_python})
 install(FILES ${tidemark_include}/tidemark/tidemark.h ${tidemark_include}/tidemark/tidemark_store.h
     ${tidemark_include}/tidemark/memory_resource.h
     DESTINATION include/tidemark ${for_python})
+install(FILES ${page} DESTINATION share/tidemark OPTIONAL ${for_python})
 if(TARGET tidemark::viz)
     install(TARGETS tidemark-view RUNTIME DESTINATION bin ${for_python})
     # GLFW comes along as the library that the viewer looks for when a window is wanted: linked, it

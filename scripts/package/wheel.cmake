@@ -1,9 +1,12 @@
 # The build that goes into a Python wheel (see pyproject.toml): what must run on other Linux systems
 # takes the libraries of others with it, C++'s included, and needs of the system only glibc and
-# libgcc: a libgcc of our own would want a newer glibc.
+# libgcc: a libgcc of our own would want a newer glibc. libtidemark.so has the programs inside, which
+# share most of it; a program is a file that calls its main() there.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 add_compile_definitions(FMT_HEADER_ONLY)  # Debian has no static fmt
-# What is not used of C++'s library would want a newer glibc as well.
+# What is not used goes, of ours and of others: some of C++'s library would want a newer glibc.
+add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-static-libstdc++
     LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:--gc-sections)
 # What is linked by its name alone is looked for here first.

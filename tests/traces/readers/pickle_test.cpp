@@ -14,8 +14,8 @@ namespace tidemark {
 namespace {
 
 using namespace std::string_literals;
-using Catch::Matchers::Contains;
-using Catch::Matchers::StartsWith;
+using Catch::Contains;
+using Catch::StartsWith;
 using support::unpickled;
 
 // PROTO 4, these opcodes, STOP.

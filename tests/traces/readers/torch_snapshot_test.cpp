@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using support::error_of;
 using support::HandMade;
 using support::must_read;

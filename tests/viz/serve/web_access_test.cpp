@@ -7,7 +7,7 @@
 namespace tidemark::viz {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 constexpr std::string_view kToken = "00ff00ff00ff";
 constexpr std::string_view kPage = "/?token=00ff00ff00ff";
