@@ -58,6 +58,15 @@ class Installed(unittest.TestCase):
         said = run(self.prefix / "bin" / "tidemark", "record", "--", "true")
         self.assertIn("nothing was recorded", said)
 
+    def test_page(self):
+        """`tidemark page` finds its page, where that is built."""
+        if not (OPTIONS.source / "build" / "tidemark.html").exists():
+            self.skipTest("scripts/make-page has not built it")
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("DISPLAY", "WAYLAND_DISPLAY", "TIDEMARK_PAGE")}
+        said = run(self.prefix / "bin" / "tidemark", "page", env=environment)
+        self.assertEqual(said.strip(), str(self.prefix / "share" / "tidemark" / "tidemark.html"))
+
     def test_headers(self):
         """All headers together, as users name them; each knows others by that name only."""
         source = self.folder / "all.cpp"
