@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 // From the folder of the program or library. A build has the page one above, a prefix and a wheel
 // have folders side by side.
-constexpr std::array kFolders = {".", "..", "../bin", "../lib", TIDEMARK_LIBRARY_FOLDER,
-                                 "../share/tidemark"};
+constexpr std::array kFolders = {
+    ".", "..", "../bin", "../lib", TIDEMARK_LIBRARY_FOLDER, "../share/tidemark"};
 
 // Empty where the system gives it as it was named (the program itself), relative to who knows what.
 fs::path library_folder() {

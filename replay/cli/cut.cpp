@@ -110,8 +110,10 @@ class Cut final : public Command {
         Progress progress(context.front(), "looking for the event");
         TM_ASSIGN(const std::optional<std::uint64_t> end,
                   events_until(trace, scenario, until, {}, [&](std::uint64_t done) {
-                      progress.show_work(done, 2 * std::bit_width(trace.info().event_count),
-                                         "replay");
+                      progress.show_work(
+                          done,
+                          2 * static_cast<std::uint64_t>(std::bit_width(trace.info().event_count)),
+                          "replay");
                   }).map_error(in_trace(path_)));
         if (!end)
             return fail(ErrorCode::bad_option, "never holds", "--until",

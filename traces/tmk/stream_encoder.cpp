@@ -127,8 +127,8 @@ std::uint64_t best_bias(Numbers numbers) {
         else
             bias = std::min(bias, number);
     }
-    const auto saved = static_cast<std::size_t>(std::bit_width(high - smallest) -
-                                                std::bit_width(high - bias));
+    const auto saved =
+        static_cast<std::size_t>(std::bit_width(high - smallest) - std::bit_width(high - bias));
     return below * kPatchBits < numbers.size() * saved ? bias : smallest;
 }
 
