@@ -1,6 +1,7 @@
 // The row of choices by what owners of memory are told apart, the same in all views that do.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "viz/draw/frame.h"
@@ -14,8 +15,9 @@ struct OwnerChooser {
 };
 
 // Draws it into the top of the frame's area from `left` on, behind `label`, and writes the
-// selection. As long as nobody chose what this history tells, it is the first that it does.
-OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label,
-                           float left);
+// selection. As long as nobody chose what this history tells, it is `usual`, or the first that it
+// does.
+OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label, float left,
+                           std::optional<BlockTrait> usual = {});
 
 }  // namespace tidemark::viz

@@ -28,6 +28,7 @@
 #include "viz/views/map_paint.h"
 #include "viz/views/owner_areas.h"
 #include "viz/views/owner_chooser.h"
+#include "viz/views/owner_legend.h"
 #include "viz/views/timeline_legend.h"
 #include "viz/views/track.h"
 #include "viz/views/view.h"
@@ -38,8 +39,6 @@ namespace {
 constexpr double kOwnersHeadroom = 1.08;  // above what is highest
 constexpr float kOwnersPad = 6;           // points
 constexpr float kOwnersHits = 4;          // points
-constexpr float kMostLegend = 0.27F;      // of the height, at most
-constexpr std::size_t kLongestName = 34;  // letters
 constexpr std::size_t kCardFrames = 7;    // of a stack
 
 class OwnersView final : public View {
@@ -50,7 +49,7 @@ class OwnersView final : public View {
         const Box below = draw_choices(frame);
         if (!look(frame))
             return draw_notice(frame.canvas, below, nothing_yet());
-        update_paint(frame.canvas.theme());
+        legend_.follow(frame.canvas.theme(), series_);
         draw_plot(frame, below);
     }
 
@@ -84,104 +83,18 @@ class OwnersView final : public View {
         return true;
     }
 
-    // As in the map, so that an owner has one colour.
-    void update_paint(const Theme& theme) {
-        if (paint_ && painted_ == series_ && theme_ == &theme)
-            return;
-        paint_ = std::make_unique<MapPaint>(theme, series_->classes());
-        painted_ = series_;
-        theme_ = &theme;
-    }
-
-    Colour colour_of_owner(const Theme& theme, std::size_t owner) const {
-        return owner == series_->not_shown() ? mix(theme.plot, theme.text, 0.2)
-                                             : paint_->block(static_cast<std::uint8_t>(owner));
-    }
-
-    std::string name_of_owner(std::size_t owner) const {
-        if (owner == series_->not_shown())
-            return "hidden by the filter";
-        const BlockClass& one = series_->classes().all()[owner];
-        const bool by_site = series_->classes().trait() == BlockTrait::stack;
-        return one_line(by_site ? brief_call_site(one.name) : one.name, kLongestName);
-    }
-
-    // What the legend's values are of; none before the first event.
-    std::vector<Bytes> values_at(const std::optional<Instant>& at) const {
-        std::vector<Bytes> values(series_->owners());
-        if (at && at->event < series_->events() && !at->has_ended)
-            series_->at(at->event, values);
-        return values;
-    }
-
-    std::vector<LegendEntry> legend(Frame& frame) const {
-        const Theme& theme = frame.canvas.theme();
-        const auto at = instant_of(frame.run(), frame.camera.unit(), frame.selection.looked_at());
-        const std::vector<Bytes> values = values_at(at);
-        const Filter& filter = frame.selection.filter;
-        const bool hides = hides_something(filter);
-        std::vector<LegendEntry> entries;
-        for (std::size_t owner = 0; owner < series_->owners(); ++owner) {
-            const bool hidden = owner == series_->not_shown();
-            if (hidden && !hides)
-                continue;
-            std::optional<std::size_t> toggles;
-            if (!hidden && !series_->classes().all()[owner].rest)
-                toggles = owner;
-            entries.push_back({name_of_owner(owner), format_bytes(values[owner]),
-                               colour_of_owner(theme, owner), CurveLook::area, toggles,
-                               !hides || hidden || values[owner] > 0 || is_meant(filter, owner)});
-        }
-        const Bytes reserved =
-            at && !at->has_ended ? history_->values(at->event)[Series::reserved] : 0;
-        entries.push_back({"reserved", format_bytes(reserved), theme.reserved, CurveLook::line,
-                           series_->owners(), shows_reserved_});
-        return entries;
-    }
-
-    // In at most a share of the height: owners that hold less for long have no entry in low
-    // windows.
-    TimelineLegend fitting_legend(Frame& frame, const Box& across) const {
-        const Canvas& canvas = frame.canvas;
-        const std::vector<LegendEntry> all = legend(frame);
-        const float most = std::max(across.height() * kMostLegend, canvas.line_height() * 2);
-        for (std::size_t left_out = 0;; ++left_out) {
-            std::vector<LegendEntry> entries = all;
-            const std::size_t owners = series_->classes().all().size();
-            if (left_out > 0 && left_out < owners) {
-                const auto first = entries.begin() + static_cast<std::ptrdiff_t>(owners - left_out);
-                entries.erase(first, first + static_cast<std::ptrdiff_t>(left_out));
-                entries.push_back({fmt::format("and {} more", left_out),
-                                   {},
-                                   canvas.theme().panel,
-                                   CurveLook::dots,
-                                   {},
-                                   true});
-            }
-            TimelineLegend fitting(canvas, std::move(entries), across.width());
-            if (fitting.height() <= most || left_out + 1 >= owners)
-                return fitting;
-        }
-    }
-
-    bool is_meant(const Filter& filter, std::size_t owner) const {
-        return owner < series_->not_shown() &&
-               means_owner(filter, series_->classes().trait(), series_->classes().all()[owner]);
-    }
-
     void toggle(Frame& frame, std::size_t owner) {
         if (owner == series_->owners())
             shows_reserved_ = !shows_reserved_;
-        else if (owner < series_->not_shown())
-            toggle_owner(frame.selection.filter, series_->classes().trait(),
-                         series_->classes().all()[owner]);
+        else
+            legend_.toggle(frame.selection.filter, owner);
     }
 
     void draw_plot(Frame& frame, const Box& box) {
         Canvas& canvas = frame.canvas;
         const float pad = std::round(canvas.px(kOwnersPad));
         const Box across = plot_box(canvas, box);
-        const TimelineLegend legend_line = fitting_legend(frame, across);
+        const TimelineLegend legend_line = legend_.fitting(frame, across, shows_reserved_);
         const Box head{across.left, box.top + pad / 2, across.right,
                        box.top + pad / 2 + legend_line.height()};
         const Box plot{across.left, std::round(head.bottom + pad), across.right,
@@ -220,10 +133,10 @@ class OwnersView final : public View {
     void draw_areas(Frame& frame, const OwnerAreas& areas, const ByteScale& scale) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
-        const auto colour = [&](std::size_t owner) { return colour_of_owner(theme, owner); };
+        const auto colour = [&](std::size_t owner) { return legend_.colour(owner); };
         areas.draw(canvas, scale, colour);
         areas.draw_names(
-            canvas, scale, [this](std::size_t owner) { return name_of_owner(owner); }, colour);
+            canvas, scale, [this](std::size_t owner) { return legend_.name(owner); }, colour);
         if (shows_reserved_) {
             std::vector<LevelColumn> line;
             for (const SeriesColumn& column : columns_.first(until_))
@@ -248,7 +161,7 @@ class OwnersView final : public View {
         HoverCard card;
         const Position position = area.to_position(mouse.x);
         const std::string when = position_label(frame, area, position);
-        card.head(owner ? fmt::format("{}, at {}", name_of_owner(*owner), when) : when);
+        card.head(owner ? fmt::format("{}, at {}", legend_.name(*owner), when) : when);
         const auto event = event_at(*history_, frame.camera.unit(), position);
         if (!event || *event >= series_->events())
             card.note("no events here");
@@ -269,7 +182,7 @@ class OwnersView final : public View {
         std::vector<Bytes> bytes(series_->owners());
         series_->at(event, bytes);
         const Bytes allocated = history_->values(event)[Series::allocated];
-        card.row(colour_of_owner(frame.canvas.theme(), owner), "holds", format_bytes(bytes[owner]));
+        card.row(legend_.colour(owner), "holds", format_bytes(bytes[owner]));
         card.row(0, fmt::format("of {} allocated", format_bytes(allocated)),
                  format_share(bytes[owner], allocated));
         details_.ask(history_, OwnerQuestion{series_, event, owner}, event, owner_details);
@@ -286,7 +199,7 @@ class OwnersView final : public View {
                 card.note(fmt::format("  and {} frames more", frames.size() - kCardFrames));
         }
         if (owner < series_->not_shown() && !series_->classes().all()[owner].rest)
-            card.note(is_meant(frame.selection.filter, owner) ? "a click shows all owners again"
+            card.note(legend_.is_meant(frame.selection.filter, owner) ? "a click shows all owners again"
                                                               : "a click shows these blocks alone");
     }
 
@@ -298,9 +211,7 @@ class OwnersView final : public View {
     TimelineColumns run_;
     std::span<const SeriesColumn> columns_;
     std::size_t until_ = 0;  // columns behind these are after the run's end
-    std::unique_ptr<MapPaint> paint_;
-    std::shared_ptr<const OwnerSeries> painted_;
-    const Theme* theme_ = nullptr;
+    OwnerLegend legend_;
     bool shows_reserved_ = true;
     AsyncQuery<OwnerQuestion, OwnerDetails> details_;
     HitTicks hits_;

@@ -60,6 +60,7 @@ Position positions_of(const Frame& frame, const TimeArea& area, float pixels);
 std::unique_ptr<Track> annotation_track();
 std::unique_ptr<Track> execution_track();
 std::unique_ptr<Track> launch_track();
+std::unique_ptr<Track> pool_track();
 std::unique_ptr<Track> stream_track();
 std::unique_ptr<Track> tier_track();
 std::unique_ptr<Track> work_track();

@@ -5,16 +5,15 @@
 
 namespace tidemark::viz {
 
-OwnerDetails owner_details(const History& history, const OwnerQuestion& question,
-                           const Cancelled& cancelled) {
+OwnerDetails sum_live(const History& history, EventIndex event,
+                      const std::function<bool(BlockIndex)>& counts, const Cancelled& cancelled) {
     OwnerDetails details;
-    details.question = question;
     std::unordered_map<std::uint32_t, Bytes> of_stack;
-    history.for_each_live(question.event, [&](BlockIndex index) {
-        if (cancelled || question.series->owner_of(index) != question.owner)
+    history.for_each_live(event, [&](BlockIndex index) {
+        if (cancelled || !counts(index))
             return;
         const Block block = history.block(index);
-        if (block.waits(question.event))
+        if (block.waits(event))
             return;
         details.bytes += block.size;
         ++details.blocks;
@@ -26,6 +25,16 @@ OwnerDetails owner_details(const History& history, const OwnerQuestion& question
             details.stack = stack;
         }
     });
+    return details;
+}
+
+OwnerDetails owner_details(const History& history, const OwnerQuestion& question,
+                           const Cancelled& cancelled) {
+    OwnerDetails details = sum_live(
+        history, question.event,
+        [&](BlockIndex index) { return question.series->owner_of(index) == question.owner; },
+        cancelled);
+    details.question = question;
     return details;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "replay/timeline/owner_series.h"
@@ -27,6 +28,11 @@ struct OwnerDetails {
     std::uint32_t stack = 0;  // of History::stacks()
     Bytes of_stack = 0;
 };
+
+// The same of the blocks that `counts` says true of and the program holds after `event`; without a
+// question. O(live blocks). Cancelled: wrong.
+OwnerDetails sum_live(const History& history, EventIndex event,
+                      const std::function<bool(BlockIndex)>& counts, const Cancelled& cancelled);
 
 // `history` is the series'. O(live blocks). Cancelled: wrong.
 OwnerDetails owner_details(const History& history, const OwnerQuestion& question,
