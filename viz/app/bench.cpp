@@ -300,7 +300,7 @@ Result<ExitCode> run_bench(const ViewCommand& command) {
     Bench bench(command, std::move(screen));
     TM_TRY(bench.load());
     if (command.views.empty()) {
-        for (const char* view : {"timeline", "address-map"})
+        for (const char* view : {"timeline", "address-map", "blocks-over-time"})
             TM_TRY(bench.measure(view));
     } else {
         for (const std::string& view : command.views)
