@@ -335,19 +335,7 @@ HoverCard AddressMap::card(EventIndex event, Bytes offset, BlockIndex index) {
         const Site& site = history_->site(block.site);
         card.head(names_->name(site));
         card.stack(names_->frames(site.stack));
-        card.row(paint_->block(tiles_.ground()->classes.of(block)), "size",
-                 block.size == block.requested
-                     ? format_bytes(block.size)
-                     : fmt::format("{} for {} requested", format_bytes(block.size),
-                                   format_bytes(block.requested)));
-        if (block.freed == kNever)
-            card.row(0, "freed", "never");
-        else
-            card.row(0, "lived", stretch_text(*history_, block.born, block.freed));
-        if (block.freed != block.reused)
-            card.row(0, "then waited",
-                     block.reused == kNever ? "to the end"
-                                            : stretch_text(*history_, block.freed, block.reused));
+        add_life(card, *history_, block, paint_->block(tiles_.ground()->classes.of(block)));
         card.row(0, "allocated", moment_text(*history_, block.born));
         card.row(0, "address", fmt::format("{:#x}", to_integer(block.address)));
         card.row(0, "stream", names_->stream(site.stream));

@@ -29,7 +29,7 @@ struct BandScene {
         const Box& at = a.scale.box;
         const Box& other = b.scale.box;
         return a.shown == b.shown && a.wide == b.wide && a.window == b.window &&
-               a.scale.top == b.scale.top && at.left == other.left && at.top == other.top &&
+               a.scale.top == b.scale.top && a.scale.low == b.scale.low && at.left == other.left && at.top == other.top &&
                at.right == other.right && at.bottom == other.bottom && a.until == b.until &&
                a.line == b.line;
     }

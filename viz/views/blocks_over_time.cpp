@@ -36,8 +36,8 @@ namespace {
 constexpr double kBandsHeadroom = 1.04;         // above what is highest
 constexpr float kBandsPad = 6;                  // points
 constexpr float kBandsHits = 4;                 // points
-constexpr std::size_t kBandCardCallers = 4;     // frames in a tip's first line
-constexpr std::size_t kBandCardFrames = 24;     // in what is copied
+constexpr double kBandsWheelStep = 1.25;        // as over the time axis
+constexpr Bytes kLeastSeen = 4096;              // bytes in the plot's height, at least
 constexpr std::string_view kFromBefore = "from before the recording";
 
 class BlocksOverTime final : public View {
@@ -86,7 +86,9 @@ class BlocksOverTime final : public View {
         plot.bottom -= tracks_.prepare(frame, input, whole.height());
         if (plot.height() < canvas.px(20))
             return;
+        take_wheel(frame, plot);
         TimeArea area(frame, whole, "blocks-over-time");
+        drag_bytes(frame, plot);
         if (const auto clicked = legend.draw(frame, head))
             toggle(frame, *clicked);
         look(frame, plot);
@@ -127,6 +129,49 @@ class BlocksOverTime final : public View {
             legend_.toggle(frame.selection.filter, owner);
     }
 
+    // As in the address map: over the labels the wheel zooms the bytes, and with Ctrl over the plot
+    // as well.
+    void take_wheel(Frame& frame, const Box& plot) {
+        if (frame.still)
+            return;
+        ImGuiIO& io = ImGui::GetIO();
+        const Box margin{frame.area.left, plot.top, plot.left, plot.bottom};
+        const bool over_plot = io.KeyCtrl && plot.contains(io.MousePos);
+        if (io.MouseWheel == 0 || !(margin.contains(io.MousePos) || over_plot) ||
+            !ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+            return;
+        const double share =
+            static_cast<double>((plot.bottom - io.MousePos.y) / std::max(plot.height(), 1.0F));
+        zoom_bytes(std::pow(kBandsWheelStep, -static_cast<double>(io.MouseWheel)), share);
+        io.MouseWheel = 0;  // or the time axis would take it too
+    }
+
+    // What is `share` of the height above the ground stays there.
+    void zoom_bytes(double factor, double share) {
+        const SeenBytes now = seen_.value_or(SeenBytes{0, top_});
+        const auto length = static_cast<double>(now.top - now.low);
+        const double longer = std::max(length * factor, static_cast<double>(kLeastSeen));
+        const double low =
+            std::max(static_cast<double>(now.low) + share * (length - longer), 0.0);
+        seen_ = {static_cast<Bytes>(low), static_cast<Bytes>(low + longer)};
+        if (seen_->low == 0 && seen_->top >= top_)
+            seen_.reset();
+    }
+
+    void drag_bytes(Frame& frame, const Box& plot) {
+        if (frame.still || !seen_ || !frame.selection.grabbed || !ImGui::IsItemActive())
+            return;
+        const ImGuiIO& io = ImGui::GetIO();
+        const Bytes length = seen_->top - seen_->low;
+        const double by = static_cast<double>(io.MouseDelta.y / std::max(plot.height(), 1.0F)) *
+                          static_cast<double>(length);
+        const double most = static_cast<double>(top_ - std::min(length, top_));
+        if (!io.KeyShift)
+            seen_->low = static_cast<Bytes>(
+                std::clamp(static_cast<double>(seen_->low) + by, 0.0, most));
+        seen_->top = seen_->low + length;
+    }
+
     // What is in sight, as far as it is known.
     void look(Frame& frame, const Box& plot) {
         const AxisUnit unit = frame.camera.unit();
@@ -138,11 +183,12 @@ class BlocksOverTime final : public View {
             std::max({viz::highest(columns_.first(until), Series::allocated),
                       shows_reserved_ ? viz::highest(columns_.first(until), Series::reserved) : 0,
                       Bytes{1024}});
-        const ByteScale scale{plot,
-                              static_cast<Bytes>(static_cast<double>(highest) * kBandsHeadroom)};
+        top_ = static_cast<Bytes>(static_cast<double>(highest) * kBandsHeadroom);
+        const ByteScale scale{plot, seen_ ? seen_->top : top_, seen_ ? seen_->low : 0};
         const auto pixels = static_cast<Bytes>(std::max(plot.height(), 1.0F));
-        bands_.look(series_, {unit, window, static_cast<std::uint32_t>(columns),
-                              std::max<Bytes>(scale.top / pixels, 1), frame.run().preamble});
+        bands_.look(series_,
+                    {unit, window, static_cast<std::uint32_t>(columns),
+                     std::max<Bytes>((scale.top - scale.low) / pixels, 1), frame.run().preamble});
         if (frame.still)
             bands_.finish();
         const BandScene scene{bands_.shown(), bands_.wide(), window, scale, until,
@@ -248,30 +294,16 @@ class BlocksOverTime final : public View {
     void describe_block(const BlockBands& bands, BlockIndex index, HoverCard& card) {
         const Block block = history_->block(index);
         const Site& site = history_->site(block.site);
-        const std::vector<std::string> frames = names_->frames(site.stack);
-        std::string head = names_->name(site);
         const bool before = is_from_before(bands, index);
+        std::string head = names_->name(site);
         if (before && site.stack == 0)
             head = names_->tag(site).empty() ? std::string(kFromBefore)
                                              : fmt::format("{}, {}", names_->tag(site), kFromBefore);
-        for (std::size_t i = 1, callers = 0; i < frames.size() && callers < kBandCardCallers; ++i) {
-            const std::string caller = brief_call_site(frames[i]);
-            if (head.ends_with(caller))
-                continue;
-            head += " \u2190 " + caller;
-            ++callers;
-        }
         card.head(std::move(head));
-        card.row(stack_.colour_of(bands, {BandSlice::Kind::band, band_index(bands, index), 0, 0}),
-                 "size",
-                 block.size == block.requested
-                     ? format_bytes(block.size)
-                     : fmt::format("{} for {} requested", format_bytes(block.size),
-                                   format_bytes(block.requested)));
-        if (block.freed == kNever)
-            card.row(0, "freed", "never");
-        else
-            card.row(0, "lived", stretch_text(*history_, block.born, block.freed));
+        card.stack(names_->frames(site.stack));
+        const auto band = static_cast<std::uint32_t>(bands.band_of(index) - bands.bands.data());
+        add_life(card, *history_, block,
+                 stack_.colour_of(bands, {BandSlice::Kind::band, band, 0, 0}));
         if (before)
             card.row(0, "allocated", "before the recording");
         else
@@ -279,14 +311,6 @@ class BlocksOverTime final : public View {
         if (block.freed != kNever)
             card.row(0, "freed", moment_text(*history_, block.freed));
         card.row(0, "stream", names_->stream(site.stream));
-        for (std::size_t i = 0; i < std::min(frames.size(), kBandCardFrames); ++i)
-            card.note("  " + frames[i]);
-        if (frames.size() > kBandCardFrames)
-            card.note(fmt::format("  and {} frames more", frames.size() - kBandCardFrames));
-    }
-
-    static std::uint32_t band_index(const BlockBands& bands, BlockIndex block) {
-        return static_cast<std::uint32_t>(bands.band_of(block) - bands.bands.data());
     }
 
     // Blocks that have no band of their own here.
@@ -297,8 +321,6 @@ class BlocksOverTime final : public View {
             before ? std::string(kFromBefore) : shown_legend_.name(hit.slice.index);
         card.head(fmt::format("{}: too small or too short to be drawn alone, at {}", whose,
                               event_time_text(*history_, moment)));
-        card.row(stack_.colour_of(*hit.bands, hit.slice), "together",
-                 format_bytes(hit.slice.high - hit.slice.low));
         const RestQuestion question{hit.bands, hit.column, hit.slice};
         rest_.ask(history_, question, moment, [](const History& history, const RestQuestion& of,
                                                  const Cancelled& cancelled) {
@@ -306,13 +328,14 @@ class BlocksOverTime final : public View {
         });
         const RestAnswer* const answer = rest_.answer();
         const bool known = answer != nullptr && answer->question == question;
+        const bool has_stack = known && answer->details.stack != 0;
+        if (has_stack)
+            card.stack(names_->frames(answer->details.stack));
+        card.row(stack_.colour_of(*hit.bands, hit.slice), "together",
+                 format_bytes(hit.slice.high - hit.slice.low));
         card.row(0, "in", known ? format_counted(answer->details.blocks, "block") : "\u2026");
-        if (known && answer->details.stack != 0) {
-            card.note(fmt::format("{} of it from", format_bytes(answer->details.of_stack)));
-            const std::vector<std::string> frames = names_->frames(answer->details.stack);
-            for (std::size_t i = 0; i < std::min(frames.size(), kBandCardFrames); ++i)
-                card.note("  " + frames[i]);
-        }
+        if (has_stack)
+            card.row(0, "from this stack", format_bytes(answer->details.of_stack));
     }
 
     void describe_above(Frame& frame, const TimeArea& area, ImVec2 mouse, HoverCard& card) const {
@@ -333,6 +356,12 @@ class BlocksOverTime final : public View {
         return tracks;
     }
 
+    // Of the bytes that are stacked.
+    struct SeenBytes {
+        Bytes low = 0;
+        Bytes top = 1;
+    };
+
     struct RestAnswer {
         RestQuestion question;
         OwnerDetails details;
@@ -347,6 +376,8 @@ class BlocksOverTime final : public View {
     OwnerLegend shown_legend_;  // of the bands that are drawn
     TimelineColumns run_;
     std::span<const SeriesColumn> columns_;
+    Bytes top_ = 1024;               // where all is seen
+    std::optional<SeenBytes> seen_;  // none: all of them
     BandFollower bands_;
     BandScene scene_;
     std::uint64_t painted_ = 0;

@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "viz/draw/table.h"
+#include "viz/model/blocks/block_details.h"
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/session/moment.h"
 
@@ -75,6 +76,22 @@ void point_at_block(Frame& frame, const History& history, SiteNames& names, Bloc
         format_count(about.born),
         about.freed == kNever ? "not freed" : "freed at event " + format_count(about.freed),
         names.name(history.site(about.site)));
+}
+
+void add_life(HoverCard& card, const History& history, const Block& block, Colour colour) {
+    card.row(colour, "size",
+             block.size == block.requested
+                 ? format_bytes(block.size)
+                 : fmt::format("{} for {} requested", format_bytes(block.size),
+                               format_bytes(block.requested)));
+    if (block.freed == kNever)
+        card.row(0, "freed", "never");
+    else
+        card.row(0, "lived", stretch_text(history, block.born, block.freed));
+    if (block.freed != block.reused)
+        card.row(0, "then waited",
+                 block.reused == kNever ? "to the end"
+                                        : stretch_text(history, block.freed, block.reused));
 }
 
 void go_to_event(Frame& frame, const History& history, EventIndex event) {

@@ -8,6 +8,7 @@
 
 #include "viz/draw/frame.h"
 #include "viz/model/blocks/site_names.h"
+#include "viz/views/hover_card.h"
 
 namespace tidemark::viz {
 
@@ -33,6 +34,10 @@ std::string cursor_text(const History& history, const Frame& frame);
 
 // The mouse is over a block: all views show which one, Ctrl-C copies what it is.
 void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block);
+
+// The rows that say how large a block is and how long it lived, as the program and the device see
+// it.
+void add_life(HoverCard& card, const History& history, const Block& block, Colour colour);
 
 // Puts the cursor on an event and moves the camera as little as is needed to see it.
 void go_to_event(Frame& frame, const History& history, EventIndex event);

@@ -80,9 +80,10 @@ void BandPainter::flush() {
 }
 
 float ByteScale::y(Bytes bytes) const {
-    const double share = static_cast<double>(bytes) / static_cast<double>(std::max<Bytes>(top, 1));
+    const double share = (static_cast<double>(bytes) - static_cast<double>(low)) /
+                         static_cast<double>(std::max<Bytes>(top - low, 1));
     const double above = std::round(share * static_cast<double>(box.height()));
-    return box.bottom - static_cast<float>(std::min(above, 1e6));
+    return box.bottom - static_cast<float>(std::clamp(above, -1e6, 1e6));
 }
 
 Colour colour_of(const Theme& theme, Series series) {
@@ -108,7 +109,7 @@ void draw_byte_axis(Canvas& canvas, const ByteScale& scale) {
     const float apart = canvas.px(kTicksApart);
     const auto most = static_cast<std::size_t>(std::max(scale.box.height() / apart, 1.0F));
     const float gap = canvas.px(8);
-    for (const ByteTick& tick : byte_ticks(0, scale.top, most)) {
+    for (const ByteTick& tick : byte_ticks(scale.low, scale.top, most)) {
         const float y = scale.y(tick.bytes);
         canvas.horizontal(y - 1, scale.box.left, scale.box.right, theme.grid);
         const float text_top = std::max(y - canvas.line_height() / 2, scale.box.top);

@@ -18,10 +18,12 @@ namespace tidemark::viz {
 // Which curves are shown.
 using ShownSeries = std::array<bool, kSeriesCount>;
 
-// Where bytes stand: 0 at the bottom of `box`, always, and `top` at its top.
+// Where bytes stand: `low` at the bottom of `box`, which is 0 but where the user has zoomed, and
+// `top` at its top.
 struct ByteScale {
     Box box;
     Bytes top = 1;
+    Bytes low = 0;
 
     // On a whole pixel.
     float y(Bytes bytes) const;

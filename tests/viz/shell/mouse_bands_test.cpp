@@ -36,7 +36,7 @@ TEST_CASE("a band says whose block it is, stack first, and a click selects it",
     const std::optional<ImVec2> weights = find_band(screen, screen.session.matmul);
     REQUIRE(weights);
     CHECK(selection.described.starts_with("weights"));
-    CHECK(has(selection.described, "matmul \u2190 layer \u2190 main"));
+    CHECK(has(selection.described, "\nmatmul\nlayer\nmain\nsize"));
     CHECK(has(selection.described, "size\t4.00 MiB"));
     CHECK(has(selection.described, "freed\tnever"));
     CHECK(has(selection.described, "allocated\tevent 0"));
