@@ -14,32 +14,31 @@ constexpr double kWider = 5;
 }  // namespace
 
 AxisUnit readable_axis(const History& history) {
-    const Position events = history.end(AxisUnit::events);
+    const std::size_t events = history.counts().events;
     const Position length = history.end(AxisUnit::time);
-    const auto count = std::min(kMostStretches, static_cast<std::size_t>(std::max<Position>(events, 0)));
-    if (history.counts().events == 0 || length <= 1)
+    const std::size_t count = std::min(kMostStretches, events);
+    if (count == 0 || length <= 1)
         return AxisUnit::time;
     std::vector<SeriesColumn> stretches(count);
-    history.series(AxisUnit::events, 0, events, stretches);
+    history.series(AxisUnit::events, 0, history.end(AxisUnit::events), stretches);
     Bytes peak = 0;
     for (const SeriesColumn& stretch : stretches)
         peak = std::max(peak, stretch.max[Series::allocated]);
+    const auto begin_of = [&](std::size_t stretch) {
+        return stretch == count ? length
+                                : history.time(static_cast<EventIndex>(stretch * events / count));
+    };
     double high_events = 0;
     double high_time = 0;
     for (std::size_t i = 0; i < count; ++i) {
         if (stretches[i].min[Series::allocated] < peak / 2)
             continue;
-        const auto edge = [&](std::size_t at) {
-            const Position event = static_cast<Position>(at) * events / static_cast<Position>(count);
-            return event >= events ? length
-                                   : history.position(AxisUnit::time, static_cast<EventIndex>(event));
-        };
         high_events += 1 / static_cast<double>(count);
-        high_time += static_cast<double>(edge(i + 1) - edge(i)) / static_cast<double>(length);
+        high_time +=
+            static_cast<double>(begin_of(i + 1) - begin_of(i)) / static_cast<double>(length);
     }
-    return high_events > 0 && high_time < kNarrow && high_events >= kWider * high_time
-               ? AxisUnit::events
-               : AxisUnit::time;
+    return high_time < kNarrow && high_events > kWider * high_time ? AxisUnit::events
+                                                                   : AxisUnit::time;
 }
 
 }  // namespace tidemark::facts
