@@ -248,13 +248,17 @@ void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
     };
     if (!stripes.empty())
         entries.push_back({stripes, paint.hole(), false, true});
+    float room = box.width();  // the first ones say most
+    std::size_t count = 0;
+    for (; count < entries.size(); ++count) {
+        room -= swatch(canvas, 0, box.top, 0, entries[count].name, false) + canvas.px(kApart);
+        if (room + canvas.px(kApart) < 0)
+            break;
+    }
     float x = box.right;
-    for (std::size_t i = entries.size(); i-- > 0;) {
+    for (std::size_t i = count; i-- > 0;) {
         const Entry& entry = entries[i];
-        const float wide = swatch(canvas, x, box.top, entry.ground, entry.name, false);
-        if (x - wide < box.left)
-            return;
-        x -= wide;
+        x -= swatch(canvas, x, box.top, entry.ground, entry.name, false);
         swatch(canvas, x, box.top, entry.ground, entry.name);
         const float side = canvas.px(kMapPaintSwatch);
         const float top = std::floor(box.top + (canvas.line_height() - side) / 2);

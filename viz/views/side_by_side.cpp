@@ -151,8 +151,8 @@ class SideBySideView final : public View {
         const Box first{across.left + size + canvas.px(6), box.top, across.right, box.top + line};
         canvas.text_within(first, name, theme.text);
         maps_[which].draw_legend(
-            canvas, {first.left + canvas.text_width(name) + canvas.px(18), first.top, first.right,
-                     first.bottom});
+            canvas, {first.left + canvas.text_width(name) + canvas.px(18),
+                     std::floor(middle - canvas.line_height() / 2), first.right, first.bottom});
         ImGui::PushFont(current_fonts().heading);
         const float large = std::ceil(canvas.line_height() * 1.4F);
         const float top = box.top + line;
