@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "replay/cli/trace_input.h"
+#include "replay/cli/viewer_page.h"
 #include "replay/cli/written_files.h"
 #include "replay/report/export/chrome_trace.h"
 #include "traces/writers/writer.h"
@@ -18,10 +19,12 @@ class Export final : public Command {
         arguments.file(
             {"-o,--output", "OUT", "the file to write, or - for standard output", true},
             [this](const std::string&) { return kind(); }, output_);
-        arguments.text(
-            {"-f,--format", "FORMAT",
-             "jsonl, rmm-csv or chrome (.json, for Perfetto); else told by OUT's ending"},
-            format_);
+        arguments.text({"-f,--format", "FORMAT",
+                        "jsonl, rmm-csv, chrome (.json, for Perfetto) or page (.html, the viewer "
+                        "with the trace "
+                        "inside); else told by OUT's ending"},
+                       format_);
+        arguments.flag({"--page", "", "the same as --format page"}, page_);
         arguments.policies(
             {"-p,--policy", "P[:k=v,...]",
              "chrome: a policy with counters; may be repeated (default: the recorded)"},
@@ -36,15 +39,21 @@ class Export final : public Command {
         TM_ASSIGN(path_, expand_trace(path_));
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));
+        if (page_ && !format_.empty() && format_ != kPage)
+            return fail(ErrorCode::bad_option, "is another format", "--page", "give one of them");
         if (is_chrome())
             return write_chrome(context);
         if (!policies_.empty())
             return fail(ErrorCode::bad_option, "only chrome traces show what policies do",
                         "--policy", "-o run.json, or -f chrome");
+        if (is_page())
+            return write_page(context, input_,
+                              {.paths = {path_}, .title = trace_name(path_), .location = "peak"},
+                              output_, json_);
         const WriterInfo* writer = &all_writers().front();
         if (!format_.empty() || output_.path != "-") {
             TM_ASSIGN(writer, find_writer(written_format()).map_error([](Error error) {
-                error.hint += ", chrome (.json)";
+                error.hint += ", chrome (.json), page (.html)";
                 return error;
             }));
         }
@@ -58,15 +67,22 @@ class Export final : public Command {
 
   private:
     static constexpr std::string_view kChrome = "chrome";
+    static constexpr std::string_view kPage = "page";
 
     const std::string& written_format() const { return format_.empty() ? output_.path : format_; }
 
+    bool is_page() const {
+        return page_ || format_ == kPage || (format_.empty() && output_.path.ends_with(".html"));
+    }
+
     bool is_chrome() const {
-        return format_ == kChrome || (format_.empty() && output_.path.ends_with(".json"));
+        return !page_ &&
+               (format_ == kChrome || (format_.empty() && output_.path.ends_with(".json")));
     }
 
     FileKind kind() const {
-        return is_chrome()                           ? FileKind::chrome_export
+        return is_page()                             ? FileKind::report
+               : is_chrome()                         ? FileKind::chrome_export
                : written_format().ends_with("jsonl") ? FileKind::jsonl_export
                                                      : FileKind::unknown;
     }
@@ -108,6 +124,7 @@ class Export final : public Command {
     OutputTarget output_;
     std::string format_;
     std::vector<std::string> policies_;
+    bool page_ = false;
     bool json_ = false;
     TraceInput input_;
 };
@@ -122,6 +139,7 @@ CommandInfo export_command() {
             "  tidemark export run.tmk -o run.jsonl\n"
             "  tidemark export snapshot.pickle -o trace.json          for ui.perfetto.dev\n"
             "  tidemark export run.tmk -p torch -p torch:expandable_segments:True -o both.json\n"
+            "  tidemark export snapshot.pickle --page -o run.html     the viewer with it inside\n"
             "  tidemark export snapshot.pickle -f jsonl -o - | head\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Export>(); },
         .tables = "files",

@@ -2,26 +2,20 @@
 // recordings inside.
 #include <cstdlib>
 
-#include <fmt/format.h>
-
 #include "core/base/printable.h"
-#include "core/base/small_file.h"
-#include "core/base/text.h"
 #include "replay/cli/beside.h"
 #include "replay/cli/child_program.h"
 #include "replay/cli/trace_input.h"
-#include "replay/cli/unchecked_file.h"
+#include "replay/cli/viewer_page.h"
 #include "replay/cli/written_files.h"
-#include "replay/report/forms/escaped.h"
-#include "replay/report/page/html_bytes.h"
 
 namespace tidemark::commands {
 namespace {
 
 constexpr const char* kPage = "tidemark.html";
 constexpr const char* kVariable = "TIDEMARK_PAGE";  // another place of it
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-constexpr std::string_view kTraceMark = "<!-- traces -->";
+
+}  // namespace
 
 Result<std::string> find_page() {
     if (const char* const named = std::getenv(kVariable); named != nullptr && *named != '\0')
@@ -33,6 +27,8 @@ Result<std::string> find_page() {
         "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
         "the same in a browser without it");
 }
+
+namespace {
 
 class Page final : public Command {
   public:
@@ -48,49 +44,15 @@ class Page final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         TM_TRY(allow_report(output_.path, json_));
-        TM_ASSIGN(const std::string path, find_page());
         if (!output_.wanted())
-            return open(context, path);
-        TM_ASSIGN(std::string page, read_small_file(path, kMostBytes));
-        const std::size_t mark = page.find(kTraceMark);
-        if (mark == std::string::npos)
-            return fail(ErrorCode::bad_input, "is no page of Tidemark's", path,
-                        "build it anew: scripts/make-page");
-        TM_ASSIGN(paths_, expand_traces(paths_));
-        const std::vector<std::string> names = trace_names(paths_);
-        std::string inside;
-        std::vector<WrittenFile> files;
-        for (std::size_t i = 0; i < paths_.size(); ++i) {
-            TM_ASSIGN(const UncheckedFile packed, UncheckedFile::beside(output_.path));
-            TM_ASSIGN(TraceInfo info,
-                      input_.import(context, paths_[i],
-                                    {.path = packed.path(), .kind = FileKind::recording}));
-            TM_ASSIGN(const std::string bytes, read_small_file(packed.path(), kMostBytes));
-            inside += fmt::format(
-                "<script type=\"application/octet-stream\" class=\"trace\" data-name=\"{}\">{}"
-                "</script>\n",
-                report::escaped(names[i]), report::base64(bytes));
-            const std::uint64_t events = info.event_count;
-            files.push_back({.source = paths_[i],
-                             .target = output_.path,
-                             .format = "html",
-                             .info = std::move(info),
-                             .events = events});
-        }
-        page.replace(mark, kTraceMark.size(), inside);
-        TM_TRY(write_whole(output_, page));
-        if (json_)
-            report_written(context, files, json_);
-        else if (output_.path != "-")
-            context.print(fmt::format("{}: {}, with {} inside\n", printable(output_.path),
-                                      format_bytes(page.size()),
-                                      format_counted(files.size(), "recording")));
-        return ExitCode::yes;
+            return open(context);
+        return write_page(context, input_, {.paths = paths_}, output_, json_);
     }
 
   private:
     // In the browser that the desktop has; where there is none, whoever asks opens it.
-    Result<ExitCode> open(Context& context, const std::string& path) {
+    Result<ExitCode> open(Context& context) {
+        TM_ASSIGN(const std::string path, find_page());
         if (!paths_.empty())
             return fail(
                 ErrorCode::bad_option, "goes into a page of its own", paths_.front(),

@@ -1,8 +1,9 @@
 // tidemark report: what came of a run, of several, or of a sweep, as one page for any browser, or
-// as text.
+// as text; or the viewer's page with the traces inside.
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/text.h"
 #include "replay/analysis/advise/advise.h"
@@ -11,6 +12,7 @@
 #include "replay/cli/machine_options.h"
 #include "replay/cli/sweep_report.h"
 #include "replay/cli/trace_input.h"
+#include "replay/cli/viewer_page.h"
 #include "replay/cli/written_files.h"
 #include "replay/cli_support/memory_options.h"
 #include "replay/record/recorded_policy.h"
@@ -56,6 +58,10 @@ class Report final : public Command {
         arguments.text({"--down", "OPTION", "of a sweep: what changes down the heat map"}, down_);
         arguments.count({"--top", "N", "of a sweep: settings in the table (default: 50; 0: all)"},
                         top_);
+        arguments.flag({"--interactive", "",
+                        "write the viewer's page with the traces inside instead, to zoom, search "
+                        "and replay in"},
+                       interactive_);
         arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -69,6 +75,9 @@ class Report final : public Command {
             TM_TRY(check_arguments());
             if (paths_.size() > 1)
                 return fail(ErrorCode::bad_option, "is a sweep, and is reported alone", *swept);
+            if (interactive_)
+                return fail(ErrorCode::bad_option, "is for traces, not for a sweep",
+                            "--interactive");
             return report_sweep(context, input_,
                                 {.path = *swept,
                                  .output = output_,
@@ -85,6 +94,12 @@ class Report final : public Command {
                         "give the folder that `tidemark sweep` wrote to");
         TM_ASSIGN(paths_, expand_traces(paths_));
         TM_TRY(check_arguments());
+        if (interactive_)
+            return write_page(context, input_,
+                              {.paths = paths_,
+                               .title = title_.empty() ? names(trace_names(paths_)) : title_,
+                               .location = "peak"},
+                              output_, json_);
         const std::vector<std::string> labels = trace_names(paths_);
         std::vector<std::unique_ptr<Trace>> traces;
         ReportInput report;
@@ -95,7 +110,7 @@ class Report final : public Command {
             report.traces.push_back({labels[traces.size()], trace.get(), std::nullopt});
             traces.push_back(std::move(trace));
         }
-        report.title = title_.empty() ? names(report) : title_;
+        report.title = title_.empty() ? names(labels) : title_;
         for (std::size_t i = 0; i < traces.size(); ++i)
             TM_TRY(add_runs(context, report, i));
         for (std::size_t i = 0; i < traces.size(); ++i) {
@@ -120,10 +135,29 @@ class Report final : public Command {
         if (text_ && json_)
             return fail(ErrorCode::bad_option, "--text prints no object", "--json",
                         "give one of them");
+        if (const std::string_view still = still_option(); interactive_ && !still.empty())
+            return fail(ErrorCode::bad_option, "is for the still report", std::string(still),
+                        "whoever opens the interactive one replays in it as they like");
         if (!text_ && !output_.wanted())
             return fail(ErrorCode::bad_option, "says where the page goes", "--output",
                         "-o report.html; or --text to read it here");
         return allow_report(output_.path, json_);
+    }
+
+    // The first option that the interactive page has no use for; "" if none was given.
+    std::string_view still_option() const {
+        const std::pair<bool, std::string_view> still[] = {
+            {text_, "--text"},
+            {!policies_.empty(), "--policy"},
+            {memory_.memory != 0, "--memory"},
+            {memory_.limit.has_value(), "--limit"},
+            {memory_.overhead.has_value(), "--overhead"},
+            {!profile_.empty(), "--profile"},
+            {no_advise_, "--no-advise"},
+            {bound_, "--bound"}};
+        const auto given =
+            std::ranges::find(still, true, &std::pair<bool, std::string_view>::first);
+        return given == std::end(still) ? std::string_view() : given->second;
     }
 
     // What each needed in its first run, if the traces are ranks.
@@ -144,11 +178,8 @@ class Report final : public Command {
         return std::optional(std::move(found));
     }
 
-    static std::string names(const ReportInput& report) {
-        std::string text;
-        for (const ReportedTrace& trace : report.traces)
-            text += (text.empty() ? "" : ", ") + trace.name;
-        return text;
+    static std::string names(const std::vector<std::string>& labels) {
+        return fmt::format("{}", fmt::join(labels, ", "));
     }
 
     Scenario scenario(const std::string& path, const std::string& policy) const {
@@ -225,7 +256,8 @@ class Report final : public Command {
         else if (output_.path != "-")
             context.print(fmt::format("{}: {} of {} in {}\n", printable(output_.path),
                                       format_counted(report.runs.size(), "run"),
-                                      printable(names(report)), format_bytes(page.size())));
+                                      printable(names(trace_names(paths_))),
+                                      format_bytes(page.size())));
         return ExitCode::yes;
     }
 
@@ -263,6 +295,7 @@ class Report final : public Command {
     std::string across_;
     std::string down_;
     unsigned top_ = 50;
+    bool interactive_ = false;
     bool text_ = false;
     bool json_ = false;
     TraceInput input_;
@@ -273,12 +306,15 @@ class Report final : public Command {
 CommandInfo report_command() {
     return {
         .name = "report",
-        .summary = "one page about a run or a sweep, for any browser: figures, curves, maps",
+        .summary =
+            "one page about a run or a sweep, for any browser, paper and mail: figures, curves",
         .examples =
             "  tidemark report snapshot.pickle -o report.html\n"
             "  tidemark report run.tmk -p torch -p best-fit -p buddy -o policies.html\n"
             "  tidemark report before.pickle after.pickle -o both.html --no-advise\n"
             "  tidemark report run.tmk --limit 40GiB --title 'at 40 GiB' -o - > report.html\n"
+            "  tidemark report snapshot.pickle --interactive -o run.html    the viewer with it "
+            "inside\n"
             "  tidemark report snapshot.pickle --text             the same in words\n"
             "  tidemark report sweep-out -o sweep.html --across max_split_size_mb    of a sweep\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Report>(); },

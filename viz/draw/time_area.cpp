@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/session/moment.h"
-#include "viz/model/timeline/axis_ticks.h"
 
 namespace tidemark::viz {
 namespace {

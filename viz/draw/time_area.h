@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/draw/frame.h"
-#include "viz/model/timeline/axis_ticks.h"
 
 namespace tidemark::viz {
 

@@ -16,7 +16,8 @@ async function unpackProgram() {
   const packed = new Blob([bytesOf(text)]).stream();
   return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
-// Recordings that somebody put into the page (`tidemark page`).
+// Recordings that somebody put into the page (`tidemark page`), and where the first one says that the
+// page begins.
 const carriedTraces = () => [...document.querySelectorAll("script.trace")].map(
   element => ({ name: element.dataset.name, data: new Blob([bytesOf(element.textContent)]) }));
 function showWork(share, activity) {
@@ -59,7 +60,8 @@ async function begin() {
     ready: () => worker === started,
     post: bytes => started.postMessage({ kind: "events", bytes }, [bytes.buffer]),
   };
-  const place = new URLSearchParams(location.hash.slice(1)).get("goto") ?? "";
+  const place = new URLSearchParams(location.hash.slice(1)).get("goto")
+    ?? document.querySelector("script.trace")?.dataset.goto ?? "";
   worker.postMessage({ kind: "begin", wasm: program, dark: !matchMedia("(prefers-color-scheme: light)").matches,
     location: place, advice: false });
 }
@@ -134,7 +136,9 @@ work.querySelector("button").addEventListener("click", async () => {
   for (const files of before) open(files);
 });
 async function start() {
+  const title = document.title;
   await begin();
   open(carriedTraces());
+  if (title !== "Tidemark") document.title = title;  // whoever put them in gave it
 }
 start().catch(error => { notice.textContent = "This page can't begin: " + error.message; });

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/blocks/block_details.h"
 #include "viz/model/blocks/site_index.h"
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/session/moment.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {

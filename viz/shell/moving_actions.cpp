@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/blocks/site_index.h"
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/session/moment.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/shell/shell_parts.h"
 
 namespace tidemark::viz {

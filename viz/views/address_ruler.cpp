@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 
 namespace tidemark::viz {
 namespace {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/timeline/annotation_tracks.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/track.h"
 
 namespace tidemark::viz {

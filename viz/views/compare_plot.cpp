@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 
 namespace tidemark::viz {
 namespace {

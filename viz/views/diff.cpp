@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
 #include "viz/model/blocks/moment_diff.h"
 #include "viz/model/session/async_query.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/inspection.h"
 #include "viz/views/owner_chooser.h"
 #include "viz/views/view.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/timeline/launch_tracks.h"
 #include "viz/views/launch_bars.h"
 #include "viz/views/track.h"

@@ -9,8 +9,8 @@
 
 #include "core/base/shares.h"
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/blocks/site_index.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/inspection.h"
 #include "viz/views/timeline_legend.h"
 

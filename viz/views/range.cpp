@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/draw/filter_bar.h"
 #include "viz/draw/table.h"
 #include "viz/model/blocks/range_summary.h"
 #include "viz/model/session/async_query.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/inspection.h"
 #include "viz/views/timeline_plot.h"
 #include "viz/views/view.h"

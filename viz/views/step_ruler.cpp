@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/views/track.h"
 
 namespace tidemark::viz {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/session/moment.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/views/curves.h"
 #include "viz/views/hit_ticks.h"
 #include "viz/views/step_ruler.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/views/track.h"
 
 namespace tidemark::viz {

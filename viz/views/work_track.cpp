@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/timeline/timeline_columns.h"
 #include "viz/views/timeline_plot.h"
 #include "viz/views/track.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "replay/report/charts/axis.h"
+#include "replay/report/forms/byte_axis.h"
 
 namespace tidemark {
 namespace {

@@ -47,8 +47,9 @@ inline PlotShape line(double x1, double y1, double x2, double y2, std::string co
     return {.points = {{x1, y1}, {x2, y2}}, .colour = std::move(colour), .width = width};
 }
 
-// `compare`: a bar for each policy's peak of reserved memory, a group for each trace, with what the
-// program requested as a line, and the range of runs where there is one.
+// `compare`: a bar for each policy's peak of reserved memory, lowest first, and for the recorded
+// run, marked as such; a group for each trace, with what the program requested as a line, and the
+// range of runs where there is one.
 Plot comparison_plot(const Comparison& comparison);
 
 // `replay`: reserved, allocated and requested memory over time.

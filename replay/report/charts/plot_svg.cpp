@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "replay/report/charts/plot.h"
-#include "replay/report/page/html_markup.h"
+#include "replay/report/forms/escaped.h"
 
 namespace tidemark {
 namespace {

@@ -1,29 +1,32 @@
-// Curves: a run's series in so few numbers that they fit on a page, and yet exact where it matters.
+// Curves: a run's memory over time, and what its peak consists of, as SVG without a script.
 //
-// The events of a trace are cut into buckets, the same for all of its runs: at equal numbers of
-// events, and around every long pause, so that neither a burst nor a silence is smeared. Of each
-// bucket the page gets the least, the most and the last value of each series. A trace of few
-// events has one bucket an event: then the page has everything. Pure but for reading the history.
+// Lengths across are shares of the chart, so that it is as wide as its page or paper while texts,
+// heights and lines keep their size. Of each of its columns a chart shows the least and the most
+// that held within: no peak is lost, however short. Colours are variables of the page's style.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "replay/report/forms/json_values.h"
-#include "replay/timeline/history.h"
+#include "replay/report/page/html_report.h"
 
 namespace tidemark::report {
 
-// The first event of each bucket, ascending, from 0; empty if there are no events. At most `most`
-// buckets. `most` >= 4. O(events).
-std::vector<EventIndex> bucket_begins(const History& history, std::size_t most);
+// Do half of the events happen in less than a twentieth of the time? Then an axis of time hides
+// what they do. Pure; O(log events).
+bool is_crowded(const History& history);
 
-// {"buckets", "events", "times"}: where the buckets begin, as event and time, packed.
-Json buckets_json(const History& history, const std::vector<EventIndex>& begins);
+// The axes that a run's curves are drawn over: time where it has times, and events where it has
+// none or is_crowded().
+std::vector<AxisUnit> chart_axes(const History& history);
 
-// {"unit", "series"}: the values within the buckets in units of so many bytes, packed. O(buckets *
-// log events).
-Json curves_json(const History& history, const std::vector<EventIndex>& begins);
+// A chart for each trace and axis, with all of the trace's runs, in words too. Of many traces those
+// that peak highest, and a sentence that says so. O(columns log events) a chart.
+std::string curves_markup(const ReportInput& input);
+
+// A bar for each run: what its reserved memory is used for where it peaks. "" if none took memory.
+// O((segments + live blocks) log live blocks) a run.
+std::string parts_markup(const ReportInput& input);
 
 }  // namespace tidemark::report

@@ -25,23 +25,6 @@ std::string cell_markup(std::string_view element, const MarkupCell& cell) {
 
 }  // namespace
 
-std::string script_json(const Json& json) {
-    const std::string plain = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-    std::string out;
-    out.reserve(plain.size());
-    for (const char letter : plain) {
-        if (letter == '<')
-            out += "\\u003c";
-        else if (letter == '>')
-            out += "\\u003e";
-        else if (letter == '&')
-            out += "\\u0026";
-        else
-            out += letter;
-    }
-    return out;
-}
-
 std::string markup_table(std::string_view caption, const std::vector<MarkupCell>& titles,
                          const std::vector<std::vector<MarkupCell>>& rows) {
     std::string out = fmt::format(

@@ -1,5 +1,5 @@
-// Markup: how text becomes a page. All that comes from a trace goes through escaped(), or into the
-// page's data through script_json(): nothing else may put such text into a page. Pure.
+// Markup: how text becomes a page. All that comes from a trace goes through escaped(): nothing else
+// may put such text into a page. Pure.
 #pragma once
 
 #include <string>
@@ -7,13 +7,8 @@
 #include <vector>
 
 #include "replay/report/forms/escaped.h"
-#include "replay/report/forms/json_values.h"
 
 namespace tidemark::report {
-
-// JSON that may stand in a <script> element: no '<', so that nothing in it can end the element or
-// begin another. O(size).
-std::string script_json(const Json& json);
 
 // A cell of a table; numbers stand to the right.
 struct MarkupCell {

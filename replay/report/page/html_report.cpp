@@ -1,15 +1,15 @@
-// Putting the page together. What makes it large gives way until it fits: curves first, for they
-// lose least, then the maps' cells.
+// Putting the page together.
 #include "replay/report/page/html_report.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "replay/report/page/html_data.h"
+#include "replay/report/page/html_curves.h"
 #include "replay/report/page/html_markup.h"
 #include "replay/report/page/html_tables.h"
 #include "replay/report/page/page_files.h"
+#include "replay/report/page/page_style.h"
 #include "replay/report/page/report_facts.h"
 
 namespace tidemark {
@@ -19,45 +19,6 @@ using namespace report;
 
 constexpr std::size_t kHtmlReportPeakEntries = 12;
 constexpr std::size_t kPeaksShown = 4;  // runs of which the peak's tables are shown
-constexpr std::size_t kLeastBuckets = 1 << 10;
-
-PageDetail detail_for(const ReportInput& input) {
-    PageDetail detail;
-    if (input.runs.size() > 2)
-        detail.buckets /= 2;
-    if (input.runs.size() > 4) {
-        detail.buckets /= 2;
-        detail.map = {768, 256};
-    }
-    return detail;
-}
-
-// At most what is left of kLargestReport.
-std::string data_text(const ReportInput& input, std::size_t room) {
-    PageDetail detail = detail_for(input);
-    std::string text = script_json(page_data(input, detail));
-    while (text.size() > room && detail.buckets > kLeastBuckets &&
-           !(input.cancelled && input.cancelled())) {
-        detail.buckets /= 2;
-        detail.map.columns = std::max(detail.map.columns * 3 / 4, 128U);
-        detail.map.rows = std::max(detail.map.rows * 3 / 4, 64U);
-        detail.annotations /= 2;
-        text = script_json(page_data(input, detail));
-    }
-    return text;
-}
-
-std::string text_of(const ReportInput& input) {
-    std::string out;
-    for (const ReportedRun& run : input.runs)
-        out += fmt::format("<p><b class=\"untrusted\">{}</b>: {}</p>\n", escaped(run.label),
-                           escaped(curve_text(run)));
-    if (input.traces.size() > 1)
-        out +=
-            "<p>These are different programs or recordings: they are laid side by side by the "
-            "time from each one's start, so that only times can be compared, not events.</p>\n";
-    return out;
-}
 
 std::string peaks_of(const ReportInput& input) {
     std::string out;
@@ -69,28 +30,22 @@ std::string peaks_of(const ReportInput& input) {
 }  // namespace
 
 std::string html_report(const ReportInput& input) {
-    std::vector<std::pair<std::string_view, std::string>> values{
+    const std::vector<std::pair<std::string_view, std::string>> values{
         {"version", escaped(input.provenance.version)},
         {"title", escaped(input.title)},
         {"answer", escaped(answer(input))},
-        {"style", std::string(page_style())},
-        {"script", std::string(page_script())},
+        {"style", style_markup()},
         {"cards", cards_markup(input)},
         {"comparison", comparison_markup(input)},
         {"findings", findings_markup(input)},
         {"refusals", refusals_markup(input)},
         {"peaks", peaks_of(input)},
         {"provenance", provenance_markup(input)},
-        {"words", text_of(input)},
-        {"still", still_markup(input.runs.front())},
+        {"curves", curves_markup(input)},
+        {"parts", parts_markup(input)},
     };
     if (input.cancelled && input.cancelled())
         return {};
-    std::size_t taken = page_markup().size();
-    for (const auto& [name, text] : values)
-        taken += text.size();
-    values.emplace_back("data",
-                        data_text(input, kLargestReport - std::min(taken, kLargestReport / 2)));
     return filled_in(page_markup(), values);
 }
 

@@ -1,6 +1,7 @@
 // The report page: what came of one or more runs, as one file that opens in any browser without a
-// network: answer, figures, comparison, curves and address maps to zoom into, tables, findings and
-// where it all comes from. And the same as plain text, for those who'd rather read or listen.
+// network and runs no script: answer, figures, comparison, curves, tables, findings and where it
+// all comes from. It prints and mails well. And the same as plain text, for those who'd rather read
+// or listen. What moves is the viewer's page (replay/cli/viewer_page.h).
 //
 // The same input gives the same bytes: no date, no machine, no speed of the replay is in it. Texts
 // of a trace are nobody's markup: see html_markup.h. The page's own files are in page/.
@@ -42,8 +43,8 @@ struct ReportInput {
     Cancelling cancelled = {};  // may be empty; after it said so, nobody looks at the page
 };
 
-// Below this many bytes for runs of up to 10^6 events, however many: details give way.
-constexpr std::size_t kLargestReport = std::size_t{5} << 20;
+// Below this many bytes for up to 16 runs, of however many events: curves have so many columns.
+constexpr std::size_t kLargestReport = std::size_t{1} << 20;
 
 // The page. O(events + blocks log blocks).
 std::string html_report(const ReportInput& input);

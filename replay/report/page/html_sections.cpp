@@ -1,4 +1,4 @@
-// Findings, provenance, and the still chart.
+// Findings and provenance.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -37,19 +37,6 @@ std::string options_text(const Run& run) {
     for (const auto& [key, value] : run.policy_options)
         text += fmt::format("{}{}={}", text.empty() ? "" : ", ", key, value);
     return text;
-}
-
-// Points "x,y" of a curve in a box of 960 x 240, from left to right.
-std::string points_of(const std::vector<SeriesColumn>& columns, Series series, Bytes top) {
-    std::string points;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        const double share = static_cast<double>(columns[i].max[series]) / static_cast<double>(top);
-        points +=
-            fmt::format("{:.1f},{:.1f} ",
-                        960.0 * static_cast<double>(i) / static_cast<double>(columns.size() - 1),
-                        240 - 230 * share);
-    }
-    return points;
 }
 
 }  // namespace
@@ -116,24 +103,6 @@ std::string provenance_markup(const ReportInput& input) {
         add_line(out, "with", options_text(figures));
     }
     return out + "</dl>\n</section>\n";
-}
-
-std::string still_markup(const ReportedRun& run) {
-    const History& history = *run.recorded.history;
-    if (history.counts().events == 0)
-        return {};
-    const AxisUnit unit = history.end(AxisUnit::time) > 1 ? AxisUnit::time : AxisUnit::events;
-    std::vector<SeriesColumn> columns(240);
-    history.series(unit, 0, history.end(unit), columns);
-    const Bytes peak = history.values(history.peak_event(Series::reserved))[Series::reserved];
-    const Bytes top = peak == 0 ? 1 : peak;
-    return fmt::format(
-        "<svg viewBox=\"0 0 960 240\" role=\"img\" aria-label=\"{}\">"
-        "<polygon class=\"allocated\" points=\"0,240 {}960,240\"/>"
-        "<polyline class=\"reserved\" points=\"{}\"/></svg>\n<p>Reserved (line) and allocated "
-        "(area) memory; the top is {}.</p>\n",
-        escaped(curve_text(run)), points_of(columns, Series::allocated, top),
-        points_of(columns, Series::reserved, top), escaped(format_bytes(peak)));
 }
 
 }  // namespace tidemark::report

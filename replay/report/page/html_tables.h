@@ -1,5 +1,4 @@
-// The page's parts that need no script: figures, tables, findings, provenance, and a still chart
-// for browsers that run none.
+// The page's figures, tables, findings and provenance.
 #pragma once
 
 #include <string>
@@ -24,8 +23,5 @@ std::string peak_markup(const ReportedRun& run, const PeakContent& content);
 std::string refusals_markup(const ReportInput& input);
 
 std::string provenance_markup(const ReportInput& input);
-
-// Reserved and allocated memory of a run as SVG.
-std::string still_markup(const ReportedRun& run);
 
 }  // namespace tidemark::report

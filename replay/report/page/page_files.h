@@ -1,5 +1,5 @@
-// The files of page/, carried inside the program: what a report page looks like and does. Plain
-// text, put together by CMake.
+// The files of page/, carried inside the program: what a report page looks like. Plain text, put
+// there by CMake.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,7 @@ std::string_view page_markup();
 // Likewise, of a sweep's page; sweep/sweep_page.cpp fills it in.
 std::string_view sweep_markup();
 
+// report.css; page_style.h has the colours that it speaks of.
 std::string_view page_style();
-
-std::string_view page_script();
 
 }  // namespace tidemark::report

@@ -8,6 +8,7 @@
 #include "replay/report/forms/wording.h"
 #include "replay/report/page/html_markup.h"
 #include "replay/report/page/page_files.h"
+#include "replay/report/page/page_style.h"
 #include "replay/report/sweep/sweep_result.h"
 
 namespace tidemark {
@@ -123,7 +124,7 @@ std::string sweep_page(const SweepResult& sweep, const SweepView& view,
         sweep_markup(),
         {{"version", escaped(provenance.version)},
          {"title", escaped(view.title)},
-         {"style", std::string(page_style())},
+         {"style", style_markup()},
          {"answer", escaped(answer_text(sweep))},
          {"map", map_markup(sweep, view.map)},
          {"axes",

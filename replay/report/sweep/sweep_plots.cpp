@@ -1,11 +1,11 @@
 // The heat map of a sweep and its Pareto front, as plots.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/theme.h"
 #include "replay/report/forms/wording.h"
 #include "replay/report/sweep/sweep_result.h"
 
@@ -23,20 +23,8 @@ constexpr double kFrontHeight = 360;
 constexpr double kFrontAxis = 84;
 constexpr std::size_t kLongestValue = 20;
 
-constexpr const char* kSweepQuiet = "#666666";
-constexpr const char* kRefusedFill = "#e3e3e3";
-constexpr const char* kPlainPoint = "#a9c4e0";
-constexpr const char* kFrontPoint = "#c2571a";
-constexpr const char* kSweepGrid = "#d9d9d9";
-
-// Of 0, the best, to 1: dark blue to nearly white.
-std::string heat_colour(double share) {
-    constexpr std::array<double, 3> kBest{8, 81, 156};
-    constexpr std::array<double, 3> kWorst{240, 246, 252};
-    std::array<int, 3> mixed{};
-    for (std::size_t i = 0; i < 3; ++i)
-        mixed[i] = static_cast<int>(std::lround(kBest[i] + share * (kWorst[i] - kBest[i])));
-    return fmt::format("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2]);
+std::string sweep_ink(Colour Theme::*colour) {
+    return css(light_theme().*colour);
 }
 
 // The ends of what is drawn, never one.
@@ -80,10 +68,11 @@ class HeatCells {
         }
         const double bottom = kSweepTop + kCellHeight * static_cast<double>(map_.rows());
         text(kSweepNames, bottom + 20,
-             fmt::format("{} of the best setting, {:.3f} (dark) to {:.3f}; grey: requests were "
-                         "out of memory",
-                         ratio_name(sweep_), ratios_.least, ratios_.most),
-             Anchor::begin, kSweepQuiet);
+             fmt::format(
+                 "{} of the best setting, {:.3f} (dark) to {:.3f} (yellow); grey: requests were "
+                 "out of memory",
+                 ratio_name(sweep_), ratios_.least, ratios_.most),
+             Anchor::begin, sweep_ink(&Theme::faint_text));
         plot_.height = bottom + 20 + kSweepMargin;
         return std::move(plot_);
     }
@@ -98,15 +87,16 @@ class HeatCells {
     }
 
     void text(double x, double y, const std::string& line, Anchor anchor,
-              const char* colour = "#222222") {
+              const std::string& colour = sweep_ink(&Theme::text)) {
         plot_.texts.push_back({x, y, line, anchor, 11, colour});
     }
 
     void titles() {
-        text(kSweepNames, 18, one_line(map_.across.name, 60), Anchor::begin, kSweepQuiet);
+        text(kSweepNames, 18, one_line(map_.across.name, 60), Anchor::begin,
+             sweep_ink(&Theme::faint_text));
         if (!map_.down.name.empty())
             text(kSweepNames - 8, 38, one_line(map_.down.name, kLongestValue), Anchor::end,
-                 kSweepQuiet);
+                 sweep_ink(&Theme::faint_text));
         const auto every = static_cast<std::size_t>(std::ceil(kNarrowCell / width_));
         for (std::size_t column = 0; column < columns_; column += every)
             text(x_of(column) + width_ / 2, 38, one_line(map_.across.values[column], kLongestValue),
@@ -117,13 +107,14 @@ class HeatCells {
         const double share = ratios_.share(setting.score.ratio);
         plot_.shapes.push_back(box(x_of(column), top, x_of(column) + width_ - 1,
                                    top + kCellHeight - 1,
-                                   refused(number) ? kRefusedFill : heat_colour(share)));
+                                   refused(number) ? sweep_ink(&Theme::grid) : css(ramp(share))));
         if (width_ < kNarrowCell)
             return;
         text(x_of(column) + width_ / 2, top + 19,
              refused(number) ? fmt::format("{} refused", setting.score.out_of_memory)
                              : fmt::format("{:.3f}", setting.score.ratio),
-             Anchor::middle, !refused(number) && share < 0.5 ? "#ffffff" : "#222222");
+             Anchor::middle,
+             !refused(number) && share < 0.5 ? sweep_ink(&Theme::plot) : sweep_ink(&Theme::text));
     }
 
     const SweepResult& sweep_;
@@ -154,13 +145,14 @@ class FrontPoints {
             if (sweep_.front[i])
                 front.push_back(position(sweep_.settings[i]));
             else if (sweep_.settings[i].score.out_of_memory == 0)
-                point(position(sweep_.settings[i]), 2.5, kPlainPoint);
+                point(position(sweep_.settings[i]), 2.5, sweep_ink(&Theme::border));
         }
         std::ranges::sort(front);
         if (front.size() > 1)
-            plot_.shapes.push_back({.points = front, .colour = kFrontPoint, .width = 1});
+            plot_.shapes.push_back(
+                {.points = front, .colour = sweep_ink(&Theme::accent), .width = 1});
         for (const auto& each : front)
-            point(each, 4, kFrontPoint);
+            point(each, 4, sweep_ink(&Theme::accent));
         return std::move(plot_);
     }
 
@@ -174,30 +166,30 @@ class FrontPoints {
                 kBottom - (kBottom - kTop) * ratios_.share(setting.score.ratio)};
     }
 
-    void point(std::pair<double, double> at, double half, const char* colour) {
+    void point(std::pair<double, double> at, double half, const std::string& colour) {
         const auto [x, y] = at;
         plot_.shapes.push_back(box(x - half, y - half, x + half, y + half, colour));
     }
 
     void grid() {
         plot_.texts.push_back({kFrontAxis, 20,
-                               fmt::format("{}, over {}; orange: the Pareto front",
+                               fmt::format("{}, over {}; blue: the Pareto front",
                                            ratio_name(sweep_), time_name(sweep_)),
-                               Anchor::begin, 11, kSweepQuiet});
+                               Anchor::begin, 11, sweep_ink(&Theme::faint_text)});
         for (const unsigned quarter : {0U, 1U, 2U, 3U, 4U}) {
             const double share = quarter / 4.0;
             const double y = kBottom - (kBottom - kTop) * share;
             const double x = kFrontAxis + (plot_.width - kFrontAxis - kSweepMargin) * share;
             plot_.shapes.push_back(
-                line(kFrontAxis, y, plot_.width - kSweepMargin, y, kSweepGrid, 1));
+                line(kFrontAxis, y, plot_.width - kSweepMargin, y, sweep_ink(&Theme::grid), 1));
             plot_.texts.push_back(
                 {kFrontAxis - 8, y + 4,
                  fmt::format("{:.3f}", ratios_.least + share * (ratios_.most - ratios_.least)),
-                 Anchor::end, 11, kSweepQuiet});
+                 Anchor::end, 11, sweep_ink(&Theme::faint_text)});
             plot_.texts.push_back(
                 {x, kBottom + 18,
                  format_duration(static_cast<Nanoseconds>(std::llround(times_.most * share))),
-                 quarter == 4 ? Anchor::end : Anchor::middle, 11, kSweepQuiet});
+                 quarter == 4 ? Anchor::end : Anchor::middle, 11, sweep_ink(&Theme::faint_text)});
         }
     }
 

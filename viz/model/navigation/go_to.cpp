@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "replay/timeline/fullest_event.h"
 #include "viz/model/navigation/navigation.h"
 #include "viz/model/navigation/view_location.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/model/timeline/step_index.h"
 #include "viz/model/timeline/tier_tracks.h"
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "replay/report/forms/axis_ticks.h"
 #include "viz/model/blocks/site_names.h"
 #include "viz/model/navigation/view_location.h"
 #include "viz/model/session/moment.h"
-#include "viz/model/timeline/axis_ticks.h"
 #include "viz/model/timeline/merged_ranges.h"
 
 namespace tidemark::viz {

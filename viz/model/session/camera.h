@@ -8,19 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "replay/report/forms/axis_ticks.h"
 #include "replay/timeline/history.h"
 
 namespace tidemark::viz {
-
-// A stretch of the axis: [begin, end), never empty.
-struct Window {
-    Position begin = 0;
-    Position end = 1;
-
-    Position length() const { return end - begin; }
-
-    friend bool operator==(const Window&, const Window&) = default;
-};
 
 // What part of the address axis is seen, as shares of all of it: 0 is the bottom, 1 the top.
 struct AddressWindow {

@@ -10,9 +10,18 @@
 #include <vector>
 
 #include "replay/timeline/history.h"
-#include "viz/model/session/camera.h"
 
-namespace tidemark::viz {
+namespace tidemark {
+
+// A stretch of the axis: [begin, end), never empty.
+struct Window {
+    Position begin = 0;
+    Position end = 1;
+
+    Position length() const { return end - begin; }
+
+    friend bool operator==(const Window&, const Window&) = default;
+};
 
 struct Tick {
     Position position = 0;
@@ -45,4 +54,4 @@ std::string position_text(AxisUnit unit, Position position, Position resolution 
 // A length: "12.4 ms", "41,202 events".
 std::string length_text(AxisUnit unit, Position length);
 
-}  // namespace tidemark::viz
+}  // namespace tidemark

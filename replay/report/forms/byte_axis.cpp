@@ -1,5 +1,5 @@
 // Powers of two.
-#include "replay/report/charts/axis.h"
+#include "replay/report/forms/byte_axis.h"
 
 #include <algorithm>
 #include <array>

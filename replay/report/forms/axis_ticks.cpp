@@ -1,5 +1,5 @@
 // Ticks: see the header.
-#include "viz/model/timeline/axis_ticks.h"
+#include "replay/report/forms/axis_ticks.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "core/base/text.h"
 
-namespace tidemark::viz {
+namespace tidemark {
 namespace {
 
 constexpr Position kMicrosecond = 1'000;
@@ -284,4 +284,4 @@ std::string length_text(AxisUnit unit, Position length) {
         static_cast<std::uint64_t>(std::max<Position>(length, 0) / kPositionsPerEvent), "event");
 }
 
-}  // namespace tidemark::viz
+}  // namespace tidemark
