@@ -1,6 +1,19 @@
 """A drawing of memory against something, as SVG: the frame that scripts/prove_*.py share."""
 
+import pathlib
+import re
+
 GIB = 2 ** 30
+THEME = pathlib.Path(__file__).resolve().parents[1] / "replay" / "report" / "forms" / "theme.cpp"
+
+
+def line_colours():
+    """Three categories of the theme that can be read on light and on dark grounds."""
+    hues = re.search(r"kDarkHues = \{(.*?)\};", THEME.read_text(encoding="utf-8"), re.DOTALL)[1]
+    all_hues = ["#" + hue for hue in re.findall(r"rgb\(0x([0-9a-f]{6})\)", hues)]
+    return [all_hues[number] for number in (8, 10, 0)]
+
+
 LEFT, BELOW, MARGIN = 64, 40, 16
 
 

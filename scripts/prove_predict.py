@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 
-from memory_chart import MemoryChart
+from memory_chart import MemoryChart, line_colours
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "predict_programs.py"
@@ -171,6 +171,7 @@ def curve(path):
 
 def picture(folder, name, output):
     """Steps of both: the real run as a band, the predicted one as a line over it."""
+    measured, _, predicted = line_colours()
     curves = [curve(folder / f"{name}.default.{kind}.tml") for kind in ("real", "predicted")]
     chart = MemoryChart(max(value for points in curves for _, value in points) * 1.08)
     last = max(points[-1][0] for points in curves)
@@ -181,10 +182,10 @@ def picture(folder, name, output):
                         for y in (before, value))
 
     output.write_text(chart.text(
-        [f'<polyline points="{path_of(curves[0])}" fill="none" stroke="#e8a33d" stroke-width="7"/>',
-         f'<polyline points="{path_of(curves[1])}" fill="none" stroke="#2f6fb5" stroke-width="2"/>'],
-        'reserved: <tspan fill="#e8a33d">on an H100</tspan>, '
-        '<tspan fill="#2f6fb5">predicted before</tspan>', f"allocations ({last:,} of them)"))
+        [f'<polyline points="{path_of(curves[0])}" fill="none" stroke="{measured}" stroke-width="7"/>',
+         f'<polyline points="{path_of(curves[1])}" fill="none" stroke="{predicted}" stroke-width="2"/>'],
+        f'reserved: <tspan fill="{measured}">on an H100</tspan>, '
+        f'<tspan fill="{predicted}">predicted before</tspan>', f"allocations ({last:,} of them)"))
 
 
 def show(rows):

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 
-from memory_chart import MemoryChart
+from memory_chart import MemoryChart, line_colours
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "predict_programs.py"
@@ -155,7 +155,7 @@ def picture(folder, name, times, output, tidemark):
     told = [scaled_peaks(tidemark, path, growth) for growth in growths]
     chart = MemoryChart(1.08 * max(peaks[0] for peaks in told[-1].values()))
     names = {"torch": "defaults", "torch:expandable_segments=true": "expandable segments"}
-    colours = dict(zip(SETTINGS, ("#c8553d", "#e8a33d", "#2f6fb5")))
+    colours = dict(zip(SETTINGS, line_colours()))
     shapes = []
     for setting, colour in colours.items():
         line = " ".join(f"{chart.x(growth / growths[-1]):.1f},{chart.y(peaks[setting][0]):.1f}"

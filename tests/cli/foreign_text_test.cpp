@@ -185,6 +185,7 @@ Lines command_lines(const Inputs& in) {
         {"report",
          {{in.trace, "-o", in.target(".html")},
           {in.trace, "--text"},
+          {in.trace, "--interactive", "--title", evil, "-o", in.target(".html")},
           {in.trace, "-o", "/no/such" + evil + "/x.html"}}},
         {"fit", {{in.trace, "--gpu", evil}, {in.trace, "--memory", "16MiB"}}},
         {"bound", {{in.trace}, {in.other}}},

@@ -353,15 +353,15 @@ std::string part(double begin, Bytes bytes, Bytes whole, std::string_view name) 
 }  // namespace
 
 bool is_crowded(const History& history) {
-    constexpr std::size_t kParts = 400;
     const std::size_t events = history.counts().events;
     if (events == 0)
         return false;
-    Columns columns(kParts);
+    const std::size_t parts = std::min<std::size_t>(events, 400);  // not more than could be full
+    Columns columns(parts);
     history.series(AxisUnit::time, 0, history.end(AxisUnit::time), columns);
     std::ranges::sort(columns, std::greater(), &SeriesColumn::events);
     std::size_t within = 0;
-    for (std::size_t i = 0; i < kParts / 20; ++i)
+    for (std::size_t i = 0; i < parts / 20; ++i)
         within += columns[i].events;
     return within > events / 2;
 }
