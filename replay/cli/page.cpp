@@ -3,31 +3,12 @@
 #include <cstdlib>
 
 #include "core/base/printable.h"
-#include "replay/cli/beside.h"
 #include "replay/cli/child_program.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/viewer_page.h"
 #include "replay/cli/written_files.h"
 
 namespace tidemark::commands {
-namespace {
-
-constexpr const char* kPage = "tidemark.html";
-constexpr const char* kVariable = "TIDEMARK_PAGE";  // another place of it
-
-}  // namespace
-
-Result<std::string> find_page() {
-    if (const char* const named = std::getenv(kVariable); named != nullptr && *named != '\0')
-        return std::string(named);
-    if (const auto path = find_beside(kPage))
-        return *path;
-    return fail(
-        ErrorCode::unsupported, "the page isn't built", kPage,
-        "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
-        "the same in a browser without it");
-}
-
 namespace {
 
 class Page final : public Command {

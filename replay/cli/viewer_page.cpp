@@ -1,11 +1,14 @@
 // Putting recordings into the viewer's page.
 #include "replay/cli/viewer_page.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "core/base/printable.h"
 #include "core/base/small_file.h"
 #include "core/base/text.h"
+#include "replay/cli/beside.h"
 #include "replay/cli/unchecked_file.h"
 #include "replay/cli/written_files.h"
 #include "replay/report/forms/base64.h"
@@ -14,6 +17,8 @@
 namespace tidemark::commands {
 namespace {
 
+constexpr const char* kPage = "tidemark.html";
+constexpr const char* kVariable = "TIDEMARK_PAGE";  // another place of it
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 constexpr std::string_view kTraceMark = "<!-- traces -->";
 constexpr std::string_view kTitle = "<title>Tidemark</title>";
@@ -30,6 +35,17 @@ Result<void> put_at(std::string& page, std::string_view mark, const std::string&
 }
 
 }  // namespace
+
+Result<std::string> find_page() {
+    if (const char* const named = std::getenv(kVariable); named != nullptr && *named != '\0')
+        return std::string(named);
+    if (const auto path = find_beside(kPage))
+        return *path;
+    return fail(
+        ErrorCode::unsupported, "the page isn't built", kPage,
+        "`scripts/make-page` in Tidemark's sources builds it; `tidemark view --serve` shows "
+        "the same in a browser without it");
+}
 
 Result<ExitCode> write_page(Context& context, const TraceInput& input, const PageContent& content,
                             const OutputTarget& output, bool json) {
