@@ -35,22 +35,26 @@ std::string browser() {
     return {};
 }
 
-// What a browser of that width measures on the page: how far it is wider than the screen, and how many
-// texts of a chart touch another or leave the page. The page itself runs no script: one is put in.
+// What a browser of that width measures on the page: how far it is wider than the screen, and how
+// many texts of a chart touch another or leave the page. The page itself runs no script: one is put
+// in.
 Json measured(const std::string& browser, const Folder& folder, int width) {
     std::string page = read_file(folder / "page.html");
     const std::size_t policy = page.find("<meta http-equiv");
     REQUIRE(policy != std::string::npos);
     page.erase(policy, page.find('>', policy) + 1 - policy);
     page.replace(page.find("</body>"), 7, R"(<script>
-const result = { wider: document.documentElement.scrollWidth - innerWidth, touching: 0, outside: 0, charts: 0 };
+const wider = document.documentElement.scrollWidth - innerWidth;
+const result = { wider, touching: 0, outside: 0, charts: 0 };
+const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 3 &&
+  b.top < a.bottom - 3;
 for (const chart of document.querySelectorAll('.chart')) {
-  const texts = [...chart.querySelectorAll('text')].map(text => text.getBoundingClientRect()).filter(box => box.width > 0);
-  result.charts += chart.getBoundingClientRect().width > 100 && texts.length > 4 ? 1 : 0;
-  for (const one of texts) {
-    if (one.left < 0 || one.right > innerWidth) ++result.outside;
-    for (const other of texts)
-      if (one !== other && one.left < other.right && other.left < one.right && one.top < other.bottom - 3 && other.top < one.bottom - 3) ++result.touching;
+  const boxes = [...chart.querySelectorAll('text')].map(text => text.getBoundingClientRect())
+    .filter(box => box.width > 0);
+  if (chart.getBoundingClientRect().width > 100 && boxes.length > 4) ++result.charts;
+  for (const [number, box] of boxes.entries()) {
+    if (box.left < 0 || box.right > innerWidth) ++result.outside;
+    result.touching += boxes.slice(number + 1).filter(other => touch(box, other)).length;
   }
 }
 document.documentElement.dataset.state = JSON.stringify(result);

@@ -89,11 +89,11 @@ class RunChart {
         axis_ = byte_axis(std::max({most, limit_, Bytes{1}}));
     }
 
-    std::string markup(std::string_view words) const {
+    std::string markup(std::string_view description) const {
         std::string out = fmt::format(
             "<svg class=\"chart\" height=\"{0}\" role=\"img\" aria-label=\"{1}\">\n"
             "<rect class=\"ground\" width=\"100%\" height=\"{0}\"/>\n",
-            height_, escaped(words));
+            height_, escaped(description));
         out += ticks();
         out += fmt::format(
             "<svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" width=\"100%\" "
@@ -328,7 +328,7 @@ std::vector<Bytes> scales(const ReportInput& input, const std::vector<std::size_
 }
 
 // The curves as sentences; of many runs only for who wants them.
-std::string words_of(const ReportInput& input, std::size_t trace) {
+std::string sentences_of(const ReportInput& input, std::size_t trace) {
     std::string out;
     for (const ReportedRun& run : input.runs)
         if (run.trace == trace)
@@ -404,7 +404,7 @@ std::string curves_markup(const ReportInput& input) {
                        .markup(fmt::format("Memory of {} over {}; the text below says it in words",
                                            input.traces[trace].name, by));
         }
-        out += words_of(input, trace) + "</figure>\n";
+        out += sentences_of(input, trace) + "</figure>\n";
     }
     for (std::size_t trace = 0; trace < input.traces.size(); ++trace)
         if (input.traces[trace].trace->info().is_state())
@@ -413,7 +413,7 @@ std::string curves_markup(const ReportInput& input) {
                 "no curve.</p>\n",
                 escaped(input.traces[trace].name));
         else if (runs_of(input, trace) > 0 && reserved_peak(first_run(input, trace)) == 0)
-            out += words_of(input, trace);
+            out += sentences_of(input, trace);
     return out + "</section>\n";
 }
 
@@ -441,9 +441,9 @@ std::string parts_markup(const ReportInput& input) {
         const Part all[] = {
             {"used", "in use", parts.in_use},
             {"rounding", "rounding", parts.rounding},
-            {"waiting", "freed, the device isn't done", parts.waiting},
-            {"fragmentation", "free, in segments that are in use", parts.fragmentation},
-            {"cached", "free, in whole segments", parts.cached}};
+            {"waiting", "waiting", parts.waiting},
+            {"fragmentation", "fragmentation", parts.fragmentation},
+            {"cached", "cached", parts.cached}};
         std::string bar;
         std::string legend;
         double begin = 0;
@@ -460,6 +460,9 @@ std::string parts_markup(const ReportInput& input) {
             "is reserved at the peak\">{3}</svg>\n<p class=\"legend\">{4}</p></figure>\n",
             escaped(run.label), format_bytes(parts.reserved), format_count(event), bar, legend);
     }
+    out +=
+        "<p class=\"words\">Fragmentation is free memory in segments that are in use, cached what is "
+        "free in whole segments; what waits was freed, but the device isn't done with it.</p>\n";
     return out + "</section>\n";
 }
 

@@ -90,9 +90,17 @@ std::vector<MarkupCell> block_row(const History& history, const PeakBlock& each,
 
 }  // namespace
 
+// Of many traces the one that peaks highest: the comparison has the others.
 std::string cards_markup(const ReportInput& input) {
+    constexpr std::size_t kMostCards = 4;  // traces
+    const std::size_t highest =
+        std::ranges::max_element(input.runs, {}, [](const ReportedRun& run) {
+            return run.recorded.run.measurement("peak_reserved_bytes").whole;
+        })->trace;
     std::string out;
     for (std::size_t trace = 0; trace < input.traces.size(); ++trace) {
+        if (input.traces.size() > kMostCards && trace != highest)
+            continue;
         const auto run = std::ranges::find_if(
             input.runs, [trace](const ReportedRun& each) { return each.trace == trace; });
         if (run == input.runs.end())

@@ -8,7 +8,8 @@
 
 namespace tidemark::report {
 
-// Cards with the figures of the first run of each trace.
+// Cards with the figures of the first run of each trace; of many traces, of the one that peaks
+// highest.
 std::string cards_markup(const ReportInput& input);
 
 // All runs side by side; "" for a single one.
