@@ -38,8 +38,8 @@ void turn(const std::vector<Colour>& columns, Bitmap& bitmap) {
 }  // namespace
 
 std::int32_t BandStack::row_of(Bytes bytes) const {
-    const float y = std::clamp(scene_.scale.y(bytes), scene_.scale.box.top,
-                               scene_.scale.box.bottom);
+    const float y =
+        std::clamp(scene_.scale.y(bytes), scene_.scale.box.top, scene_.scale.box.bottom);
     return static_cast<std::int32_t>(y - scene_.scale.box.top);
 }
 
@@ -49,9 +49,8 @@ Colour BandStack::colour_of(const BlockBands& bands, const BandSlice& slice) con
     const std::size_t not_shown = bands.series->not_shown();
     if (slice.kind == BandSlice::Kind::band) {
         const BlockBand& band = bands.bands[slice.index];
-        return band.owner == not_shown
-                   ? mix(hidden_, ground_, 0.12 * shade_of(band.block))
-                   : paint_->block(band.owner, band.block);
+        return band.owner == not_shown ? mix(hidden_, ground_, 0.12 * shade_of(band.block))
+                                       : paint_->block(band.owner, band.block);
     }
     const Colour colour =
         slice.index == not_shown ? hidden_ : paint_->block(static_cast<std::uint8_t>(slice.index));
@@ -60,10 +59,9 @@ Colour BandStack::colour_of(const BlockBands& bands, const BandSlice& slice) con
 
 // Whose column stands at a pixel: the sharper answer's, where it has one.
 const std::shared_ptr<const BlockBands>& BandStack::source_at(std::size_t x,
-                                                             std::size_t& column) const {
+                                                              std::size_t& column) const {
     static const std::shared_ptr<const BlockBands> kNone;
-    const Position position =
-        column_edge(scene_.window.begin, scene_.window.end, x, bitmap_.width);
+    const Position position = column_edge(scene_.window.begin, scene_.window.end, x, bitmap_.width);
     for (const auto* bands : {&scene_.shown, &scene_.wide}) {
         const auto at = *bands == nullptr ? std::nullopt : (*bands)->column_at(position);
         if (at && (*bands)->moments[*at] != kNever) {
@@ -101,8 +99,7 @@ void BandStack::paint(const Theme& theme, const MapPaint& paint, const BandScene
             continue;
         const bool begins = source != last_source || column != last_column;
         BandSweep& sweep = source == scene_.shown.get() ? shown : wide;
-        paint_column(x, *source, sweep.at(column),
-                     begins ? std::optional(column) : std::nullopt);
+        paint_column(x, *source, sweep.at(column), begins ? std::optional(column) : std::nullopt);
         last_source = source;
         last_column = column;
     }
@@ -115,8 +112,7 @@ void BandStack::paint(const Theme& theme, const MapPaint& paint, const BandScene
 
 // `begun`: the column of `bands` whose first pixel this is.
 void BandStack::paint_column(std::size_t x, const BlockBands& bands,
-                             std::span<const BandSlice> slices,
-                             std::optional<std::size_t> begun) {
+                             std::span<const BandSlice> slices, std::optional<std::size_t> begun) {
     Colour* const pixels = &columns_[x * bitmap_.height];
     for (const BandSlice& slice : slices) {
         const std::int32_t top = row_of(slice.high);
@@ -165,8 +161,7 @@ void BandStack::note_room(Rooms& rooms, const BandSlice& slice, std::uint32_t x,
     now = fits(top, bottom) ? Room{x, x + 1, top, bottom} : Room{};
 }
 
-void BandStack::draw_names(Canvas& canvas,
-                           const std::function<std::string(const BandSlice&)>& name,
+void BandStack::draw_names(Canvas& canvas, const std::function<std::string(const BandSlice&)>& name,
                            const std::function<std::string(const BandSlice&)>& size) const {
     const float pad = canvas.px(kBandNamePad);
     const float line = canvas.line_height();

@@ -29,9 +29,9 @@ struct BandScene {
         const Box& at = a.scale.box;
         const Box& other = b.scale.box;
         return a.shown == b.shown && a.wide == b.wide && a.window == b.window &&
-               a.scale.top == b.scale.top && a.scale.low == b.scale.low && at.left == other.left && at.top == other.top &&
-               at.right == other.right && at.bottom == other.bottom && a.until == b.until &&
-               a.line == b.line;
+               a.scale.top == b.scale.top && a.scale.low == b.scale.low && at.left == other.left &&
+               at.top == other.top && at.right == other.right && at.bottom == other.bottom &&
+               a.until == b.until && a.line == b.line;
     }
 };
 
@@ -40,7 +40,7 @@ class BandStack {
     // What a piece of a column belongs to.
     struct Hit {
         std::shared_ptr<const BlockBands> bands;
-        std::size_t column = 0;             // of these
+        std::size_t column = 0;  // of these
         BandSlice slice;
     };
 

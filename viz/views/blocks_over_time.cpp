@@ -33,11 +33,11 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kBandsHeadroom = 1.04;         // above what is highest
-constexpr float kBandsPad = 6;                  // points
-constexpr float kBandsHits = 4;                 // points
-constexpr double kBandsWheelStep = 1.25;        // as over the time axis
-constexpr Bytes kLeastSeen = 4096;              // bytes in the plot's height, at least
+constexpr double kBandsHeadroom = 1.04;   // above what is highest
+constexpr float kBandsPad = 6;            // points
+constexpr float kBandsHits = 4;           // points
+constexpr double kBandsWheelStep = 1.25;  // as over the time axis
+constexpr Bytes kLeastSeen = 4096;        // bytes in the plot's height, at least
 constexpr std::string_view kFromBefore = "from before the recording";
 
 class BlocksOverTime final : public View {
@@ -53,7 +53,9 @@ class BlocksOverTime final : public View {
         draw_plot(frame, below);
     }
 
-    bool busy() const override { return owners_.busy() || bands_.busy() || rest_.running() || tracks_.busy(); }
+    bool busy() const override {
+        return owners_.busy() || bands_.busy() || rest_.running() || tracks_.busy();
+    }
 
   private:
     Box draw_choices(Frame& frame) {
@@ -99,9 +101,8 @@ class BlocksOverTime final : public View {
         draw_bands(frame);
         canvas.unclip();
         HoverCard card;
-        const std::optional<ImVec2> mouse = frame.still || !area.hovered()
-                                                ? std::nullopt
-                                                : std::optional(ImGui::GetIO().MousePos);
+        const std::optional<ImVec2> mouse =
+            frame.still || !area.hovered() ? std::nullopt : std::optional(ImGui::GetIO().MousePos);
         tracks_.draw(frame, input, area, {plot.left, plot.bottom, plot.right, whole.bottom}, mouse,
                      card);
         area.draw_cursors();
@@ -114,6 +115,12 @@ class BlocksOverTime final : public View {
                    frame.camera.window());
         if (mouse && plot.contains(*mouse))
             take_mouse(frame, area, *mouse, card);
+        const std::optional<BlockIndex>& hot = frame.selection.hot_block;
+        if (hot && hot != frame.selection.block) {
+            canvas.clip(plot);
+            stack_.outline(canvas, std::array{*hot}, canvas.theme().text);
+            canvas.unclip();
+        }
         if (!mouse || frame.selection.grabbed || card.empty())
             return;
         card.draw(canvas, *mouse);
@@ -151,8 +158,7 @@ class BlocksOverTime final : public View {
         const SeenBytes now = seen_.value_or(SeenBytes{0, top_});
         const auto length = static_cast<double>(now.top - now.low);
         const double longer = std::max(length * factor, static_cast<double>(kLeastSeen));
-        const double low =
-            std::max(static_cast<double>(now.low) + share * (length - longer), 0.0);
+        const double low = std::max(static_cast<double>(now.low) + share * (length - longer), 0.0);
         seen_ = {static_cast<Bytes>(low), static_cast<Bytes>(low + longer)};
         if (seen_->low == 0 && seen_->top >= top_)
             seen_.reset();
@@ -167,8 +173,8 @@ class BlocksOverTime final : public View {
                           static_cast<double>(length);
         const double most = static_cast<double>(top_ - std::min(length, top_));
         if (!io.KeyShift)
-            seen_->low = static_cast<Bytes>(
-                std::clamp(static_cast<double>(seen_->low) + by, 0.0, most));
+            seen_->low =
+                static_cast<Bytes>(std::clamp(static_cast<double>(seen_->low) + by, 0.0, most));
         seen_->top = seen_->low + length;
     }
 
@@ -191,8 +197,8 @@ class BlocksOverTime final : public View {
                      std::max<Bytes>((scale.top - scale.low) / pixels, 1), frame.run().preamble});
         if (frame.still)
             bands_.finish();
-        const BandScene scene{bands_.shown(), bands_.wide(), window, scale, until,
-                              frame.canvas.line_height()};
+        const BandScene scene{bands_.shown(), bands_.wide(), window,
+                              scale,          until,         frame.canvas.line_height()};
         const Theme& theme = frame.canvas.theme();
         if (scene == scene_ && painted_ == bands_.revision() && theme_ == &theme)
             return;
@@ -222,9 +228,6 @@ class BlocksOverTime final : public View {
         stack_.outline(canvas, frame.selection.used, theme.selection);
         if (frame.selection.block)
             stack_.outline(canvas, std::array{*frame.selection.block}, theme.selection);
-        if (hot_ && hot_ != frame.selection.block)
-            stack_.outline(canvas, std::array{*hot_}, theme.text);
-        hot_.reset();
         if (!scene_.shown)
             draw_notice(canvas, scene_.scale.box, "Stacking blocks\u2026");
         if (scene_.until < columns_.size() && history_->complete()) {
@@ -275,7 +278,6 @@ class BlocksOverTime final : public View {
         if (hit && hit->slice.kind == BandSlice::Kind::band)
             block = hit->bands->bands[hit->slice.index].block;
         frame.selection.hot_block = block;
-        hot_ = block;
         if (area.clicked())
             frame.selection.block = block;
         if (area.double_clicked() && block) {
@@ -297,8 +299,9 @@ class BlocksOverTime final : public View {
         const bool before = is_from_before(bands, index);
         std::string head = names_->name(site);
         if (before && site.stack == 0)
-            head = names_->tag(site).empty() ? std::string(kFromBefore)
-                                             : fmt::format("{}, {}", names_->tag(site), kFromBefore);
+            head = names_->tag(site).empty()
+                       ? std::string(kFromBefore)
+                       : fmt::format("{}, {}", names_->tag(site), kFromBefore);
         card.head(std::move(head));
         card.stack(names_->frames(site.stack));
         const auto band = static_cast<std::uint32_t>(bands.band_of(index) - bands.bands.data());
@@ -322,10 +325,10 @@ class BlocksOverTime final : public View {
         card.head(fmt::format("{}: too small or too short to be drawn alone, at {}", whose,
                               event_time_text(*history_, moment)));
         const RestQuestion question{hit.bands, hit.column, hit.slice};
-        rest_.ask(history_, question, moment, [](const History& history, const RestQuestion& of,
-                                                 const Cancelled& cancelled) {
-            return RestAnswer{of, rest_details(history, of, cancelled)};
-        });
+        rest_.ask(history_, question, moment,
+                  [](const History& history, const RestQuestion& of, const Cancelled& cancelled) {
+                      return RestAnswer{of, rest_details(history, of, cancelled)};
+                  });
         const RestAnswer* const answer = rest_.answer();
         const bool known = answer != nullptr && answer->question == question;
         const bool has_stack = known && answer->details.stack != 0;
@@ -385,7 +388,6 @@ class BlocksOverTime final : public View {
     BandStack stack_;
     TrackStack tracks_{one_track()};
     bool shows_reserved_ = false;
-    std::optional<BlockIndex> hot_;  // under the mouse, in the last frame
     AsyncQuery<RestQuestion, RestAnswer> rest_;
     HitTicks hits_;
 };

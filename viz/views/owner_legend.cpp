@@ -65,8 +65,8 @@ std::vector<LegendEntry> OwnerLegend::entries(Frame& frame, bool shows_reserved)
         std::optional<std::size_t> toggles;
         if (!hidden && !series_->classes().all()[owner].rest)
             toggles = owner;
-        entries.push_back({name(owner), format_bytes(values[owner]), colour(owner),
-                           CurveLook::area, toggles,
+        entries.push_back({name(owner), format_bytes(values[owner]), colour(owner), CurveLook::area,
+                           toggles,
                            !hides || hidden || values[owner] > 0 || is_meant(filter, owner)});
     }
     const Bytes reserved =

@@ -199,8 +199,9 @@ class OwnersView final : public View {
                 card.note(fmt::format("  and {} frames more", frames.size() - kCardFrames));
         }
         if (owner < series_->not_shown() && !series_->classes().all()[owner].rest)
-            card.note(legend_.is_meant(frame.selection.filter, owner) ? "a click shows all owners again"
-                                                              : "a click shows these blocks alone");
+            card.note(legend_.is_meant(frame.selection.filter, owner)
+                          ? "a click shows all owners again"
+                          : "a click shows these blocks alone");
     }
 
     std::shared_ptr<const History> history_;

@@ -1,5 +1,5 @@
-// Pools other than the default one as envelopes, by stream: what is reserved for each as a line, the
-// most that it has ever held at once as an area below it. Only where there are such pools.
+// Pools other than the default one as envelopes, by stream: what is reserved for each as a line,
+// the most that it has ever held at once as an area below it. Only where there are such pools.
 #include <algorithm>
 #include <cmath>
 
@@ -32,8 +32,8 @@ class PoolTrack final : public Track {
             query_.finish();
         // Positions of another axis mean nothing here.
         const Answer* const answer = query_.answer();
-        envelopes_ = answer != nullptr && answer->question == question ? &answer->envelopes
-                                                                       : nullptr;
+        envelopes_ =
+            answer != nullptr && answer->question == question ? &answer->envelopes : nullptr;
         const std::size_t rows = envelopes_ == nullptr ? 0 : envelopes_->size();
         return {std::vector<float>(rows, std::round(frame.canvas.px(kPoolTrackRowHeight))),
                 kPoolTrackUsualRows};
@@ -62,10 +62,10 @@ class PoolTrack final : public Track {
         canvas.unclip();
         canvas.horizontal(box.bottom - 1, box.left, box.right, theme.grid);
         const Position last = history.end(unit) - 1;
-        const std::string title =
-            fmt::format("{}, stream {}: {} reserved, {} high water", pool_title(history, envelope.pool),
-                        to_integer(envelope.stream), format_bytes(most_reserved(envelope)),
-                        format_bytes(envelope.high_water.at(last)));
+        const std::string title = fmt::format(
+            "{}, stream {}: {} reserved, {} high water", pool_title(history, envelope.pool),
+            to_integer(envelope.stream), format_bytes(most_reserved(envelope)),
+            format_bytes(envelope.high_water.at(last)));
         if (canvas.text_width(title) + canvas.px(16) < box.width())
             canvas.label({box.left + canvas.px(6), box.top + canvas.px(3)}, title, theme.text);
         if (mouse)
@@ -108,7 +108,8 @@ class PoolTrack final : public Track {
         card.row(theme.reserved, "reserved", format_bytes(reserved));
         card.row(theme.used, "high water so far", format_bytes(high));
         if (reserved > 0)
-            card.row(0, "of it ever used at once", format_share(std::min(high, reserved), reserved));
+            card.row(0, "of it ever used at once",
+                     format_share(std::min(high, reserved), reserved));
     }
 
     AsyncQuery<PoolQuestion, Answer> query_;

@@ -61,13 +61,9 @@ const std::array kScenes = {
     ViewScene{"owners", "resnet-frames.pickle.xz", {"owners"}, "peak", {}, false},
     ViewScene{
         "owners-annotation", "gpt2_var.pickle.xz", {"owners"}, "t=1.15s..1.8s;owners=annotation"},
-    ViewScene{"blocks-over-time", "resnet-frames.pickle.xz", {"blocks-over-time"}, "t=0.78s..0.88s"},
-    ViewScene{"blocks-over-time-pools",
-              "graphs.pickle.xz",
-              {"blocks-over-time"},
-              "",
-              {},
-              false},
+    ViewScene{
+        "blocks-over-time", "resnet-frames.pickle.xz", {"blocks-over-time"}, "t=0.78s..0.88s"},
+    ViewScene{"blocks-over-time-pools", "graphs.pickle.xz", {"blocks-over-time"}, "", {}, false},
     ViewScene{"diff", "resnet-frames.pickle.xz", {"timeline+diff"}, "measure=0.75s..0.83s"},
     ViewScene{"stacks", "resnet-frames.pickle.xz", {"stacks"}, "peak"},
     ViewScene{"range", "gpt2_var.pickle.xz", {"timeline", "range"}, "measure=1.2s..1.5s"},

@@ -13,8 +13,7 @@ constexpr Nanoseconds kLeastBandRest = 50'000'000;  // between two answers of a 
 }  // namespace
 
 void BandFollower::look(const std::shared_ptr<const OwnerSeries>& series, const BandLook& look) {
-    const bool another =
-        !series || (shown_ && &shown_->series->history() != &series->history());
+    const bool another = !series || (shown_ && &shown_->series->history() != &series->history());
     if (another) {
         job_.cancel();
         levels_ = nullptr;
@@ -48,8 +47,8 @@ bool BandFollower::is_up_to_date() const {
 
 void BandFollower::start() {
     since_start_ = {};
-    const bool fits = levels_ && &levels_->history() == &series_->history() &&
-                      levels_->unit() == look_.unit;
+    const bool fits =
+        levels_ && &levels_->history() == &series_->history() && levels_->unit() == look_.unit;
     if (!fits)
         levels_ = std::make_shared<BlockLevels>(
             std::shared_ptr<const History>(series_, &series_->history()), look_.unit);

@@ -1,7 +1,7 @@
-// BandFollower: the bands of the window that is looked at, made in a job. While the camera moves the
-// last answer stays, to be drawn stretched, and the job that runs is let finish: the next one is of
-// where the camera is by then. The answer of the widest window stays as well, for what lies outside
-// of the last one.
+// BandFollower: the bands of the window that is looked at, made in a job. While the camera moves
+// the last answer stays, to be drawn stretched, and the job that runs is let finish: the next one
+// is of where the camera is by then. The answer of the widest window stays as well, for what lies
+// outside of the last one.
 //
 // The screen's thread only.
 #pragma once

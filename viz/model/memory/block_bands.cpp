@@ -33,9 +33,7 @@ class BandFinder {
     }
 
   private:
-    Position column_width() const {
-        return bands_.look.window.length() / bands_.look.columns;
-    }
+    Position column_width() const { return bands_.look.window.length() / bands_.look.columns; }
 
     void find_long() {
         levels_.for_each(bands_.moments[first_], bands_.moments[last_ - 1], bands_.look.pixel,
@@ -57,8 +55,7 @@ class BandFinder {
                              });
         }
         std::ranges::sort(bands_.bands, {}, &BlockBand::block);
-        const auto twice =
-            std::ranges::unique(bands_.bands, {}, &BlockBand::block);
+        const auto twice = std::ranges::unique(bands_.bands, {}, &BlockBand::block);
         bands_.bands.erase(twice.begin(), twice.end());
     }
 
@@ -187,8 +184,8 @@ std::optional<std::size_t> BlockBands::column_at(Position position) const {
         return std::nullopt;
     const auto share = static_cast<double>(position - look.window.begin) /
                        static_cast<double>(look.window.length());
-    auto column = std::min(static_cast<std::size_t>(share * look.columns),
-                           std::size_t{look.columns} - 1);
+    auto column =
+        std::min(static_cast<std::size_t>(share * look.columns), std::size_t{look.columns} - 1);
     const auto edge = [&](std::size_t at) {
         return column_edge(look.window.begin, look.window.end, at, look.columns);
     };

@@ -53,8 +53,8 @@ void BlockLevels::add_run(BlockIndex begin) {
     for (std::size_t level = 1, done = runs_ + 1; done % TreeOrder::kFanOut == 0; ++level) {
         done /= TreeOrder::kFanOut;
         Node above;
-        for (std::size_t child = (done - 1) * TreeOrder::kFanOut;
-             child < done * TreeOrder::kFanOut; ++child) {
+        for (std::size_t child = (done - 1) * TreeOrder::kFanOut; child < done * TreeOrder::kFanOut;
+             ++child) {
             const Node& below = nodes_[TreeOrder::position(level - 1, child)];
             for (std::size_t life = 0; life < kLives; ++life)
                 above.most[life] = std::max(above.most[life], below.most[life]);

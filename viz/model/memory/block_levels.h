@@ -39,8 +39,8 @@ class BlockLevels {
                   Visit&& visit) const;
 
   private:
-    static constexpr std::size_t kRun = 32;      // blocks of a leaf
-    static constexpr std::size_t kLives = 32;    // classes of lives, a factor of four each
+    static constexpr std::size_t kRun = 32;    // blocks of a leaf
+    static constexpr std::size_t kLives = 32;  // classes of lives, a factor of four each
 
     struct Node {
         Position last_born = 0;

@@ -35,8 +35,8 @@ class PoolWalk {
     std::vector<PoolEnvelope> envelopes() {
         std::vector<PoolEnvelope> found;
         for (auto& [key, level] : levels_)
-            found.push_back({key.first, key.second, reserved(level),
-                             LevelPyramid(std::move(level.highs))});
+            found.push_back(
+                {key.first, key.second, reserved(level), LevelPyramid(std::move(level.highs))});
         return found;
     }
 
@@ -88,8 +88,7 @@ class PoolWalk {
         while (at != pieces_.end() && at->first.first == site.device &&
                at->first.second < begin + std::max<Bytes>(block.size, 1)) {
             const Segment segment = history_.segment(at->second);
-            const bool holds =
-                at->first.second + segment.size > begin && segment.died > event;
+            const bool holds = at->first.second + segment.size > begin && segment.died > event;
             if (!holds) {
                 ++at;
                 continue;
@@ -127,7 +126,8 @@ class PoolWalk {
     }
 
     LevelPyramid reserved(PoolLevel& level) const {
-        std::ranges::stable_sort(level.segments, {}, [](const auto& change) { return change.first; });
+        std::ranges::stable_sort(level.segments, {},
+                                 [](const auto& change) { return change.first; });
         std::vector<LevelPyramid::Change> changes;
         Bytes now = 0;
         for (const auto& [event, bytes] : level.segments) {

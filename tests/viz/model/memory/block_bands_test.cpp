@@ -69,104 +69,105 @@ AnyWindow any_window() {
 
 TEST_CASE("a column's slices are what is allocated, whatever the window", "[viz][bands]") {
     CHECK(counterexample(effort(60), [] {
-        const AnyWindow any = any_window();
-        const bool hides = *rc::gen::arbitrary<bool>();
-        const auto series = series_of(
-            any.history, hides ? OwnerSeries::Shows([](const Block& block) {
-                return block.size % 3 != 0;
-            }) : OwnerSeries::Shows());
-        const BlockBands bands = bands_of(series, any.look);
-        std::vector<SeriesColumn> columns(any.look.columns);
-        any.history->series(any.look.unit, any.look.window.begin, any.look.window.end, columns);
-        const BlockIndex preamble = any.history->born_before(any.look.preamble);
-        BandSweep sweep(bands);
-        for (std::size_t column = 0; column < columns.size(); ++column) {
-            const std::span<const BandSlice> slices = sweep.at(column);
-            const EventIndex moment = bands.moments[column];
-            Bytes height = 0;
-            Bytes before = 0;
-            for (const BandSlice& slice : slices) {
-                RC_ASSERT(slice.low == height);
-                RC_ASSERT(slice.high > slice.low);
-                height = slice.high;
-                if (slice.kind == Kind::before)
-                    before += slice.high - slice.low;
-                if (slice.kind != Kind::band)
-                    continue;
-                const BlockBand& band = bands.bands[slice.index];
-                const Block block = any.history->block(band.block);
-                RC_ASSERT(lives_after(block, moment));
-                RC_ASSERT(slice.high - slice.low == block.size);
-                RC_ASSERT(band.owner == series->owner_of(band.block));
-                if (band.block < preamble)
-                    before += block.size;
-            }
-            RC_ASSERT(height == columns[column].max[Series::allocated]);
-            Bytes expected = 0;  // of what lived before the recording, with a band or without
-            for (BlockIndex index = 0; moment != kNever && index < preamble; ++index) {
-                const Block block = any.history->block(index);
-                if (lives_after(block, moment) &&
-                    series->owner_of(index) != OwnerSeries::kNoOwner)
-                    expected += block.size;
-            }
-            RC_ASSERT(before == expected);
-        }
-    }) == "");
+              const AnyWindow any = any_window();
+              const bool hides = *rc::gen::arbitrary<bool>();
+              const auto series = series_of(
+                  any.history,
+                  hides ? OwnerSeries::Shows([](const Block& block) { return block.size % 3 != 0; })
+                        : OwnerSeries::Shows());
+              const BlockBands bands = bands_of(series, any.look);
+              std::vector<SeriesColumn> columns(any.look.columns);
+              any.history->series(any.look.unit, any.look.window.begin, any.look.window.end,
+                                  columns);
+              const BlockIndex preamble = any.history->born_before(any.look.preamble);
+              BandSweep sweep(bands);
+              for (std::size_t column = 0; column < columns.size(); ++column) {
+                  const std::span<const BandSlice> slices = sweep.at(column);
+                  const EventIndex moment = bands.moments[column];
+                  Bytes height = 0;
+                  Bytes before = 0;
+                  for (const BandSlice& slice : slices) {
+                      RC_ASSERT(slice.low == height);
+                      RC_ASSERT(slice.high > slice.low);
+                      height = slice.high;
+                      if (slice.kind == Kind::before)
+                          before += slice.high - slice.low;
+                      if (slice.kind != Kind::band)
+                          continue;
+                      const BlockBand& band = bands.bands[slice.index];
+                      const Block block = any.history->block(band.block);
+                      RC_ASSERT(lives_after(block, moment));
+                      RC_ASSERT(slice.high - slice.low == block.size);
+                      RC_ASSERT(band.owner == series->owner_of(band.block));
+                      if (band.block < preamble)
+                          before += block.size;
+                  }
+                  RC_ASSERT(height == columns[column].max[Series::allocated]);
+                  Bytes expected = 0;  // of what lived before the recording, with a band or without
+                  for (BlockIndex index = 0; moment != kNever && index < preamble; ++index) {
+                      const Block block = any.history->block(index);
+                      if (lives_after(block, moment) &&
+                          series->owner_of(index) != OwnerSeries::kNoOwner)
+                          expected += block.size;
+                  }
+                  RC_ASSERT(before == expected);
+              }
+          }) == "");
 }
 
-TEST_CASE("what is a pixel high and a column long has a band, older ones below",
-          "[viz][bands]") {
+TEST_CASE("what is a pixel high and a column long has a band, older ones below", "[viz][bands]") {
     CHECK(counterexample(effort(60), [] {
-        const AnyWindow any = any_window();
-        const auto series = series_of(any.history);
-        const BlockBands bands = bands_of(series, any.look);
-        RC_ASSERT(std::ranges::is_sorted(bands.bands, {}, &BlockBand::block));
-        const Position column = any.look.window.length() / any.look.columns;
-        for (BlockIndex index = 0; index < any.history->counts().blocks; ++index) {
-            const Block block = any.history->block(index);
-            const bool counts = series->owner_of(index) != OwnerSeries::kNoOwner;
-            const auto live = static_cast<std::size_t>(std::ranges::count_if(
-                bands.moments, [&](EventIndex at) { return at != kNever && lives_after(block, at); }));
-            const BlockBand* const band = bands.band_of(index);
-            if (band != nullptr) {
-                RC_ASSERT(band->last - band->first == live);
-                continue;
-            }
-            const bool is_long =
-                block.freed == kNever || any.history->position(any.look.unit, block.freed) -
-                                                 any.history->position(any.look.unit, block.born) >=
-                                             column;
-            RC_ASSERT(!(counts && live > 0 && is_long && block.size >= any.look.pixel));
-        }
-    }) == "");
+              const AnyWindow any = any_window();
+              const auto series = series_of(any.history);
+              const BlockBands bands = bands_of(series, any.look);
+              RC_ASSERT(std::ranges::is_sorted(bands.bands, {}, &BlockBand::block));
+              const Position column = any.look.window.length() / any.look.columns;
+              for (BlockIndex index = 0; index < any.history->counts().blocks; ++index) {
+                  const Block block = any.history->block(index);
+                  const bool counts = series->owner_of(index) != OwnerSeries::kNoOwner;
+                  const auto live = static_cast<std::size_t>(std::ranges::count_if(
+                      bands.moments,
+                      [&](EventIndex at) { return at != kNever && lives_after(block, at); }));
+                  const BlockBand* const band = bands.band_of(index);
+                  if (band != nullptr) {
+                      RC_ASSERT(band->last - band->first == live);
+                      continue;
+                  }
+                  const bool is_long = block.freed == kNever ||
+                                       any.history->position(any.look.unit, block.freed) -
+                                               any.history->position(any.look.unit, block.born) >=
+                                           column;
+                  RC_ASSERT(!(counts && live > 0 && is_long && block.size >= any.look.pixel));
+              }
+          }) == "");
 }
 
-TEST_CASE("the tree of blocks gives those that are large and live long, by birth",
-          "[viz][bands]") {
+TEST_CASE("the tree of blocks gives those that are large and live long, by birth", "[viz][bands]") {
     CHECK(counterexample(effort(60), [] {
-        const AnyWindow any = any_window();
-        const History& history = *any.history;
-        BlockLevels levels(any.history, any.look.unit);
-        levels.extend(kGoOn);
-        const auto events = static_cast<EventIndex>(history.counts().events);
-        const auto begin = *rc::gen::inRange<EventIndex>(0, events);
-        const auto end = *rc::gen::inRange<EventIndex>(begin, events);
-        const Position life = *rc::gen::inRange<Position>(0, history.end(any.look.unit));
-        std::vector<BlockIndex> found;
-        levels.for_each(begin, end, any.look.pixel, life,
-                        [&](BlockIndex index, const Block&) { found.push_back(index); });
-        std::vector<BlockIndex> expected;
-        for (BlockIndex index = 0; index < history.counts().blocks; ++index) {
-            const Block block = history.block(index);
-            const bool is_long =
-                block.freed == kNever || history.position(any.look.unit, block.freed) -
-                                                 history.position(any.look.unit, block.born) >=
-                                             life;
-            if (block.born <= end && block.freed > begin && block.size >= any.look.pixel && is_long)
-                expected.push_back(index);
-        }
-        RC_ASSERT(found == expected);
-    }) == "");
+              const AnyWindow any = any_window();
+              const History& history = *any.history;
+              BlockLevels levels(any.history, any.look.unit);
+              levels.extend(kGoOn);
+              const auto events = static_cast<EventIndex>(history.counts().events);
+              const auto begin = *rc::gen::inRange<EventIndex>(0, events);
+              const auto end = *rc::gen::inRange<EventIndex>(begin, events);
+              const Position life = *rc::gen::inRange<Position>(0, history.end(any.look.unit));
+              std::vector<BlockIndex> found;
+              levels.for_each(begin, end, any.look.pixel, life,
+                              [&](BlockIndex index, const Block&) { found.push_back(index); });
+              std::vector<BlockIndex> expected;
+              for (BlockIndex index = 0; index < history.counts().blocks; ++index) {
+                  const Block block = history.block(index);
+                  const bool is_long = block.freed == kNever ||
+                                       history.position(any.look.unit, block.freed) -
+                                               history.position(any.look.unit, block.born) >=
+                                           life;
+                  if (block.born <= end && block.freed > begin && block.size >= any.look.pixel &&
+                      is_long)
+                      expected.push_back(index);
+              }
+              RC_ASSERT(found == expected);
+          }) == "");
 }
 
 TEST_CASE("a band is where its block is, and comes down when something below it ends",
@@ -175,8 +176,7 @@ TEST_CASE("a band is where its block is, and comes down when something below it 
     steps.at(0).allocate(1, 4096).at(100).allocate(2, 8192).at(200).allocate(3, 16);
     steps.at(300).free(1).at(400).idle();
     const auto history = steps.build();
-    const BlockBands bands =
-        bands_of(series_of(history), {AxisUnit::time, {0, 400}, 4, 1024, 0});
+    const BlockBands bands = bands_of(series_of(history), {AxisUnit::time, {0, 400}, 4, 1024, 0});
     REQUIRE(bands.bands.size() == 2);
     CHECK(bands.bands[0].block == steps.block(1));
     BandSweep sweep(bands);
