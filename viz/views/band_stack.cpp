@@ -182,7 +182,9 @@ void BandStack::draw_names(Canvas& canvas, const std::function<std::string(const
         const float middle = std::round((inside.top + inside.bottom) / 2);
         const auto write = [&](const std::string& text, float top) {
             const float wide = std::min(canvas.text_width(text), inside.width());
-            canvas.fill({inside.left - 1, top, inside.left + wide + 1, top + line}, colour);
+            canvas.fill({inside.left - 1, std::max(top, inside.top), inside.left + wide + 1,
+                         std::min(top + line, inside.bottom)},
+                        colour);
             canvas.text_within({inside.left, top, inside.right, top + line}, text, ink);
         };
         if (!first.empty() && !second.empty() && inside.height() >= 2 * line) {

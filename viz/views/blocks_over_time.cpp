@@ -197,8 +197,9 @@ class BlocksOverTime final : public View {
                      std::max<Bytes>((scale.top - scale.low) / pixels, 1), frame.run().preamble});
         if (frame.still)
             bands_.finish();
-        const BandScene scene{bands_.shown(), bands_.wide(), window,
-                              scale,          until,         frame.canvas.line_height()};
+        // Letters are lower than their line.
+        const float line = frame.canvas.line_height() - std::round(frame.canvas.px(3));
+        const BandScene scene{bands_.shown(), bands_.wide(), window, scale, until, line};
         const Theme& theme = frame.canvas.theme();
         if (scene == scene_ && painted_ == bands_.revision() && theme_ == &theme)
             return;
@@ -258,7 +259,7 @@ class BlocksOverTime final : public View {
             case BandSlice::Kind::before:
                 return std::string(kFromBefore);
             case BandSlice::Kind::rest:
-                return fmt::format("{}: small ones", shown_legend_.name(slice.index));
+                return fmt::format("{}, together", shown_legend_.name(slice.index));
             case BandSlice::Kind::band:
                 break;
         }
