@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "replay/facts/memory_parts.h"
+#include "replay/facts/readable_axis.h"
 #include "replay/report/forms/axis_ticks.h"
 #include "replay/report/forms/byte_axis.h"
 #include "replay/report/forms/wording.h"
@@ -167,7 +168,7 @@ class RunChart {
                            edge(columns, lower, true));
     }
 
-    // The first run has areas, pale ones where others' lines lie over them; of others there is what
+    // The first run has areas, lighter ones where others' lines lie over them; of others there is what
     // they reserve.
     std::string shapes() const {
         const Columns& first = curves_.front().columns;
@@ -352,24 +353,10 @@ std::string part(double begin, Bytes bytes, Bytes whole, std::string_view name) 
 
 }  // namespace
 
-bool is_crowded(const History& history) {
-    const std::size_t events = history.counts().events;
-    if (events == 0)
-        return false;
-    const std::size_t parts = std::min<std::size_t>(events, 400);  // not more than could be full
-    Columns columns(parts);
-    history.series(AxisUnit::time, 0, history.end(AxisUnit::time), columns);
-    std::ranges::sort(columns, std::greater(), &SeriesColumn::events);
-    std::size_t within = 0;
-    for (std::size_t i = 0; i < parts / 20; ++i)
-        within += columns[i].events;
-    return within > events / 2;
-}
-
 std::vector<AxisUnit> chart_axes(const History& history) {
     if (history.end(AxisUnit::time) <= 1)
         return {AxisUnit::events};
-    if (is_crowded(history))
+    if (facts::readable_axis(history) == AxisUnit::events)
         return {AxisUnit::time, AxisUnit::events};
     return {AxisUnit::time};
 }
@@ -399,7 +386,7 @@ std::string curves_markup(const ReportInput& input) {
                     "<p class=\"axis\">{}</p>\n",
                     axis == AxisUnit::time
                         ? "Over time:"
-                        : "Event by event, since half of them fall into a twentieth of the time:");
+                        : "Event by event, since time makes the peaks too narrow:");
             out += RunChart(input, trace, axis, most[i], small)
                        .markup(fmt::format("Memory of {} over {}; the text below says it in words",
                                            input.traces[trace].name, by));

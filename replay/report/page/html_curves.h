@@ -13,12 +13,8 @@
 
 namespace tidemark::report {
 
-// Do half of the events happen in less than a twentieth of the time? Then an axis of time hides
-// what they do. Pure; O(log events).
-bool is_crowded(const History& history);
-
 // The axes that a run's curves are drawn over: time where it has times, and events where it has
-// none or is_crowded().
+// none or they are the readable axis (replay/facts/readable_axis.h).
 std::vector<AxisUnit> chart_axes(const History& history);
 
 // A chart for each trace and axis, with all of the trace's runs, in words too. Of many traces those

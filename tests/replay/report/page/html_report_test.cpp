@@ -185,7 +185,7 @@ TEST_CASE("where a time axis hides most events there is one of events too", "[re
     SmallHistory crowded;
     for (std::uint64_t i = 0; i < 400; ++i) {
         even.at(static_cast<Nanoseconds>(1000 * i)).allocate(i, 512);
-        crowded.at(static_cast<Nanoseconds>(i < 300 ? i : 1000 * i)).allocate(i, 512);
+        crowded.at(static_cast<Nanoseconds>(i == 0 ? 0 : 1'000'000 + i)).allocate(i, 512);
     }
     CHECK(report::chart_axes(*even.build()) == std::vector{AxisUnit::time});
     CHECK(report::chart_axes(*crowded.build()) == std::vector{AxisUnit::time, AxisUnit::events});
