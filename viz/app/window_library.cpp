@@ -63,6 +63,7 @@ TIDEMARK_WINDOW_CALL(void, glfwGetCursorPos, (GLFWwindow * window, double* x, do
 TIDEMARK_WINDOW_CALL(int, glfwGetError, (const char** description), description)
 TIDEMARK_WINDOW_CALL(void, glfwGetFramebufferSize, (GLFWwindow * window, int* width, int* height),
                      window, width, height)
+TIDEMARK_WINDOW_CALL(int, glfwGetGamepadState, (int number, GLFWgamepadstate* state), number, state)
 TIDEMARK_WINDOW_CALL(int, glfwGetInputMode, (GLFWwindow * window, int mode), window, mode)
 TIDEMARK_WINDOW_CALL(const float*, glfwGetJoystickAxes, (int number, int* count), number, count)
 TIDEMARK_WINDOW_CALL(const unsigned char*, glfwGetJoystickButtons, (int number, int* count), number,
