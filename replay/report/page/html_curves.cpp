@@ -254,7 +254,7 @@ class RunChart {
                 "event {}</title></circle>\n",
                 name, x, y, escaped(curve.run->label), format_bytes(peak), format_count(event));
             const bool is_free = std::ranges::none_of(taken, [&](const auto& other) {
-                return std::abs(other.first - x) < 22 && std::abs(other.second - y) < 18;
+                return std::abs(other.first - x) < 34 && std::abs(other.second - y) < 18;
             });
             if (!is_free)
                 continue;
@@ -425,12 +425,11 @@ std::string parts_markup(const ReportInput& input) {
             Bytes bytes;
         };
 
-        const Part all[] = {
-            {"used", "in use", parts.in_use},
-            {"rounding", "rounding", parts.rounding},
-            {"waiting", "waiting", parts.waiting},
-            {"fragmentation", "fragmentation", parts.fragmentation},
-            {"cached", "cached", parts.cached}};
+        const Part all[] = {{"used", "in use", parts.in_use},
+                            {"rounding", "rounding", parts.rounding},
+                            {"waiting", "waiting", parts.waiting},
+                            {"fragmentation", "fragmentation", parts.fragmentation},
+                            {"cached", "cached", parts.cached}};
         std::string bar;
         std::string legend;
         double begin = 0;
@@ -448,7 +447,8 @@ std::string parts_markup(const ReportInput& input) {
             escaped(run.label), format_bytes(parts.reserved), format_count(event), bar, legend);
     }
     out +=
-        "<p class=\"words\">Fragmentation is free memory in segments that are in use, cached what is "
+        "<p class=\"words\">Fragmentation is free memory in segments that are in use, cached what "
+        "is "
         "free in whole segments; what waits was freed, but the device isn't done with it.</p>\n";
     return out + "</section>\n";
 }
