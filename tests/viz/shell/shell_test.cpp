@@ -133,7 +133,7 @@ TEST_CASE("digits and tabs bring up each view, beneath with Shift or Ctrl", "[vi
     CHECK(screen.shell.state().main == std::vector<std::string>{views[0], views[1]});
 
     std::set<std::string> met;
-    for (float x = 10; x < 900; x += 12) {
+    for (float x = 10; x < 1000; x += 12) {
         screen.click(x, 38);
         met.insert(screen.shell.state().main.front());
     }
