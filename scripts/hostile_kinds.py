@@ -82,7 +82,8 @@ VIEWS = [["--view", "events", "--csv"], ["--view", "blocks", "--goto", "peak", "
          ["--view", "address-map", "--goto", "peak", "--size", "700x500", "--png"],
          ["--goto", "end", "--size", "700x500", "--png"],
          ["--view", "memory-now", "--goto", "peak", "--size", "640x480", "--png"],
-         ["--view", "owners", "--size", "640x480", "--png"]]
+         ["--view", "owners", "--size", "640x480", "--png"],
+         ["--view", "blocks-over-time", "--size", "640x480", "--png"]]
 
 
 def commands_left_out(build):
