@@ -1,6 +1,6 @@
 // MappedColumn: an array of plain values in a mapped file, which grows at its end while others read
-// what has been published. Its elements never move, so pointers into it stay valid. (Where there are
-// no threads they move as it grows, when nobody reads: column_in_memory.cpp.)
+// what has been published. Its elements never move, so pointers into it stay valid. (Where there
+// are no threads they move as it grows, when nobody reads: column_in_memory.cpp.)
 //
 // One writer, any number of readers: the writer pushes, fills, and publishes; readers look only
 // below size(). What the page cache does not keep lives on the disk, not in memory.

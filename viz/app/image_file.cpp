@@ -34,7 +34,8 @@ Result<void> add_suggested(Loader& loader, Session& session) {
 // Without a name the overview is shown. "a+b" are two.
 bool shows_advice(const ViewCommand& command) {
     const auto is_shown = [&](const ViewInfo& view) {
-        return view.shows_advice && std::ranges::any_of(command.views, [&](const std::string& names) {
+        return view.shows_advice &&
+               std::ranges::any_of(command.views, [&](const std::string& names) {
                    return ("+" + names + "+").find(fmt::format("+{}+", view.name)) !=
                           std::string::npos;
                });

@@ -58,9 +58,9 @@ void AddressMap::draw(Frame& frame) {
     take_wheel(frame);
     const TimeArea area(frame, across_, "address-map");
     drag_addresses(frame);
-    tiles_.look(history_,
-                {frame.camera.unit(), frame.camera.window(), frame.camera.addresses(),
-                 pixels(plot_.width()), pixels(plot_.height()), trait_, frame.selection.filter, looks.order});
+    tiles_.look(history_, {frame.camera.unit(), frame.camera.window(), frame.camera.addresses(),
+                           pixels(plot_.width()), pixels(plot_.height()), trait_,
+                           frame.selection.filter, looks.order});
     if (frame.still)
         tiles_.finish();
     draw_map(frame, area);

@@ -17,7 +17,7 @@ namespace tidemark::viz {
 
 // How a map differs from the one that has a view to itself.
 struct AddressMapLooks {
-    bool has_head = true;           // colours to choose from, and what they mean
+    bool has_head = true;  // colours to choose from, and what they mean
     RowOrder order = RowOrder::address;
     Bytes length = 0;               // of addresses that the height stands for; 0 = its own
     std::optional<Position> until;  // nothing is shown of what comes later

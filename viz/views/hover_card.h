@@ -1,6 +1,6 @@
 // HoverCard: what lies under the mouse: a heading, and rows of a colour, a name and a value, the
-// most telling ones first. Shown as a tip: the heading, who called, and a line of rows; all of it goes to the clipboard when the
-// user copies, and to the inspector where that doesn't say the same.
+// most telling ones first. Shown as a tip: the heading, who called, and a line of rows; all of it
+// goes to the clipboard when the user copies, and to the inspector where that doesn't say the same.
 #pragma once
 
 #include <algorithm>

@@ -239,8 +239,9 @@ class OverviewView final : public View {
 ViewInfo overview_view() {
     return {.name = "overview",
             .title = "Overview",
-            .summary = "The answer on the curve: the peak, what of it was waste, who held it, what "
-                       "to do.",
+            .summary =
+                "The answer on the curve: the peak, what of it was waste, who held it, what "
+                "to do.",
             .make = make_view<OverviewView>,
             .fills = true,
             .shows_advice = true};

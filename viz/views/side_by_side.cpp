@@ -192,8 +192,10 @@ class SideBySideView final : public View {
         for (std::size_t i = 0; i < kPair; ++i)
             entries.push_back({.name = name_of(frame, i) + ", reserved",
                                .colour = run_colour(theme, order_[i], order_.front())});
-        entries.push_back({.name = "B needs less", .colour = gap_colour(theme, true), .look = CurveLook::gap});
-        entries.push_back({.name = "B needs more", .colour = gap_colour(theme, false), .look = CurveLook::gap});
+        entries.push_back(
+            {.name = "B needs less", .colour = gap_colour(theme, true), .look = CurveLook::gap});
+        entries.push_back(
+            {.name = "B needs more", .colour = gap_colour(theme, false), .look = CurveLook::gap});
         const TimelineLegend legend(frame.canvas, std::move(entries), box.width());
         legend.draw(frame, box);
         return legend.height();
@@ -268,13 +270,14 @@ class SideBySideView final : public View {
 }  // namespace
 
 ViewInfo side_by_side_view() {
-    return {.name = "side-by-side",
-            .title = "Side by side",
-            .summary =
-                "The address maps of two runs under one clock, and the gap in numbers; Space plays.",
-            .make = make_view<SideBySideView>,
-            .fills = true,
-            .shows_advice = true};
+    return {
+        .name = "side-by-side",
+        .title = "Side by side",
+        .summary =
+            "The address maps of two runs under one clock, and the gap in numbers; Space plays.",
+        .make = make_view<SideBySideView>,
+        .fills = true,
+        .shows_advice = true};
 }
 
 }  // namespace tidemark::viz

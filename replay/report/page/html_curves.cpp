@@ -168,8 +168,8 @@ class RunChart {
                            edge(columns, lower, true));
     }
 
-    // The first run has areas, lighter ones where others' lines lie over them; of others there is what
-    // they reserve.
+    // The first run has areas, lighter ones where others' lines lie over them; of others there is
+    // what they reserve.
     std::string shapes() const {
         const Columns& first = curves_.front().columns;
         const Level nothing = [](const SeriesColumn&) { return Bytes{0}; };
@@ -382,11 +382,10 @@ std::string curves_markup(const ReportInput& input) {
         for (const AxisUnit axis : axes) {
             const std::string_view by = axis == AxisUnit::time ? "time" : "events";
             if (axes.size() > 1)
-                out += fmt::format(
-                    "<p class=\"axis\">{}</p>\n",
-                    axis == AxisUnit::time
-                        ? "Over time:"
-                        : "Event by event, since time makes the peaks too narrow:");
+                out += fmt::format("<p class=\"axis\">{}</p>\n",
+                                   axis == AxisUnit::time
+                                       ? "Over time:"
+                                       : "Event by event, since time makes the peaks too narrow:");
             out += RunChart(input, trace, axis, most[i], small)
                        .markup(fmt::format("Memory of {} over {}; the text below says it in words",
                                            input.traces[trace].name, by));

@@ -169,7 +169,8 @@ std::shared_ptr<const MapGround> make_ground(const std::shared_ptr<const History
     ground->history = history;
     ground->look = look;
     ground->events = static_cast<EventIndex>(history->counts().events);
-    ground->layout = AddressLayout::of(*history, &cancelled, RowSharing::where_it_helps, look.order);
+    ground->layout =
+        AddressLayout::of(*history, &cancelled, RowSharing::where_it_helps, look.order);
     ground->classes = classes_of(*history, look.trait, cancelled);
     if (cancelled)
         return nullptr;

@@ -70,13 +70,13 @@ class PeakMemo {
 
 // One run: a trace under a policy.
 struct ViewedRun {
-    std::string label;       // "run.tmk, buddy": as in legends
-    std::string trace_name;  // without folders
-    std::string path;        // of the file that it is from; empty: it is from none
-    std::string policy;      // with its options
+    std::string label;           // "run.tmk, buddy": as in legends
+    std::string trace_name;      // without folders
+    std::string path;            // of the file that it is from; empty: it is from none
+    std::string policy;          // with its options
     std::string assumed_policy;  // that it is shown under, as its file names no allocator
-    std::size_t gpu = 0;     // that it is about, of `gpus`
-    std::size_t gpus = 1;    // of its trace; 1 also until that is known
+    std::size_t gpu = 0;         // that it is about, of `gpus`
+    std::size_t gpus = 1;        // of its trace; 1 also until that is known
     LoadState state;
     std::shared_ptr<const History> history;  // null until there is one; may grow
     mutable PeakMemo peak;                   // of the history
