@@ -270,7 +270,7 @@ void FileChooser::draw_line(const Box& box) {
     ImGui::SetCursorScreenPos({box.left, box.top});
     ImGui::SetNextItemWidth(box.width());
     if (std::exchange(line_.takes_focus, false))
-        ImGui::SetKeyboardFocusHere();
+        focus_next_field();
     ImGui::PushID(line_number_);
     ImGui::InputTextWithHint("##path", "a part of a name, or a path: ~/runs/step-100.pickle",
                              line_.text.data(), line_.text.size());

@@ -39,7 +39,7 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
     ImGui::SetCursorScreenPos({box.left, box.top + (box.height() - ImGui::GetFrameHeight()) / 2});
     ImGui::SetNextItemWidth(box.width());
     if (parts.find.takes_focus)
-        ImGui::SetKeyboardFocusHere();
+        focus_next_field();
     parts.find.takes_focus = false;
     const bool changed =
         ImGui::InputTextWithHint("##find", "Find tag, function, size (F)", parts.find.text.data(),

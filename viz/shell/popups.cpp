@@ -285,7 +285,7 @@ void draw_prompt(ShellParts& parts, const ImVec2& size, float scale) {
         ImGui::SetCursorScreenPos({inner.left, inner.top + row + canvas.px(2)});
         ImGui::SetNextItemWidth(inner.width());
         if (parts.prompt.takes_focus)
-            ImGui::SetKeyboardFocusHere();
+            focus_next_field();
         parts.prompt.takes_focus = false;
         ImGui::InputText("##go", parts.prompt.text.data(), parts.prompt.text.size());
         if (std::exchange(parts.prompt.entered, false))

@@ -159,7 +159,7 @@ std::optional<std::string> ReplayChooser::draw_list(Frame& frame, const Box& box
     ImGui::SetCursorScreenPos({box.left, box.top});
     ImGui::SetNextItemWidth(box.width());
     if (std::exchange(line_.takes_focus, false))
-        ImGui::SetKeyboardFocusHere();
+        focus_next_field();
     ImGui::InputTextWithHint("##policy", "a word, or a whole setting: vpmm:page=4MiB",
                              line_.text.data(), line_.text.size());
     if (line_.view() != listed_) {
@@ -252,7 +252,7 @@ float ReplayChooser::draw_field(Frame& frame, const Box& row, std::size_t index)
     ImGui::SetNextItemWidth(width);
     const bool is_wanted = std::exchange(field.takes_focus, false);
     if (is_wanted)
-        ImGui::SetKeyboardFocusHere();
+        focus_next_field();
     ImGui::PushID(static_cast<int>(index));
     ImGui::PushID(field_numbers_[index]);
     const std::string hint(option.default_value.empty() ? "none" : option.default_value);

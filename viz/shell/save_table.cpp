@@ -107,7 +107,7 @@ void draw_table_popup(ShellParts& parts, const ImVec2& size, float scale) {
         ImGui::SetCursorScreenPos({inner.left, inner.top + row + canvas.px(2)});
         ImGui::SetNextItemWidth(inner.width());
         if (std::exchange(saving.path.takes_focus, false))
-            ImGui::SetKeyboardFocusHere();
+            focus_next_field();
         ImGui::InputText("##csv", saving.path.text.data(), saving.path.text.size());
         const bool is_wrong = !saving.error.empty();
         canvas.text_within({inner.left, inner.bottom - row, inner.right, inner.bottom},

@@ -20,4 +20,7 @@ struct TextField {
     }
 };
 
+// The field that is drawn next gets what is typed.
+void focus_next_field();
+
 }  // namespace tidemark::viz
