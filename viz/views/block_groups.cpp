@@ -82,7 +82,7 @@ void BlockGroups::draw_rows(Frame& frame, const Box& box) {
         const Theme& theme = frame.canvas.theme();
         const double share = static_cast<double>(groups.owners[row].came.bytes) /
                              static_cast<double>(std::max<Bytes>(groups.all.came.bytes, 1));
-        return {{0, share, mix(theme.panel, theme.allocated, 0.5)}};
+        return {{0, share, theme.used}};
     };
     content.look = [&](std::uint64_t row) {
         RowLook look;

@@ -124,7 +124,7 @@ class BlocksView final : public View {
             const Theme& theme = frame.canvas.theme();
             const double share = static_cast<double>(history_->block(rows.rows[row]).size) /
                                  static_cast<double>(std::max<Bytes>(rows.largest, 1));
-            return {{0, share, mix(theme.panel, theme.allocated, 0.5)}};
+            return {{0, share, theme.used}};
         };
         content.file_rows = [&]() -> std::unique_ptr<TableRows> {
             return table_.running() ? nullptr : block_rows_for_file(history_, rows.rows);

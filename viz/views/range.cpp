@@ -81,8 +81,7 @@ void draw_histogram(Frame& frame, const Box& box, const Histogram& bins, const H
         if (column == 1)
             return {{0, share(bins[row].count, most_blocks), mix(theme.panel, theme.active, 0.4)}};
         if (column == 2)
-            return {
-                {0, share(bins[row].bytes, most_bytes), mix(theme.panel, theme.allocated, 0.55)}};
+            return {{0, share(bins[row].bytes, most_bytes), theme.used}};
         return {};
     };
     content.empty = "Nothing was.";

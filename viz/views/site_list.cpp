@@ -77,7 +77,7 @@ void SiteList::draw_sites(Frame& frame, const Box& box, const StackTotals& total
         const Theme& theme = frame.canvas.theme();
         const double share = static_cast<double>(totals.call_sites[row].bytes) /
                              static_cast<double>(std::max<Bytes>(totals.bytes(), 1));
-        return {{0, share, mix(theme.panel, theme.allocated, 0.55)}};
+        return {{0, share, theme.used}};
     };
     content.look = [&](std::uint64_t row) {
         RowLook look;
