@@ -3,12 +3,8 @@
 FROM_JSON has, for each command, what takes its answer and gives quantity -> value; from_text() gives
 the same of what it prints. Used by scripts/try-as-user.
 """
-import base64
-import itertools
-import json
 import pathlib
 import re
-import zlib
 
 
 def known(pairs):
@@ -173,40 +169,23 @@ def folder_of(file):
     return pathlib.PurePath(file).parent.name
 
 
+FROM_PAGE = {
+    "peak_reserved_bytes": r"<dt>Peak reserved</dt><dd><strong>([^<]+)</strong>",
+    "peak_reserved_event": r"<dt>Peak reserved</dt><dd><strong>[^<]+</strong><span>at event ([\d,]+)",
+    "peak_requested_bytes": r"<dt>Requested</dt><dd><strong>([^<]+)</strong>",
+    "out_of_memory": r"<dt>Out of memory</dt><dd><strong>([\d,]+)</strong>",
+    "retries": r"<dt>Out of memory</dt><dd><strong>[\d,]+</strong><span>times?, ([\d,]+) retr",
+    "events": r"<dt>Events</dt><dd><strong>([\d,]+)</strong>",
+}
+MOST_CARDS = 4  # traces; of more the page has those of the highest alone
+
+
 def from_page(page):
-    """The data that a report's page draws: of its first run."""
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page,
-                                re.DOTALL)[1])
-    run, buckets = data["runs"][0], data["traces"][0]["buckets"]
-    # In a larger unit than a byte, what a program requested is rounded.
-    is_exact = run["curves"]["unit"] == 1
-    return known([("events", data["traces"][0]["events"]),
-                  ("peak_reserved_event", run.get("peak", {}).get("event"))] +
-                 [(f"peak_{name}_bytes", peak)
-                  for name, peak in peaks_of_curves(run["curves"], buckets)
-                  if is_exact or name != "requested"])
-
-
-def peaks_of_curves(curves, buckets):
-    """Of each curve, the largest value: a bucket's last values, then how far above them it went."""
-    numbers = signed_numbers(zlib.decompress(base64.b64decode(curves["values"]), wbits=-15))
-    for name in curves["names"]:
-        last = list(itertools.accumulate(itertools.islice(numbers, buckets)))
-        above = list(itertools.islice(numbers, 2 * buckets))[:buckets]
-        before = [0, *last]
-        highest = (max(here, was) + more for here, was, more in zip(last, before, above))
-        yield name, curves["unit"] * max(highest, default=0)
-
-
-def signed_numbers(data):
-    """Seven bits a byte, the lowest first; the sign is a number's lowest bit."""
-    number, shift = 0, 0
-    for byte in data:
-        number |= (byte & 127) << shift
-        shift += 7
-        if not byte & 128:
-            yield -(number + 1) // 2 if number & 1 else number // 2
-            number, shift = 0, 0
+    """Quantity -> as a report's page prints it of its first run."""
+    if page.count("<dt>trace</dt>") > MOST_CARDS:
+        return {}
+    found = {name: re.search(pattern, page) for name, pattern in FROM_PAGE.items()}
+    return {name: match[1] for name, match in found.items() if match}
 
 
 FROM_JSON = {"gate": from_gate, "diff": from_diff, "bound": from_bound, "info": from_info, "replay": from_run, "compare": from_compare, "verify": from_verify,
