@@ -112,7 +112,7 @@ class Client(unittest.TestCase):
         client.wheel(2)
         client.until(lambda: served.state()["window"] != before, "the wheel zooms")
         client.key("x")
-        client.until(lambda: served.state()["unit"] == "events", "X counts events")
+        client.until(lambda: served.state()["unit"] == "time", "X shows time")
         client.key("f")
         client.until(lambda: served.state()["typing"], "F finds")
         client.paste("stream=7")
@@ -144,16 +144,16 @@ class Client(unittest.TestCase):
         first, second = self.look(served), self.look(served, size=(800, 500))
         self.assertNotEqual(first.view_key, second.view_key)
         first.key("x")
-        first.until(lambda: served.state(0)["unit"] == "events")
+        first.until(lambda: served.state(0)["unit"] == "time", "over time, which makes its peaks narrow")
         second.settle()
-        self.assertEqual(served.state(1)["unit"], "time")
+        self.assertEqual(served.state(1)["unit"], "events")
         self.assertEqual(second.size, (800, 500))
 
     def test_a_connection_that_breaks_finds_its_view_again(self):
         served = self.serve()
         client = self.look(served)
         client.key("x")
-        client.until(lambda: served.state()["unit"] == "events")
+        client.until(lambda: served.state()["unit"] == "time")
         client.settle()
         # Gone without a word, in the middle of a message.
         client.wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -170,7 +170,7 @@ class Client(unittest.TestCase):
                 self.assertEqual(copy.view_key, client.view_key)
                 self.assertEqual(again.until_closed(), CLOSED_TAKEN)
                 copy.key("x")
-                copy.until(lambda: served.state()["unit"] == "time")
+                copy.until(lambda: served.state()["unit"] == "events")
 
     def test_only_the_link_opens_it(self):
         served = self.serve()
@@ -239,7 +239,7 @@ class Client(unittest.TestCase):
             self.assertIsNotNone(flood.until_closed())
         self.assertEqual(served.request("/?token=" + "a" * 20_000)[0], 0)
         client.key("x")
-        client.until(lambda: served.state()["unit"] == "events")
+        client.until(lambda: served.state()["unit"] == "time")
 
     def test_so_many_look_and_one_more_is_refused_until_one_goes(self):
         served = self.serve()
@@ -365,7 +365,7 @@ class InBrowser(unittest.TestCase):
                 browser.wait(lambda: browser.evaluate("socket !== cut && socket.readyState") == 1, "it connects again")
                 self.assertEqual(browser.evaluate("notice.textContent"), "")
                 browser.key("x")
-                browser.wait(lambda: served.state()["unit"] == "events", "X counts events")
+                browser.wait(lambda: served.state()["unit"] == "time", "X shows time")
                 # Without its last slash, as people type it; and by a proxy that hides where the page is from.
                 proxy.host = f"127.0.0.1:{served.port}"
                 browser.call("Page.navigate", url=proxy.link("/user/me/proxy/1", served.token))
