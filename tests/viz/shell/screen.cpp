@@ -29,6 +29,23 @@ KeyPress press_of(std::string name) {
     return {};
 }
 
+// Since 1.87 ImGui has them from events.
+void hold_control(ImGuiIO& io, bool held) {
+#if IMGUI_VERSION_NUM < 18700
+    io.KeyCtrl = held;
+#else
+    io.AddKeyEvent(ImGuiMod_Ctrl, held);
+#endif
+}
+
+void hold_shift(ImGuiIO& io, bool held) {
+#if IMGUI_VERSION_NUM < 18700
+    io.KeyShift = held;
+#else
+    io.AddKeyEvent(ImGuiMod_Shift, held);
+#endif
+}
+
 OffscreenOptions options(float scale) {
     return {static_cast<std::uint32_t>(1600 * scale), static_cast<std::uint32_t>(900 * scale),
             scale, FontChoice::built_in};
@@ -84,17 +101,17 @@ void Screen::move(float x, float y) {
 }
 
 void Screen::wheel(float notches, bool control) {
-    io().KeyCtrl = control;
+    hold_control(io(), control);
     io().MouseWheel = notches;
     frame({});
-    io().KeyCtrl = false;
+    hold_control(io(), false);
     io().MouseWheel = 0;
     frame({});
 }
 
 void Screen::drag(ImVec2 from, ImVec2 to, bool shift) {
     move(from.x, from.y);
-    io().KeyShift = shift;
+    hold_shift(io(), shift);
     io().MouseDown[0] = true;
     frames(2);
     constexpr int kSteps = 8;
@@ -105,17 +122,17 @@ void Screen::drag(ImVec2 from, ImVec2 to, bool shift) {
     }
     io().MouseDown[0] = false;
     frames(2);
-    io().KeyShift = false;
+    hold_shift(io(), false);
 }
 
 void Screen::click(float x, float y, bool control) {
     move(x, y);
-    io().KeyCtrl = control;
+    hold_control(io(), control);
     io().MouseDown[0] = true;
     frames(2);
     io().MouseDown[0] = false;
     frames(2);
-    io().KeyCtrl = false;
+    hold_control(io(), false);
 }
 
 void Screen::double_click(float x, float y) {
