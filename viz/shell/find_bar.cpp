@@ -47,10 +47,11 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
     parts.find.has_focus = ImGui::IsItemActive();
     if (ImGui::IsItemHovered() && !parts.find.has_focus)
         draw_tip(canvas, kFindHelp, kFindHelpMore);
-    if (changed) {
+    if (changed && parts.find.has_focus) {
         take_text(parts);
-    } else if (!parts.find.has_focus && parts.find_filter != parts.selection.filter) {
-        // A view has changed the filter, or the command line has said it.
+    } else if (!parts.find.has_focus && (changed || parts.find_filter != parts.selection.filter)) {
+        // A view has changed the filter, or the command line has said it; or ImGui (since 1.89.8)
+        // has put back what was cleared while it was typed.
         parts.find_filter = parts.selection.filter;
         parts.find.set(to_text(parts.find_filter));
         parts.find_error.clear();
