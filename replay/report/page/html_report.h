@@ -43,8 +43,9 @@ struct ReportInput {
     Cancelling cancelled = {};  // may be empty; after it said so, nobody looks at the page
 };
 
-// Below this many bytes for up to 16 runs, of however many events: curves have so many columns.
-constexpr std::size_t kLargestReport = std::size_t{1} << 20;
+// Below this many bytes for up to 16 runs, of however many events: curves have so many columns. A
+// tenth of it where names aren't megabytes long.
+constexpr std::size_t kLargestReport = std::size_t{5} << 20;
 
 // The page. O(events + blocks log blocks).
 std::string html_report(const ReportInput& input);
