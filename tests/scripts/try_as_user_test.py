@@ -1,5 +1,4 @@
 """scripts/try-as-user finds answers that differ, wrong plurals and crashes; it is run by itself too."""
-import base64
 import importlib.machinery
 import importlib.util
 import json
@@ -7,7 +6,6 @@ import pathlib
 import sys
 import types
 import unittest
-import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -77,12 +75,12 @@ class TryAsUser(unittest.TestCase):
             "graphs", [trial("replay", "json", replay), trial("diff", "json", diff)])}
         self.assertFalse(rows["peak_reserved_bytes"])
 
-    def test_a_pages_curves_are_read(self):
-        # Two buckets in units of 2: last 1 and 3, which went 4 above the larger of itself and the one before.
-        packed = zlib.compressobj(wbits=-15)
-        values = packed.compress(bytes([2, 4, 0, 8, 0, 0])) + packed.flush()
-        curves = {"unit": 2, "names": ["reserved"], "values": base64.b64encode(values).decode()}
-        self.assertEqual(list(quantities.peaks_of_curves(curves, 2)), [("reserved", 14)])
+    def test_a_pages_figures_are_read(self):
+        page = ("<div><dt>Peak reserved</dt><dd><strong>8.30 GiB</strong><span>at event 15,537</span></dd></div>"
+                "<div><dt>Out of memory</dt><dd><strong>0</strong><span>times, 2 retries</span></dd></div>")
+        self.assertEqual(quantities.from_page(page), {"peak_reserved_bytes": "8.30 GiB", "out_of_memory": "0",
+                                                      "peak_reserved_event": "15,537", "retries": "2"})
+        self.assertEqual(quantities.from_page(page + 5 * "<dt>trace</dt>"), {})  # cards of the highest alone
 
     def test_plurals(self):
         for text in ("1 segments", "it took 1 times", "1 frees waited", "(1 blocks)"):
