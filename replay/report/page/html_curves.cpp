@@ -296,11 +296,16 @@ std::string legend_of(const ReportInput& input, std::size_t trace) {
            swatch("used", "allocated") + swatch("swing", "allocated in turns") + "</span>";
 }
 
-// The traces that are drawn, in their order.
-std::vector<std::size_t> charted(const ReportInput& input) {
+// Of each trace, the highest of its runs.
+std::vector<Bytes> trace_peaks(const ReportInput& input) {
     std::vector<Bytes> peaks(input.traces.size(), 0);
     for (const ReportedRun& run : input.runs)
         peaks[run.trace] = std::max(peaks[run.trace], reserved_peak(run));
+    return peaks;
+}
+
+// The traces that are drawn, in their order.
+std::vector<std::size_t> charted(const ReportInput& input, const std::vector<Bytes>& peaks) {
     std::vector<std::size_t> traces;
     for (std::size_t i = 0; i < peaks.size(); ++i)
         if (peaks[i] > 0 && !input.traces[i].trace->info().is_state())
@@ -313,15 +318,11 @@ std::vector<std::size_t> charted(const ReportInput& input) {
 
 // What axes go up to: all the same, so that charts can be compared, unless a peak were too low to
 // be seen then.
-std::vector<Bytes> scales(const ReportInput& input, const std::vector<std::size_t>& traces) {
+std::vector<Bytes> scales(const std::vector<std::size_t>& traces,
+                          const std::vector<Bytes>& all_peaks) {
     std::vector<Bytes> peaks;
-    for (const std::size_t trace : traces) {
-        Bytes most = 0;
-        for (const ReportedRun& run : input.runs)
-            if (run.trace == trace)
-                most = std::max(most, reserved_peak(run));
-        peaks.push_back(most);
-    }
+    for (const std::size_t trace : traces)
+        peaks.push_back(all_peaks[trace]);
     const auto [least, most] = std::ranges::minmax(peaks);
     if (least >= most / 4)
         std::ranges::fill(peaks, most);
@@ -362,12 +363,13 @@ std::vector<AxisUnit> chart_axes(const History& history) {
 }
 
 std::string curves_markup(const ReportInput& input) {
-    const std::vector<std::size_t> traces = charted(input);
+    const std::vector<Bytes> peaks = trace_peaks(input);
+    const std::vector<std::size_t> traces = charted(input, peaks);
     std::string out = "<section id=\"timeline\" class=\"wide\"><h2>Memory over time</h2>\n";
     if (traces.size() == kMostCharts)
         out += fmt::format("<p>Of {} the {} that peak highest are drawn.</p>\n",
                            format_counted(input.traces.size(), "trace"), kMostCharts);
-    const std::vector<Bytes> most = traces.empty() ? std::vector<Bytes>() : scales(input, traces);
+    const std::vector<Bytes> most = traces.empty() ? std::vector<Bytes>() : scales(traces, peaks);
     const bool small = traces.size() > kManyCharts;
     for (std::size_t i = 0; i < traces.size(); ++i) {
         if (input.cancelled && input.cancelled())
