@@ -189,16 +189,18 @@ float Canvas::text(ImVec2 at, std::string_view text, Colour colour, Align align)
     const ImVec2 origin{std::floor(at.x - width * shift_of(align)), std::floor(at.y)};
     list_->AddText(ImGui::GetFont(), ImGui::GetFontSize(), origin, colour, shown.data(),
                    shown.data() + shown.size());
-    offer({origin.x, origin.y, width, line_height(), std::string(shown)});
+    offer(origin, width, shown);
     return width;
 }
 
 // What lies outside of what is seen can't be selected.
-void Canvas::offer(SelectableText text) {
-    const ImVec2 middle{text.left, text.top + text.height / 2};
-    if (texts_ != nullptr && middle.y >= list_->GetClipRectMin().y &&
-        middle.y <= list_->GetClipRectMax().y)
-        texts_->push_back(std::move(text));
+void Canvas::offer(ImVec2 at, float width, std::string_view text) {
+    if (texts_ == nullptr)
+        return;
+    const float height = line_height();
+    const float middle = at.y + height / 2;
+    if (middle >= list_->GetClipRectMin().y && middle <= list_->GetClipRectMax().y)
+        texts_->push_back({at.x, at.y, width, height, std::string(text)});
 }
 
 float Canvas::text_within(const Box& box, std::string_view text, Colour colour, Align align) {
@@ -226,7 +228,7 @@ float Canvas::text_within(const Box& box, std::string_view text, Colour colour, 
     this->text({left, top}, prefix, colour);
     this->text({left + kept, top}, kEllipsis, colour);
     texts_ = texts;
-    offer({left, std::floor(top), width, height, std::string(text)});
+    offer({left, std::floor(top)}, width, text);
     return width;
 }
 

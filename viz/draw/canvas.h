@@ -100,7 +100,7 @@ class Canvas {
     void image(const Box& box, const Bitmap& bitmap);
 
   private:
-    void offer(SelectableText text);
+    void offer(ImVec2 at, float width, std::string_view text);
 
     ImDrawList* list_;
     const Theme* theme_;
