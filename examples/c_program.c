@@ -1,11 +1,11 @@
-/* libtidemark.so from C: memory from a policy, a trace as columns, and what the program `tidemark`
- * answers. Needs no C++ and, on a simulated device, no GPU. */
+/* libtidemark.so from C: memory from a policy, a trace as columns, and the answers of the program
+ * `tidemark`. It needs no C++ and, on a simulated device, no GPU. */
 #include <stdio.h>
 #include <string.h>
 
 #include <tidemark/tidemark.h>
 
-/* Says what went wrong. */
+/* Prints the last error. */
 static int failed(const char* where) {
     TM_INIT(tm_error, error);
     tm_last_error(&error);
@@ -33,10 +33,10 @@ static int allocate(void) {
     TM_INIT(tm_statistics, statistics);
     if (tm_statistics_of(context, &statistics) != TM_OK)
         return failed("tm_statistics_of");
-    printf("%llu bytes granted, %llu held from the device\n", (unsigned long long)granted,
+    printf("%llu bytes allocated, %llu reserved from the device\n", (unsigned long long)granted,
            (unsigned long long)statistics.reserved);
 
-    /* Out of memory is an ordinary answer. */
+    /* Running out of memory is an ordinary result. */
     TM_INIT(tm_request, large);
     large.bytes = (uint64_t)2 << 30;
     uint64_t none = 0;
@@ -94,6 +94,6 @@ static int ask(void) {
 int main(void) {
     printf("tidemark %s\n", tm_version());
     if (tm_abi_version() != TM_ABI_VERSION)
-        return failed("another library than this was compiled for");
+        return failed("the library has another version than this was compiled for");
     return allocate() || look_at_a_trace() || ask();
 }

@@ -1,6 +1,6 @@
-// Is a policy correct? A random program of three streams runs on a simulated device that checks
-// every grant and every use, and then once more for each device call, which fails. What goes wrong
-// is printed with the device calls that led to it.
+// Checks whether a policy is correct. A random program with three streams runs on a simulated
+// device that checks every allocation and every use. It then runs once more for each device call,
+// and that call fails. The example prints each fault with the device calls that led to it.
 //
 // Usage: check_policy [POLICY]       ./libown_policy.so, torch:expandable_segments=True, ...
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace {
 
 struct Outcome {
     std::uint64_t calls = 0;   // of the device
-    std::uint64_t faults = 0;  // hazards, and memory that was not given back
+    std::uint64_t faults = 0;  // hazards, and memory that was not released
 };
 
 void random_program(Allocator& allocator, Checker& checker) {
@@ -55,7 +55,7 @@ void random_program(Allocator& allocator, Checker& checker) {
     allocator.trim(TrimLevel::all);
 }
 
-// The whole program, with the `failing`-th device call refused (0: none).
+// Runs the whole program; the `failing`-th device call fails (0: none).
 Result<Outcome> attempt(const PolicySpec& policy, std::uint64_t failing) {
     SimDevice sim({.capacity = 256_MiB});
     FaultyDevice faulty(sim, {.nth = failing});
@@ -79,7 +79,7 @@ Result<Outcome> attempt(const PolicySpec& policy, std::uint64_t failing) {
         return outcome;
     for (const Hazard& hazard : checker.hazards())
         std::printf("%s\n", hazard.what.c_str());
-    std::printf("with call %llu refused; the last calls:\n",
+    std::printf("after call %llu failed; the last calls:\n",
                 static_cast<unsigned long long>(failing));
     for (const CallRecord& call : traced.log())
         std::printf("    %s\n", to_text(call).c_str());
@@ -96,7 +96,7 @@ Result<std::uint64_t> check(const std::string& text) {
         TM_ASSIGN(const Outcome outcome, attempt(policy, failing));
         faults += outcome.faults;
     }
-    std::printf("%s: %llu device calls, each refused once: %s\n", policy.text().c_str(),
+    std::printf("%s: %llu device calls, each of which failed once: %s\n", policy.text().c_str(),
                 static_cast<unsigned long long>(plain.calls), faults == 0 ? "correct" : "WRONG");
     return faults;
 }

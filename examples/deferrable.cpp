@@ -1,5 +1,5 @@
-// More GPU memory than there is: three buffers of 4 MiB on a simulated GPU of 8 MiB, each at one
-// address for life. What is pinned is there; what nobody uses may be in host memory meanwhile.
+// More buffers than GPU memory: three buffers of 4 MiB on a simulated GPU of 8 MiB. Each keeps its
+// address. Pinned buffers are on the GPU; buffers that nobody uses may be in host memory meanwhile.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -77,7 +77,7 @@ int main() {
         right = right && there.value_or(false);
     }
     const DeferrableStatistics figures = memory.statistics();
-    std::printf("3 buffers of 4 MiB in 8 MiB: %llu times away, %llu times back, bytes %s\n",
+    std::printf("3 buffers of 4 MiB in 8 MiB: %llu deferrals, %llu retrievals, bytes %s\n",
                 static_cast<unsigned long long>(figures.deferrals),
                 static_cast<unsigned long long>(figures.retrievals), right ? "right" : "WRONG");
     return right ? 0 : 1;

@@ -1,6 +1,6 @@
-"""More GPU memory than there is, from Python: six buffers of 4 MiB on a simulated GPU of 8 MiB, with
-a controller that decides who leaves. With a GPU: `tidemark.Context("cuda:0")`, and CuPy, Numba or
-torch in NumPy's place (`cupy.asarray(pin)`, `torch.from_dlpack(pin)`).
+"""More buffers than GPU memory, from Python: six buffers of 4 MiB on a simulated GPU of 8 MiB, with
+a controller that decides which one is evicted. On a GPU, use `tidemark.Context("cuda:0")`, and
+CuPy, Numba or torch instead of NumPy (`cupy.asarray(pin)`, `torch.from_dlpack(pin)`).
 
     PYTHONPATH=python python3 examples/deferrable.py
 """
@@ -12,7 +12,7 @@ PAGES = 4 << 20
 
 
 class LastPinnedLeaves(tidemark.Controller):
-    """Who goes through its data again and again needs what it used last the latest."""
+    """A program that cycles through its data needs the buffer that it used last the latest."""
 
     def __init__(self):
         self.order = []
@@ -36,14 +36,14 @@ def main():
         right = True
         for _ in range(3):
             for number, buffer in enumerate(buffers):
-                with buffer.pin() as pin:  # at its address, whatever happened since
+                with buffer.pin() as pin:  # always at the same address
                     array = numpy.asarray(pin)
                     right = right and bool((array == number).all())
                     del array  # arrays keep the pin
         right = right and addresses == [buffer.address for buffer in buffers]
         figures = memory.statistics()
-        print(f"6 buffers of 4 MiB in 8 MiB: {figures.deferrals} times away, "
-              f"{figures.retrievals} times back, bytes {'right' if right else 'WRONG'}")
+        print(f"6 buffers of 4 MiB in 8 MiB: {figures.deferrals} deferrals, "
+              f"{figures.retrievals} retrievals, bytes {'right' if right else 'WRONG'}")
         return 0 if right else 1
 
 

@@ -1,6 +1,6 @@
-// A captured graph whose temporary memory is planned: a dry run tells what the graph will ask for,
-// so that all of it fits into the smallest arena, and nothing is allocated while it is captured or
-// launched. On a simulated GPU.
+// A captured graph with planned temporary memory: a dry run finds the requests of the graph, so
+// that all of them fit into the smallest arena, and nothing is allocated while the graph is
+// captured or launched. It uses a simulated GPU.
 #include <cstdio>
 
 #include <tidemark/backends/sim/sim_device.h>
@@ -15,7 +15,7 @@ constexpr StreamId kStream{1};
 constexpr int kLayers = 8;
 constexpr Bytes kLayer = 16_MiB;
 
-// Layer after layer, with the last result and the next one alive at a time.
+// Runs layer after layer; only the last result and the next one are live at the same time.
 Result<void> layers(Device& device, Allocator& allocator) {
     Allocation last;
     for (int layer = 0; layer < kLayers; ++layer) {
@@ -44,7 +44,7 @@ Result<bool> example() {
               capture_graph(device, allocator,
                             {.stream = kStream, .arena = arena, .planned_from = &seen}, body));
     const bool launched = graph.launch(kStream) && device.synchronize(kStream);
-    std::printf("%d layers of 16 MiB: %.0f MiB asked for, an arena of %.0f MiB\n", kLayers,
+    std::printf("%d layers of 16 MiB: %.0f MiB requested, an arena of %.0f MiB\n", kLayers,
                 static_cast<double>(seen.volume() >> 20), static_cast<double>(plan.height >> 20));
     return launched && graph.report().deviations == 0 && plan.height == 2 * kLayer;
 }

@@ -1,6 +1,6 @@
-// live_example: a program to look at while it runs (docs/guide/live.md). It trains nothing: steps
-// of tagged allocations go through a policy on the simulator, as fast as it is told, and are
-// published for `tidemark-view --attach live_example`. Needs no GPU.
+// live_example: a program to watch while it runs (docs/guide/live.md). It doesn't train anything:
+// steps of tagged allocations go through a policy on the simulator, as fast as --rate says, and are
+// published for `tidemark-view --attach live_example`. It needs no GPU.
 //
 //   live_example [--policy P] [--rate EVENTS/S] [--seconds S] [--threads N] [--name NAME]
 //                [--recording FILE] [--history BYTES] [--crash]
@@ -42,7 +42,7 @@ struct Settings {
     bool crash = false;
 };
 
-// The policy behind a lock, as threads share it.
+// The policy behind a lock, because threads share it.
 struct Memory {
     std::mutex lock;
     Allocator& allocator;
@@ -58,14 +58,14 @@ struct Memory {
 
     void give(const Allocation& allocation, StreamId stream) {
         if (allocation.size == 0)
-            return;  // it was refused
+            return;  // the request failed
         const std::lock_guard guard(lock);
         ++calls;
         allocator.deallocate(allocation, stream);
     }
 };
 
-// Lets a thread make so many calls a second on average.
+// Limits a thread's average number of calls per second.
 class Pace {
   public:
     Pace(double rate, Clock::time_point begin) : rate_(rate), begin_(begin) {}

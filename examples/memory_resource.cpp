@@ -1,5 +1,5 @@
-// Memory for C++ from a policy, as CCCL and RMM ask for it. On a simulated device it needs neither
-// them nor a GPU.
+// Memory for C++ from a policy, as a memory resource of CCCL or RMM. On a simulated device it needs
+// none of these and no GPU.
 #include <cstdio>
 
 #include <tidemark/memory_resource.h>
@@ -16,7 +16,7 @@ int main() {
     void* const memory = resource.allocate(stream, bytes);
     TM_INIT(tm_statistics, statistics);
     tm_statistics_of(resource.context(), &statistics);
-    std::printf("%zu bytes granted, %llu held from the device\n", bytes,
+    std::printf("%zu bytes allocated, %llu reserved from the device\n", bytes,
                 static_cast<unsigned long long>(statistics.reserved));
     try {
         resource.allocate(stream, std::size_t{2} << 30);

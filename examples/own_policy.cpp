@@ -4,9 +4,9 @@
 //     tidemark compare snapshot.pickle -p torch -p ./libown_policy.so
 //     check_policy ./libown_policy.so            (examples/check_policy.cpp: is it correct?)
 //
-// This one rounds sizes up to powers of two and keeps what is freed for the next request of that
-// size on the same stream. What another stream has used goes back to the device, whose `free` waits
-// for all work.
+// This policy rounds sizes up to powers of two, and keeps freed blocks for the next request of that
+// size on the same stream. Blocks that another stream has used are released to the device, whose
+// `free` waits for all work.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace tidemark;
 
-constexpr Bytes kSmallest = 512;  // what a device promises to align to
+constexpr Bytes kSmallest = 512;  // the alignment that every device guarantees
 
 class PowersOfTwo final : public Allocator {
   public:
@@ -93,7 +93,7 @@ class PowersOfTwo final : public Allocator {
     }
 
   private:
-    enum class State { granted, cached, kept, gone };  // kept: the device refused to take it back
+    enum class State { granted, cached, kept, gone };  // kept: the device failed to release it
 
     struct Piece {
         Range range;
@@ -128,7 +128,7 @@ class PowersOfTwo final : public Allocator {
     void give_back(std::uint32_t node) {
         Piece& piece = pieces_[node];
         if (!device_.free(piece.range.begin)) {
-            piece.state = State::kept;  // nothing is lost: a later trim tries again
+            piece.state = State::kept;  // no memory is lost: a later trim tries again
             kept_.push_back(node);
             return;
         }

@@ -1,4 +1,4 @@
-// What would a program's memory have been under another allocator?
+// How much memory would a program have reserved under another allocator?
 //
 // Usage: replay [TRACE [POLICY]]     a PyTorch snapshot, an RMM log, a .tmk file, ...
 #include <cstdio>

@@ -1,8 +1,8 @@
-// Memory by reservation: tasks that share a GPU set memory aside before they begin, and whatever
-// they allocate on their stream is charged to that, by any allocator. On a simulated GPU.
+// Memory by reservation: tasks that share a GPU reserve memory before they start, and everything
+// that they allocate on their stream counts against it, with any allocator. On a simulated GPU.
 //
-// Shown: reservations of a space; an allocator that charges what is bound to a
-// stream; a task that needs more than it reserved; and a program's own answer to out of memory.
+// It shows reservations of a space, an allocator that charges the reservation bound to a stream, a
+// task that needs more than it reserved, and a program's own handler for out of memory.
 #include <cstdio>
 
 #include <tidemark/backends/sim/sim_device.h>
@@ -20,7 +20,7 @@ void show(const char* when, const MemorySpace& space) {
     std::printf("%-34s %s\n", when, space.text().c_str());
 }
 
-// Allocates `count` pieces of `size` on the stream, and frees them. How many it got.
+// Allocates `count` blocks of `size` on the stream, and frees them. Returns how many it got.
 int task(Allocator& allocator, StreamId stream, int count, Bytes size) {
     std::vector<Allocation> pieces;
     for (int i = 0; i < count; ++i)
@@ -62,14 +62,14 @@ Result<bool> example() {
     show("a task has 200 MiB", space);
     const int inside = task(allocator, kStream, 4, 50_MiB);
     const int beyond = task(allocator, kStream, 6, 50_MiB);
-    show("it took 300 MiB, and it grew", space);
+    show("it used 300 MiB, and it grew", space);
     const int refused = 20 - task(allocator, kStream, 20, 50_MiB);
     bindings.unbind(stream_key(kStream));
     show("it has ended", space);
 
     const bool right = bound && inside == 4 && beyond == 6 && refused > 0 && told == refused &&
                        space.counters().used == 0;
-    std::printf("%d requests were refused, and the program was asked each time: %s\n", refused,
+    std::printf("%d requests failed, and the handler was called each time: %s\n", refused,
                 right ? "as expected" : "NOT as expected");
     return right;
 }

@@ -1,5 +1,5 @@
-// A policy as the allocator of a program with threads: on the GPU if there is one, else on a
-// simulated device. Each thread has a stream of its own, and frees by address.
+// A policy as the allocator of a program with threads: on the GPU if there is one, otherwise on a
+// simulated device. Each thread has its own stream, and frees by address.
 //
 // Usage: threads [POLICY]
 #include <cstdio>
@@ -49,7 +49,7 @@ Result<bool> example(std::string_view text) {
     threads.clear();  // waits for them
 
     const SharedStatus status = memory.status();
-    std::printf("%s on %s: %llu grants, %llu refused; peak %llu bytes reserved for at most %llu asked for\n",
+    std::printf("%s on %s: %llu allocations, %llu failed; peak %llu bytes reserved, %llu requested\n",
                 policy.text().c_str(), std::string(device->name()).c_str(),
                 static_cast<unsigned long long>(status.granted),
                 static_cast<unsigned long long>(status.refused),

@@ -1,11 +1,11 @@
-// Buffers that don't fit: tasks with 128 MiB of buffers in 64 MiB of host memory, the rest in files
-// of a directory. It needs no GPU; with one, its memory is one space more.
+// Buffers that don't fit: tasks with 128 MiB of buffers in 64 MiB of host memory, and the rest in
+// files in a directory. It needs no GPU; if there is one, its memory is another space.
 //
 // Usage: tiered_store [DIRECTORY]      (default: a new one in the folder of temporary files)
 //
-// Each task reserves what it needs at a time, so that no two of them get stuck halfway; asks for
-// its buffers together; and lets go of them, so that they may leave for others. At the end every
-// byte is read again.
+// Each task reserves everything that it needs at a time, so that no two tasks block each other. It
+// acquires its buffers together, and releases them, so that they may be evicted for others. At the
+// end, every byte is read again.
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
@@ -29,7 +29,7 @@ constexpr Bytes kBuffer = 8_MiB;
 constexpr int kTasks = 4;
 constexpr int kBuffersOfATask = 4;
 
-// Two spaces and the links between them; what they do is a guess, and decides what is worth moving.
+// Two spaces and the links between them. The links' speeds are guesses; they decide what to move.
 MachineSpec two_tiers(const std::string& directory) {
     SpaceSpec host;
     host.id = kHost;
@@ -58,7 +58,7 @@ bool holds(const Access& access, std::byte value) {
     return true;
 }
 
-// Makes its buffers, writes them all at once, and lets them go.
+// Creates its buffers, writes all of them at once, and releases them.
 Result<std::vector<BufferRef>> work(TieredStore& store, int task) {
     ReservationSpec wanted;
     wanted.spaces = {kHost};
@@ -86,7 +86,7 @@ Result<std::vector<BufferRef>> work(TieredStore& store, int task) {
     return buffers;
 }
 
-// Reads them again, wherever they are.
+// Reads the buffers again, wherever they are.
 Result<bool> check(TieredStore& store, const std::vector<BufferRef>& buffers, int task) {
     bool right = true;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -99,7 +99,7 @@ Result<bool> check(TieredStore& store, const std::vector<BufferRef>& buffers, in
     return right;
 }
 
-// False: something went wrong, and was told.
+// Returns false after it printed an error.
 bool run(TieredStore& store) {
     std::atomic<int> wrong = 0;
     std::vector<std::vector<BufferRef>> made(kTasks);
@@ -146,11 +146,11 @@ Result<bool> example(const std::string& directory) {
     MemorySpace* const spaces[] = {&host_space, &disk_space};
     TieredStore store(machine, spaces, transfers, {});
     if (const Result<void> started = store.start_worker(); !started)
-        std::printf("%s: calls do its work\n", to_text(started.error()).c_str());
+        std::printf("%s: calls do the copying\n", to_text(started.error()).c_str());
     const bool right = run(store);
     const SpillCounters counters = store.counters(kHost);
     store.close();
-    std::printf("%s of buffers in %s of memory: %s went to the disk, %s came back; %s\n",
+    std::printf("%s of buffers in %s of memory: %s written to disk, %s read back; %s\n",
                 format_bytes(kTasks * kBuffersOfATask * kBuffer).c_str(),
                 format_bytes(kMemory).c_str(), format_bytes(counters.copied_out).c_str(),
                 format_bytes(counters.copied_in).c_str(),

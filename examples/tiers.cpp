@@ -1,5 +1,5 @@
-// What would a program be like in less GPU memory, with the rest on the host? Each victim policy on
-// a known machine, or on one described in a file (`tidemark machines --discover -o FILE`).
+// How would a program perform with less GPU memory, and the rest on the host? Tries each victim
+// policy on a known machine or one from a file (`tidemark machines --discover -o FILE`).
 //
 // Usage: tiers [TRACE [MACHINE]]
 #include <cstdio>

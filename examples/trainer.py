@@ -2,9 +2,9 @@
 
     python -m tidemark.tune examples/trainer.py
 
-Each batch is padded to its longest text, as is usual. So no two have the same shape, and PyTorch's
-allocator keeps memory of sizes that it can't use again. Model and texts are made up: nothing is
-downloaded. It needs torch, transformers and accelerate.
+Each batch is padded to its longest text, as is usual. So no two batches have the same shape, and
+PyTorch's allocator caches memory of sizes that it can't reuse. The model and the texts are
+synthetic: nothing is downloaded. It needs torch, transformers and accelerate.
 """
 import argparse
 import random
@@ -14,7 +14,7 @@ import torch
 import transformers
 
 VOCABULARY = 128256
-PADDING = -100  # a label that counts for nothing
+PADDING = -100  # a label that the loss ignores
 
 
 def made_up_texts(count, longest):
@@ -38,7 +38,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--longest", type=int, default=1024, help="tokens of a text, at most")
+    parser.add_argument("--longest", type=int, default=1024, help="the most tokens of a text")
     options = parser.parse_args()
     transformers.set_seed(1)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(

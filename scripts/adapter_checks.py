@@ -1,4 +1,4 @@
-"""What the proofs of scripts/prove_adapters.py share: checks, and programs of their own."""
+"""Shared by the checks of scripts/prove_adapters.py: reporting, and programs in new processes."""
 import os
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ def raises(kind, function, *given):
 
 
 def program(code, **variables):
-    """Runs `code` in a Python of its own."""
+    """Runs `code` in a new Python process."""
     return subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(code)], capture_output=True,
                           text=True, check=False,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(

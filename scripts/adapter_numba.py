@@ -1,10 +1,10 @@
-"""The proof of scripts/prove_adapters.py about the lives of Numba's contexts."""
+"""The checks of scripts/prove_adapters.py about the lifetimes of Numba's contexts."""
 import textwrap
 
 from adapter_checks import check, program
 
 LIFECYCLES = {
-    "an array lives at the end": """
+    "an array is live at the end": """
         import numpy, numba.cuda
         kept = numba.cuda.to_device(numpy.arange(1000))
         """,
@@ -45,7 +45,7 @@ LIFECYCLES = {
         from tidemark import _pools
         assert _pools.client("numba").granted == 1000
         """,
-    "memory is given back by 200 resets of the device": """
+    "200 resets of the device release the memory": """
         import numba.cuda
         def free():
             numba.cuda.device_array(100_000)
@@ -92,5 +92,5 @@ def prove_lifecycle(_folder, _steps):
                 failed.append(what)
     leaking = program("import tidemark.numba\ntidemark.numba.Holding.clear = lambda self: None\n"
                       + textwrap.dedent(LIFECYCLES["1,000 resets"]), **ours)
-    check("AssertionError" in leaking.stderr, "memory that resets keep is found")
+    check("AssertionError" in leaking.stderr, "the check finds memory that resets keep")
     check(not failed, "all of them")

@@ -1,4 +1,4 @@
-"""The proof of scripts/prove_adapters.py about cost: other libraries' pools beside ours, in one run."""
+"""The cost comparison of scripts/prove_adapters.py: other libraries' pools and ours, in one run."""
 import importlib.util
 import os
 import pathlib
@@ -17,14 +17,14 @@ CPP_RESOURCES = ("rmm-pool", "rmm-arena", "rmm-cuda-async", "extent", "torch")
 
 
 def requests():
-    """(slot, bytes) of each pair: 64 blocks live, 256 B to 4 MiB."""
+    """(slot, bytes) of each pair: 64 live blocks of 256 B to 4 MiB."""
     chosen = random.Random(1)
     return [(chosen.randrange(64), (256 << chosen.randrange(15)) - chosen.randrange(128))
             for _ in range(PAIRS)]
 
 
 def pair_ns(allocate):
-    """ns of an allocation by `allocate`, whose result frees what it holds."""
+    """ns of an allocation by `allocate`; deleting its result frees the memory."""
     blocks, asked = [None] * 64, requests()
     for counts in (False, True):
         begin = time.perf_counter()
@@ -36,7 +36,7 @@ def pair_ns(allocate):
 
 
 def cupy_pools():
-    """{name: (allocate, bytes held)}"""
+    """{name: (allocate, function for the bytes held)}"""
     import cupy
 
     import tidemark.cupy
@@ -69,7 +69,7 @@ def rmm_pools():
 
 
 def cpp_program(folder):
-    """rmm_pairs.cpp, compiled; None without librmm."""
+    """Compiles rmm_pairs.cpp; None without librmm."""
     if importlib.util.find_spec("librmm") is None:
         return None
     from tidemark import _library
@@ -94,7 +94,7 @@ def cpp_program(folder):
 
 
 def cpp_pair(program, name):
-    """(ns of a pair, bytes held) of the resource; None where the program crashes, which is told."""
+    """(ns of a pair, bytes held) of the resource; None if the program crashes, which it prints."""
     done = subprocess.run([str(program), name], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         _, ns, size = done.stdout.split()
@@ -117,7 +117,7 @@ def prove_pools(folder, _steps):
         for _ in range(ROUNDS):
             for name, (allocate, held) in pools.items():
                 times[name].append(pair_ns(allocate))
-                # In the first round, before a pool that takes from the same context began.
+            # In the first round, before a pool that uses the same context started.
                 sizes.setdefault(name, held() if held else None)
         for name, held in sizes.items():
             size = f", {held / MIB:.1f} MiB held" if held else ""

@@ -1,5 +1,5 @@
-"""The tests that libraries have of themselves, with their own memory and with Tidemark's: by each test
-the same outcome. Proofs of scripts/prove_adapters.py."""
+"""Runs other libraries' own tests with their own memory and with Tidemark's: each test must have the
+same outcome. Checks of scripts/prove_adapters.py."""
 import collections
 import concurrent.futures
 import importlib.util
@@ -25,7 +25,7 @@ import os, sys, zlib
 import numpy
 import pytest
 
-# Numba's tests name them; NumPy 2.4 has them as these.
+# Numba's tests use the old names; NumPy 2.4 has only the new ones.
 for gone, there in (("trapz", "trapezoid"), ("in1d", "isin"), ("row_stack", "vstack")):
     if not hasattr(numpy, gone):
         setattr(numpy, gone, getattr(numpy, there))
@@ -41,7 +41,7 @@ def initialize_from_pytest_config(request):
 
 @pytest.fixture(autouse=True)
 def memory_of_cupy():
-    if "PROVE_CUPY" in os.environ:  # for each test anew: some of them set their own
+    if "PROVE_CUPY" in os.environ:  # again for each test: some tests set their own
         import tidemark.cupy
         tidemark.use(os.environ["PROVE_CUPY"])
         tidemark.cupy.use()
@@ -84,7 +84,7 @@ MEMORY_TESTS = ("test_emm_plugins", "test_cuda_memory", "test_deallocations", "t
                 "test_ipc", "test_cuda_array_interface", "test_cuda_ndarray", "test_streams",
                 "test_cuda_devicerecord", "test_array_attr", "test_events")
 PROCESSES = int(os.environ.get("PROVE_PROCESSES", len(os.sched_getaffinity(0))))
-# After so many seconds nothing more is begun, and what runs is ended.
+# After this many seconds, nothing new is started, and running tests are ended.
 END = time.monotonic() + float(os.environ["PROVE_SECONDS"]) if "PROVE_SECONDS" in os.environ else None
 POLICIES = os.environ.get("PROVE_POLICIES", "torch extent").split()
 CUPY_TESTS = "PROVE_CUPY_TESTS"  # the folder tests/ of CuPy's sources, of the version installed
@@ -99,7 +99,7 @@ Suite = collections.namedtuple("Suite", "outcomes reasons granted served errors"
 
 
 def run_shard(folder, name, variables, arguments, shard):
-    """(lines of its outcomes, what it said on standard error), or None where time ran out."""
+    """(lines of its outcomes, its standard error), or None if time ran out."""
     outcomes = folder / f"{name}-{shard.partition('/')[0]}"
     try:
         done = subprocess.run(
@@ -114,16 +114,16 @@ def run_shard(folder, name, variables, arguments, shard):
     except subprocess.TimeoutExpired:
         return None
     if not outcomes.exists():
-        if done.returncode != 5:  # 5: no test is this shard's
+        if done.returncode != 5:  # 5: this shard has no tests
             print(done.stdout[-1500:])
         return [], done.stderr.strip()
     return [line.split("\t") for line in outcomes.read_text().splitlines()], done.stderr.strip()
 
 
 def run_suites(folder, ways, arguments, count):
-    """The suite's outcomes in each of the `ways` {name: variables}, and whether it was all of it. Cut
-    into `count` shards for as many processes as there are processors, one shard after the other, so
-    that what there was time for is there in every way."""
+    """The suite's outcomes in each of the `ways` {name: variables}, and whether the suite is
+    complete. It is cut into `count` shards for as many processes as there are processors, one shard
+    after the other, so that every way has the same tests if time runs out."""
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as threads:
         running = [[threads.submit(run_shard, folder, name, variables, arguments,
                                    f"{number}/{count}")
@@ -151,7 +151,7 @@ def run_suites(folder, ways, arguments, count):
 
 
 def differences(base, suite):
-    """Tests that end otherwise, as {test: (before, now)}."""
+    """Tests with another outcome, as {test: (before, now)}."""
     return {test: (base.outcomes.get(test), suite.outcomes.get(test))
             for test in sorted(base.outcomes.keys() | suite.outcomes.keys())
             if base.outcomes.get(test) != suite.outcomes.get(test)}
@@ -165,7 +165,7 @@ def told(name, suite, differ):
 
 
 def tell_failures_of(base):
-    """What fails without us too, by reason."""
+    """The tests that also fail without Tidemark, by reason."""
     reasons = collections.Counter(base.reasons[test][:100] for test, outcome in base.outcomes.items()
                                   if outcome == "failed")
     for reason, count in reasons.most_common(8):
@@ -190,7 +190,7 @@ def numba_tests(folder, wanted, shards):
     broken = run_suites(folder, {"broken": {**ours, "PROVE_BROKEN": "1"}},
                         [*options, *memory], 1)[0]["broken"]
     check("failed" in [outcome for test, outcome in broken.outcomes.items() if "derived" in test],
-          "a pointer that nobody holds is found")
+          "the check finds a pointer that nobody holds")
     suites, whole = run_suites(
         folder, {"default": {}, **{policy: {**ours, "TIDEMARK_NUMBA_POLICY": policy}
                                    for policy in POLICIES}}, [*options, *modules], shards)
@@ -203,13 +203,13 @@ def numba_tests(folder, wanted, shards):
         skipped = [test for test, pair in differ.items() if pair == ("passed", "skipped")]
         others = [test for test in differ if test not in skipped]
         allowed = [test for test in others if policy == "extent" and "test_ipc" in test]
-        check(len(skipped) == 6 or not whole, f"{policy}: {len(skipped)} tests more are skipped (6 "
+        check(len(skipped) == 6 or not whole, f"{policy}: {len(skipped)} more tests are skipped (6 "
                                               "do so under any other allocator)")
         check(len(others) == len(allowed),
               f"{policy}: all others end as before"
               + (f", but {len(allowed)} of IPC, which needs cudaMalloc" if allowed else ""))
         check(suite.granted[0] == suite.served[0] > 0 and not suite.errors,
-              f"{policy}: it granted what Numba got, in silence")
+              f"{policy}: it served what Numba got, without messages")
 
 
 def prove_numba(folder, _steps):

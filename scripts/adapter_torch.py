@@ -1,5 +1,5 @@
-"""The proofs of scripts/prove_adapters.py about PyTorch. As a program (WAY STEPS) it trains what each
-line that it reads names, and answers by a line."""
+"""The PyTorch checks of scripts/prove_adapters.py. As a program (WAY STEPS), it trains what each
+input line names, and answers each one with a line."""
 import contextlib
 import gc
 import hashlib
@@ -51,7 +51,7 @@ WAYS = ("native", "native again", "expandable", "use:extent", "use:torch", "pool
 
 
 def train(torch, name, steps, half):
-    """Losses and weights of a training, the time of its steps, the most that it reserved."""
+    """Losses and weights of a training run, the times of its steps, its peak of reserved memory."""
     make, batch_of = MODELS[name]
     torch.manual_seed(1)
     with torch.device("cuda"):
@@ -84,7 +84,7 @@ def train(torch, name, steps, half):
 
 
 def train_as(way, steps):
-    """Trains as `way` says what the lines of the input name; answers each in JSON."""
+    """Trains what the input lines name, with memory from `way`; answers each one in JSON."""
     import torch
 
     import tidemark
@@ -123,7 +123,7 @@ def start_training(way, steps):
 
 
 def train_in_turn(trainers, order, training):
-    """One training by each of them, in this order; all have started before the first trains."""
+    """One training run in each process, in this order; all are started before the first one."""
     answers = {}
     for way in order:
         trainer = trainers[way]
@@ -136,14 +136,14 @@ def train_in_turn(trainers, order, training):
 
 
 def quickest_of(rounds, way):
-    """The sum over the batches' shapes of the quickest step of all rounds, in ms."""
+    """The quickest step of all rounds for each shape of batches, summed up, in ms."""
     return sum(min(answers[way]["quickest"][shape] for answers in rounds)
                for shape in rounds[0][way]["quickest"])
 
 
 def tell_training(training, rounds):
     for way in WAYS:
-        # The ratio to the native run of the same round.
+        # The ratio to the native run in the same round.
         ratios = [answers[way]["ms"] / answers["native"]["ms"] for answers in rounds]
         times = [answers[way]["ms"] for answers in rounds]
         first, base = rounds[0][way], rounds[0]["native"]["peak"]
@@ -167,7 +167,7 @@ def prove_train(_folder, steps):
             check("ready\n" in trainer.stdout, f"{way} starts")
         differ, held = set(), dict.fromkeys(WAYS, 0)
         for training in (f"{name} {kind}" for name in MODELS for kind in ("fp32", "bf16")):
-            # Who comes first is another one in each round: a place in the order has its price.
+        # Each round starts with another one, because the position in the order matters.
             rounds = [train_in_turn(trainers, WAYS[turn:] + WAYS[:turn], training)
                       for turn in range(ROUNDS)]
             tell_training(training, rounds)
@@ -183,11 +183,11 @@ def prove_train(_folder, steps):
     for way in WAYS:
         if ":" in way:
             check(held[way] > 0, f"{way}: Tidemark served {held[way] / MIB:.0f} MiB")
-    check(not differ, f"losses and weights are those of native in each round {sorted(differ) or ''}")
+    check(not differ, f"losses and weights equal those of native in each round {sorted(differ) or ''}")
 
 
 def graph_is_right(torch):
-    """A captured graph whose memory is not granted to anybody else while it lives."""
+    """A captured graph whose memory nobody else gets while the graph exists."""
     weights = torch.randn(512, 512, device="cuda")
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
@@ -217,7 +217,7 @@ def prove_torch(_folder, _steps):
         torch.ones(1, device="cuda")
         tidemark.torch.use("extent")
         """)
-    check("before the first tensor" in late.stderr, "use() after a tensor is refused")
+    check("before the first tensor" in late.stderr, "use() after a tensor is an error")
     tidemark.torch.use("extent")
     one = torch.ones(3 * MIB, device="cuda")
     check(torch.cuda.memory_allocated() >= 12 * MIB, "memory_allocated")
@@ -230,7 +230,7 @@ def prove_torch(_folder, _steps):
     check(torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated() < 30 * MIB,
           "reset_peak_memory_stats, empty_cache")
     check(torch.cuda.max_memory_reserved() == torch.cuda.memory_reserved() < 100 * MIB,
-          "max_memory_reserved begins anew")
+          "reset_peak_memory_stats resets max_memory_reserved")
     check("Allocated memory" in torch.cuda.memory_summary(), "memory_summary")
     total = torch.cuda.mem_get_info()[1]
     failure = raises(torch.cuda.OutOfMemoryError,
@@ -238,7 +238,7 @@ def prove_torch(_folder, _steps):
     print("   ", failure)
     check("Tried to allocate" in str(failure), "OutOfMemoryError")
     check(torch.cuda.memory_stats()["num_ooms"] == 1, "num_ooms")
-    check(float((one + one).sum()) == 6 * MIB, "the program goes on")
+    check(float((one + one).sum()) == 6 * MIB, "the program continues")
     torch.cuda.set_per_process_memory_fraction(256 * MIB / total)
     check(raises(torch.cuda.OutOfMemoryError,
                  lambda: torch.empty(300 * MIB, dtype=torch.uint8, device="cuda")) is not None,
@@ -260,9 +260,9 @@ def prove_torch(_folder, _steps):
 
 
 def corrupted(torch, rounds, recorded):
-    """Rounds in which another stream read what came later into the memory of its buffer."""
+    """Rounds in which another stream read data that was written later to its buffer's memory."""
     side, reused = torch.cuda.Stream(), 0
-    # The other stream takes no memory: what passes from it to this one would put this one behind it.
+        # The other stream allocates nothing: reusing its memory here would make this stream wait.
     differ = torch.empty(MIB, dtype=torch.bool, device="cuda")
     wrong = torch.zeros(rounds, dtype=torch.bool, device="cuda")
     torch.cuda.synchronize()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs one small training or serving program on a real GPU and says what it reserved at most.
+"""Runs one small training or serving program on a real GPU and prints its peak of reserved memory.
 
-Each makes the same requests every time. scripts/prove_advice.py starts it: once to be recorded,
-then with what `tidemark advise` says.
+Each program makes the same requests every time. scripts/prove_advice.py runs it once to record it,
+and then with the settings that `tidemark advise` recommends.
 
 Example: scripts/advice_programs.py gpt --snapshot gpt.pickle
 """
@@ -92,7 +92,7 @@ def recurrent():
 
 
 def attention():
-    """Attention written out, so that its scores are held."""
+    """Attention without fused kernels, so that its scores are kept."""
     def loss(model, x):
         q, k, v = model(x).chunk(3, -1)
         return (torch.softmax(q @ k.transpose(1, 2) / 32, -1) @ v).square().mean()
@@ -136,14 +136,14 @@ EVALUATION = 4  # the step of the large batch
 
 
 def empty_after_evaluation(step):
-    """What tidemark advises for memory that lies idle; from here on the peak counts anew."""
+    """Follows the advice for unused memory; the peak is counted from here on."""
     if step == EVALUATION:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
 
 
 def evaluation(after=lambda step: None):
-    """A large batch once between small ones."""
+    """One large batch between small ones."""
     net = nn.Sequential(*[part for _ in range(6) for part in (nn.Linear(2048, 2048), nn.GELU())])
     rows = [16000 if step == EVALUATION else 2000 for step in range(10)]
     train(net, lambda step: torch.randn(rows[step], 2048, device=GPU),
@@ -151,7 +151,7 @@ def evaluation(after=lambda step: None):
 
 
 def constant():
-    """The same in every step: nothing to win."""
+    """The same in every step, so that no setting helps."""
     train(nn.Sequential(nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 2048)),
           lambda step: torch.randn(4096, 2048, device=GPU),
           lambda model, x: model(x).square().mean())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes a large, consistent PyTorch memory snapshot for benchmarks.
 
-Repeats the recorded entries of a real snapshot that starts from nothing. After each round all its
-blocks and segments are released, and the next one happens elsewhere in the address space, so the
-file stays what an allocator could have recorded. Objects are shared in the pickle as PyTorch does
-it: a fresh dict for each entry, key strings by reference, a fresh 'N/A' for each entry.
+Repeats the recorded entries of a real snapshot that starts from nothing. After each round, all its
+blocks and segments are released, and the next round uses other addresses, so that an allocator could
+have recorded the file. The pickle shares objects as PyTorch does: a new dict for each entry, key
+strings by reference, a new 'N/A' for each entry.
 
 The same arguments give the same bytes (with the same Python).
 
@@ -41,8 +41,8 @@ def entry(action, addr, size, stream, time_us):
 
 
 def closing_entries(segments):
-    """The (action, addr, size, stream) that release what is alive at the end of a round, in the
-    order of torch.cuda.empty_cache(): large pool, then small, each by stream, size, address."""
+    """The (action, addr, size, stream) entries that release what is live at the end of a round, in
+    the order of torch.cuda.empty_cache(): large pool, then small, each by stream, size, address."""
     for segment in segments:
         for block in segment["blocks"]:
             if block["state"] != "inactive":
@@ -94,7 +94,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     parser.add_argument("--entries", type=int, default=720_000,
-                        help="write at least so many trace entries (default: %(default)s, 52 MB)")
+                        help="write at least this many trace entries (default: %(default)s, 52 MB)")
     parser.add_argument("--template", type=pathlib.Path, default=TEMPLATE,
                         help="the snapshot to repeat (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks the C library's interface against replay/c_api/abi.txt: nothing changes by accident.
+"""Checks the C library's interface against replay/c_api/abi.txt, so that it can't change by accident.
 
 Usage: scripts/check_abi.py [--library LIBTIDEMARK.SO] [--update] [--root DIR]
 
-The list has every function with its types, every number, and every struct with its size and where
-each field is, as the C compiler lays them out. With --library also what that file exports: the
-header's functions and no others. --update writes the list anew: right for new functions, numbers
-and fields at the end of structs; for all else TM_ABI_VERSION grows too. Exit code 1 if anything
-differs.
+The list has every function with its types, every number, and every struct with its size and the
+offset of each field, as the C compiler lays them out. With --library, it also checks what that file
+exports: the header's functions and no others. --update rewrites the list. That is right for new
+functions, new numbers, and new fields at the end of structs; for any other change, TM_ABI_VERSION
+must grow too. Exit code 1 if anything differs.
 """
 import argparse
 import difflib
@@ -22,7 +22,7 @@ LIST = "replay/c_api/abi.txt"
 
 
 def text_of(header):
-    """The header with its parts where it includes them."""
+    """The header, with the headers that it includes in place."""
     return re.sub(r'^#include "replay/c_api/(\w+\.h)"$',
                   lambda part: "" if part[1] == header.name
                   else (header.parent / part[1]).read_text(encoding="utf-8"),
@@ -65,7 +65,7 @@ def numbers(text, code):
 
 
 def laid_out(header, lines):
-    """What a C program says whose main() consists of `lines`."""
+    """The output of a C program whose main() consists of `lines`."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "abi.c"
         source.write_text(f'#include <stdio.h>\n#include "{header}"\nint main(void) {{\n'
@@ -118,8 +118,8 @@ def main():
     before = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
     faults = [line for line in difflib.unified_diff(before, now, LIST, HEADER, lineterm="", n=1)]
     if faults:
-        faults.append("if that is meant: scripts/check_abi.py --update; and where callers that are "
-                      "compiled already would misunderstand it, TM_ABI_VERSION grows")
+        faults.append("if that is intended: scripts/check_abi.py --update; and if it would break "
+                      "callers that are already compiled, increase TM_ABI_VERSION")
     if options.library:
         faults += export_faults(header, options.library)
     print("\n".join(faults), end="\n" if faults else "")

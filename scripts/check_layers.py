@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks every #include against the arrows in docs/architecture.md. Prints file:line and the cure.
+"""Checks every #include against the arrows in docs/architecture.md. Prints file:line and the fix.
 
 Usage: scripts/check_layers.py [--root DIR]
 
-Six rules: a folder includes only what its arrow allows, and declares no type of others; no arrow
-leads to a program; a policy includes no other policy; a foreign header is included only in its home;
-a face computes no figures. Exit code 1 if anything is found, 2 if the table itself is wrong.
+Six rules: a folder includes only what its arrow allows, and declares no types of other folders; no
+arrow leads to a program; a policy includes no other policy; a foreign header is included only in its
+own folder; a face computes no figures. Exit code 1 if it finds anything, 2 if the table itself is
+wrong.
 """
 import argparse
 import pathlib
@@ -24,21 +25,21 @@ class BadTable(Exception):
 
 
 def read_table(text, name):
-    """The block ```NAME of `left -> right right` lines, as a dict of lists."""
+    """The lines `left -> right right` of the block ```NAME, as a dict of lists."""
     block = re.search(rf"^```{name}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     if not block:
         raise BadTable(f"{TABLE}: there is no block ```{name}")
     table = {}
     for line in block.group(1).splitlines():
         if "->" not in line:
-            raise BadTable(f"{TABLE}: '{line}' is no arrow")
+            raise BadTable(f"{TABLE}: '{line}' isn't an arrow")
         left, right = line.split("->")
         table[left.strip()] = right.split()
     return table
 
 
 def reachable(arrows):
-    """For each folder, all that it may include. Unknown folders and circles are errors."""
+    """For each folder, everything it may include. Unknown folders and cycles are errors."""
     result = {}
 
     def visit(folder, path):
@@ -59,7 +60,7 @@ def reachable(arrows):
 
 
 def check_programs(arrows, programs):
-    """Nobody may include a program's folder."""
+    """No folder may include a program's folder."""
     for folder, targets in arrows.items():
         for target in targets:
             if target in programs:
@@ -68,7 +69,7 @@ def check_programs(arrows, programs):
 
 
 def layer_of(path, arrows):
-    """The line of the table that `path` falls under: the longest folder that contains it."""
+    """The line of the table for `path`: the longest folder that contains it."""
     parts = pathlib.PurePosixPath(path).parts[:-1]
     for length in range(len(parts), 0, -1):
         if "/".join(parts[:length]) in arrows:
@@ -77,13 +78,13 @@ def layer_of(path, arrows):
 
 
 def policy_of(stem, policies):
-    """The policy whose file or part of a file `stem` is ("torch_settings" is torch's), or None."""
+    """The policy that the file `stem` belongs to ("torch_settings" is torch's), or None."""
     fitting = [name for name in policies if stem == name or stem.startswith(name + "_")]
     return max(fitting, key=len, default=None)
 
 
 def fault(path, kind, target, table):
-    """What is wrong with `#include target` in the file `path`, or None."""
+    """The fault of `#include target` in the file `path`, or None."""
     arrows, allowed, homes, policies = table
     here = layer_of(path, arrows)
     if here is None:
@@ -91,7 +92,7 @@ def fault(path, kind, target, table):
     if kind == "<" or not target.startswith(tuple(folder + "/" for folder in OURS)):
         for prefix, folders in homes.items():
             if target.startswith(prefix) and not path.startswith(tuple(f + "/" for f in folders)):
-                return f"<{target}> belongs to {', '.join(folders)}: ask what lives there instead"
+                return f"<{target}> belongs to {', '.join(folders)}: use what is defined there instead"
         return None if kind == "<" else f'write "{target}" from the root of the project'
     there = layer_of(target, arrows)
     if there is None:
@@ -102,7 +103,7 @@ def fault(path, kind, target, table):
         mine = policy_of(pathlib.PurePosixPath(path).stem, policies)
         other = policy_of(pathlib.PurePosixPath(target).stem, policies)
         if mine and other and mine != other:
-            return f"policy {mine} includes policy {other}: what two share moves into core/regions"
+            return f"policy {mine} includes policy {other}: move what both need into core/regions"
     return None
 
 
@@ -113,14 +114,14 @@ def read_policies(root):
 
 
 def sources_of(root):
-    """Path -> text of all that is checked."""
+    """The texts of all files to check, by path."""
     return {source.relative_to(root).as_posix(): source.read_text(errors="replace")
             for folder in OURS for source in sorted((root / folder).rglob("*"))
             if source.suffix in {".h", ".cpp", ".inc"}}
 
 
 def declared_above(sources, table):
-    """Yields (path, line, fault) of types that are declared below the folder which defines them."""
+    """Yields (path, line, fault) of types that are declared below the folder that defines them."""
     arrows, allowed = table[:2]
     homes = {}
     for path, text in sources.items():
@@ -146,8 +147,8 @@ def computed_in_faces(sources, faces):
         for number, line in enumerate(text.splitlines(), 1):
             called = call.search(line.partition("//")[0])
             if called:
-                yield path, number, (f"{face} words and draws, and {called.group(1)}() is what figures are "
-                                     "computed from: compute this one below, where all faces can ask")
+                yield path, number, (f"{face} only formats and draws, but {called.group(1)}() computes "
+                                     "figures: call it in a lower layer that all faces can use")
 
 
 def check(root):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Predictions with PyTorch's own wheel, and nothing of NVIDIA's, against what an H100 needed.
+"""Compares predictions, made with PyTorch's own wheel but no NVIDIA package, with peaks on an H100.
 
 Usage: scripts/check_predict.py [--patience SECONDS]
 
-Installs torch 2.11 without what it depends on of NVIDIA's (half a GB, kept in the user's cache), if
-that can be had within the patience (120 s), and predicts programs whose peaks were recorded on an
-H100. Says so and succeeds where the wheel can't be had. Needs a build: scripts/test --programs.
+Installs torch 2.11 without the NVIDIA packages that it depends on (half a GB, kept in the user's
+cache), if the download succeeds within the patience (120 s), and predicts programs whose peaks were
+recorded on an H100. If the wheel isn't available, it prints a message and succeeds. Needs a build:
+scripts/test --programs.
 """
 import argparse
 import json
@@ -21,11 +22,11 @@ TORCH = "torch==2.11.0"
 OTHERS = ("filelock", "typing_extensions", "sympy", "networkx", "jinja2", "fsspec", "numpy")
 # Program -> (most reserved, most requested), bytes, under PyTorch 2.11 on an H100.
 RECORDED = {"captured": (255852544, 214245400), "lstm": (895483904, 437570340)}
-VALUES = 4272  # expressions of predict_values.py that are as on the CPU
+VALUES = 4272  # expressions of predict_values.py with the CPU's results
 
 
 def wheel(patience):
-    """The folder that torch is in; None if it can't be had."""
+    """The folder that torch is in; None if it isn't available."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     version = ".".join(platform.python_version_tuple()[:2])
     folder = pathlib.Path(base) / "tidemark" / f"{TORCH.replace('==', '-')}-python{version}"
@@ -39,7 +40,7 @@ def wheel(patience):
             subprocess.run(what, check=True, timeout=patience, stderr=subprocess.PIPE)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
         shutil.rmtree(scratch, ignore_errors=True)
-        print(f"check_predict: skipped: {TORCH} can't be had: {type(failure).__name__}")
+        print(f"check_predict: skipped: {TORCH} isn't available: {type(failure).__name__}")
         return None
     scratch.rename(folder)
     return folder

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Checks that every source of the product is reached by users, that the product names every
-enumerator and virtual function somewhere beside its declaration, and sets every option. Prints each
-that isn't.
+"""Checks that users reach every source of the product, and that the product names every enumerator
+and virtual function somewhere other than in its declaration, and sets every option. Prints the
+exceptions.
 
 Usage: scripts/check_reach.py [--root DIR]
 
-Begins with what users have: the sources of the programs and of the C library, and the headers that
-the examples name. A header that is included by something reached is reached. A source is when its
-own header is (that of its name, or else any of its folder that it includes: a class may be spread
-over several sources), or when a list (.inc) that is reached names it. Exit code 1 if anything is
-out of reach: ship it, unite it with what is, or delete it.
+It starts with what users have: the sources of the programs and of the C library, and the headers
+that the examples name. A header is reached if a reached file includes it. A source is reached if its
+own header is (the header with its name, or else any header of its folder that it includes, because a
+class may be spread over several sources), or if a reached list (.inc) names it. Exit code 1 if
+anything is out of reach: ship it, merge it with what is used, or delete it.
 """
 import argparse
 import collections
@@ -41,7 +41,7 @@ def texts_of(root):
 
 
 def unreached(root, texts):
-    """Those of `texts` that nothing of the users' leads to."""
+    """Those of `texts` that users can't reach."""
     headers = {name for name in texts if not name.endswith((".cpp", ".in"))}
     includes = {name: [found for found in INCLUDE.findall(text) if found in headers]
                 for name, text in texts.items()}
@@ -75,8 +75,8 @@ def unreached(root, texts):
 
 
 def unnamed(texts):
-    """Enumerators and virtual functions of the product that it names once, as (header, name). The
-    first enumerator is named by every `{}`."""
+    """Enumerators and virtual functions that the product names only once, as (header, name). Every
+    `{}` names the first enumerator."""
     code = {name: NO_CODE.sub("", text) for name, text in texts.items()}
     named = collections.Counter(word for text in code.values()
                                 for word in re.findall(r"[A-Za-z_]\w*", text))
@@ -91,8 +91,8 @@ def unnamed(texts):
 
 
 def unset(root, texts):
-    """Members of options, setups and the like that the product never sets, as (header, name).
-    Headers that are installed, and what these include, are for others to set."""
+    """Members of options, setups and similar structs that the product never sets, as (header,
+    name). Users set those of installed headers, and of headers that these include."""
     lists = " ".join((root / folder / "CMakeLists.txt").read_text(encoding="utf-8")
                      for folder in PRODUCT if (root / folder / "CMakeLists.txt").exists())
     installed = set()
@@ -126,11 +126,11 @@ def main():
     texts = texts_of(root)
     names, unused, options = unreached(root, texts), unnamed(texts), unset(root, texts)
     for name in names:
-        print(f"{name}: no program and no example leads to it; ship it, unite it or delete it")
+        print(f"{name}: no program and no example uses it; ship it, merge it or delete it")
     for name, one in unused:
-        print(f"{name}: nothing of the product names {one}; use it or delete it")
+        print(f"{name}: nothing in the product names {one}; use it or delete it")
     for name, one in options:
-        print(f"{name}: nothing of the product sets {one}; let users set it or make it a constant")
+        print(f"{name}: nothing in the product sets {one}; let users set it or make it a constant")
     return 1 if names or unused or options else 0
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One Dask cluster whose workers keep their results in deferrable memory, for `prove-on-gpu
+"""Runs a Dask cluster whose workers keep their results in deferrable memory, for `prove-on-gpu
 deferrable`; prints one JSON object.
 
-Two workers share the GPU. Tasks make arrays, others add them in pairs, together four times what the
-workers may have on the GPU. Then each worker's eviction is made to fail once, and at last a worker
-is killed, whose results others make again. Each sum is checked by a kernel. Needs `distributed`,
-and PyTorch or CuPy (`--kind`), or with `--device sim` NumPy.
+Two workers share the GPU. Tasks create arrays, and others add them in pairs; in total, they need
+four times the GPU memory of the workers. Then an eviction of each worker fails once. Finally, one
+worker is killed, and others compute its results again. A kernel checks each sum. Needs
+`distributed`, and PyTorch or CuPy (`--kind`), or NumPy with `--device sim`.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ WORKERS = 2
 TIMES = 4  # the memory that the workers have on the GPU, in results
 
 
-# What workers run.
+# Code of the workers.
 
 def made(kind, number, size):
     count = size // 8
@@ -50,7 +50,7 @@ def differing(array, expected):
 
 
 def broken_eviction(dask_worker):
-    """What an eviction gives that fails, and the one after it."""
+    """The results of an eviction that fails, and of the next one."""
     data = dask_worker.data
 
     def fail(*_arguments, **_named):
@@ -67,7 +67,7 @@ def statistics(dask_worker):
     return dask_worker.data.statistics()
 
 
-# What the client does.
+# Code of the client.
 
 def wrong_numbers(client, sums, expected):
     return sum(client.gather(client.map(differing, sums, expected, pure=False)))
@@ -103,16 +103,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", choices=["torch", "cupy", "numpy"], default="torch")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--gpu", type=int, required=True, help="bytes of the GPU for each worker")
+    parser.add_argument("--gpu", type=int, required=True, help="GPU bytes for each worker")
     parser.add_argument("--size", type=int, required=True, help="bytes of an array")
     options = parser.parse_args()
 
     from distributed import LocalCluster
 
-    # A worker may come to hold all of the results: the one that is left.
+    # The remaining worker may have to hold all of the results.
     host = (TIMES * WORKERS - 1) * options.gpu + 4 * options.size
     machine = "sim" if options.device.startswith("sim") else None
-    # The workers' processes find the package, and this file, by it.
+    # It lets the workers' processes find the package and this file.
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT / "python"), str(ROOT / "scripts"), os.environ.get("PYTHONPATH", "")])
     with LocalCluster(n_workers=WORKERS, threads_per_worker=2, processes=True,
@@ -125,7 +125,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # The functions get the module's name, by which workers find them.
+    # The functions get the module's name, so that workers can find them.
     import deferrable_cluster
 
     deferrable_cluster.main()

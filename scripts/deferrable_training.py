@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""One training of GPT-2 (its XL size, 1.56 billion parameters) for `prove-on-gpu deferrable`; prints
+"""Trains GPT-2 (its XL size, 1.56 billion parameters) once, for `prove-on-gpu deferrable`; prints
 one JSON object.
 
-  plain        as it is: blocks and the loss checkpointed, PyTorch's Adam, 32-bit numbers
+  plain        unchanged: blocks and the loss checkpointed, PyTorch's Adam, 32-bit numbers
   deferred     Adam's state in deferrable memory (tidemark.torch.defer_optimizer)
-  save_on_cpu  what checkpointing keeps goes to pinned host memory (torch.autograd.graph.save_on_cpu)
-  offload      the plainly written way: gradients go to the host's pinned memory, Adam runs there,
-               parameters come back
+  save_on_cpu  checkpoints are saved in pinned host memory (torch.autograd.graph.save_on_cpu)
+  offload      a simple implementation: gradients are copied to pinned host memory, Adam runs there,
+               and parameters are copied back
 
-`--budget BYTES` bounds what the GPU gives: PyTorch's reserved memory and, of `deferred`, what
-deferrable memory may have, together. Needs PyTorch and a GPU, or with `--device cpu` PyTorch alone:
-a dry run on a simulated GPU, small and without a bound.
+`--budget BYTES` limits the GPU memory: PyTorch's reserved memory and, for `deferred`, the GPU memory
+of deferrable memory, together. Needs PyTorch and a GPU, or only PyTorch with `--device cpu`: a small
+dry run on a simulated GPU without a limit.
 
-What it takes, in bytes, with P parameters: parameters and gradients 4 P each, Adam's state 8 P, its
-step 4 P more where PyTorch updates all of them together (--fused: nothing). Checkpointed blocks
-keep 4 * width a token each; the one that runs, some 100 * width; the loss, of one sequence at a
-time, 12 * 50257. With the sizes below that is 6.2, 6.2, 12.5 and 6.2 GB, and 3.8, 2.0 and 0.6 GB for
-activations: 31 GB in the step of `plain`. 60 % of it, 18.7 GB, has room for parameters, gradients
-and one block (14.5 GB) and for some of the state at a time: `--window`, three times that of the
-largest parameter, 1.9 GB. The state crosses the link both ways once a step, 12.5 GB at some 50 GB/s
-each way, 0.25 s; a step of 12288 tokens computes 8 * 12288 * P operations, some 3 s.
+Memory in bytes, with P parameters: parameters and gradients need 4 P each, Adam's state 8 P, and its
+step 4 P more if PyTorch updates all of them together (--fused: nothing). Checkpointed blocks keep
+4 * width per token each, the running block about 100 * width, and the loss 12 * 50257 per token of
+one sequence at a time. With the sizes below, that is 6.2, 6.2, 12.5 and 6.2 GB, and 3.8, 2.0 and
+0.6 GB for activations: 31 GB in the step of `plain`. 60 % of it, 18.7 GB, has room for parameters,
+gradients and one block (14.5 GB), and for part of the state at a time: `--window`, three times the
+state of the largest parameter, 1.9 GB. The state crosses the link both ways once per step: 12.5 GB
+at about 50 GB/s each way take 0.25 s. A step of 12288 tokens computes 8 * 12288 * P operations,
+which take about 3 s.
 """
 import argparse
 import contextlib
@@ -33,7 +34,7 @@ TOKENS = 50257
 
 
 def model_of(torch, options):
-    """A decoder with GPT-2's layout; it gives the loss."""
+    """A decoder with GPT-2's layout; it returns the loss."""
     checkpoint = torch.utils.checkpoint.checkpoint
     again = options.variant == "save_on_cpu"  # reentrant: what it keeps, saved tensors' hooks see
 
@@ -85,7 +86,7 @@ def model_of(torch, options):
 
 
 class HostAdam:
-    """Adam on copies of the parameters in the host's memory."""
+    """Adam on copies of the parameters in host memory."""
 
     def __init__(self, torch, parameters, gpu):
         self._torch, self._gpu = torch, gpu
@@ -111,7 +112,7 @@ class HostAdam:
 
 
 class Gpu:
-    """The real one, or on a CPU what a dry run needs of it."""
+    """The real GPU, or on a CPU a replacement for dry runs."""
 
     def __init__(self, torch, options):
         self._torch = torch
@@ -135,7 +136,7 @@ class Gpu:
         return self._torch.zeros(tensor.shape, device="cpu", pin_memory=self.is_real)
 
     def look(self):
-        """Notes what is used of the device at this moment, whoever has it."""
+        """Notes the used memory of the device at this moment, whoever uses it."""
         if self.is_real:
             self._least_free = min(self._least_free, self.free())
 
@@ -149,8 +150,8 @@ class Gpu:
 
 
 def window_of(parameters, options):
-    """Bytes that deferrable memory has of the GPU: three pieces, each of which may be the largest
-    parameter's state."""
+    """GPU bytes of deferrable memory: three pieces, each of which may be the state of the largest
+    parameter."""
     largest = max(2 * -(-4 * one.numel() // PAGE) * PAGE for one in parameters)
     return options.window or 3 * largest
 

@@ -3,11 +3,11 @@
 
 Usage: scripts/distil_mix.py TRACE.pickle[.xz] ... > tables
 
-Sizes fall into classes of a quarter octave. A class keeps its most frequent sizes, which share the
-class's weight, so that both the shape of the distribution and the habit of programs to ask for the
-same few sizes again survive. Lifetimes, counted in allocations from birth to death, go into one
-histogram of powers of two for each of three ranges of sizes, because large tensors live
-differently from small ones. Every trace weighs the same, however long it is.
+Sizes fall into classes of a quarter octave. A class keeps its most frequent sizes, which share its
+weight. So the tables keep both the shape of the distribution and the habit of programs to request
+the same few sizes repeatedly. Lifetimes are counted in allocations from allocation to free. Each of
+three ranges of sizes has a histogram of powers of two, because large tensors have other lifetimes
+than small ones. Every trace has the same weight, whatever its length.
 """
 import argparse
 import collections
@@ -21,10 +21,10 @@ RANGES = (1 << 20, 10 << 20)  # small | medium | large, as bytes
 
 
 class Restricted(pickle.Unpickler):
-    """Snapshots hold plain containers only: a file that names a class is refused."""
+    """Snapshots have only plain containers: files that name a class are rejected."""
 
     def find_class(self, module, name):
-        raise pickle.UnpicklingError(f"{module}.{name} has no place in a snapshot")
+        raise pickle.UnpicklingError(f"{module}.{name} doesn't belong in a snapshot")
 
 
 def lifetimes(path):

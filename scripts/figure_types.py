@@ -1,7 +1,7 @@
-"""The Python types of answers, from what the program prints of a few samples.
+"""Derives the Python types of answers from what the program prints for a few samples.
 
-For scripts/make_catalogue.py. A name's type is that of its value; where that is null, names ending
-with a unit are numbers or None, and others anything.
+For scripts/make_catalogue.py. A figure's type is that of its value. If the value is null, a name
+that ends with a unit is a number or None, and any other name can be anything.
 """
 import json
 import keyword
@@ -18,14 +18,14 @@ ASKED = {
     "Verified": ["verify", SAMPLE],
 }
 UNITS = ("_bytes", "_ns", "_event", "_events", "_step")
-DEEPEST = 1  # objects within an answer
-PLAIN = {"provenance", "options", "settings", "kinds"}  # their names are those of a trace or build
+DEEPEST = 1  # nesting of objects within an answer
+PLAIN = {"provenance", "options", "settings", "kinds"}  # their names depend on the trace or build
 
 HEAD = '''\
 """The figures of answers with their types, for editors and type checkers; nothing imports it when
-programs run. Sizes are bytes, times ns; docs/json.md says what each is.
+programs run. Sizes are bytes, times ns; docs/json.md explains each figure.
 
-Written by scripts/make_catalogue.py from what `tidemark COMMAND --json` prints: leave it alone.
+Written by scripts/make_catalogue.py from what `tidemark COMMAND --json` prints: don't edit it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Writer:
     def __init__(self, taken):
         self.taken = taken  # names that answers have already: methods
         self.classes = []
-        self.known = {}  # by their figures: a name serves all objects that are alike
+        self.known = {}  # by figures: all objects with the same figures share a name
 
     def type_of(self, owner, name, value, depth):
         of_objects = isinstance(value, list) and value and isinstance(value[0], dict)
@@ -66,7 +66,7 @@ class Writer:
         return "List[Any]" if isinstance(value, list) else plain_type(name, value)
 
     def write(self, name, base, values, depth=0):
-        """The class's name: that of another, if it is alike."""
+        """Writes the class, unless there is an identical one; returns the name."""
         lines = []
         for key, value in sorted(values.items()):
             if key.isidentifier() and not keyword.iskeyword(key) and key not in self.taken:

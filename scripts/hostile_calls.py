@@ -1,4 +1,4 @@
-"""One call of a program under limits, and what must hold of it whatever it was given."""
+"""One call of a program under limits, and the checks that it must pass with any input."""
 import dataclasses
 import json
 import os
@@ -8,16 +8,16 @@ import shlex
 import signal
 import subprocess
 
-SECONDS = 60  # all inputs are small: longer is a hang, also on a busy machine
+SECONDS = 60  # all inputs are small: a longer run hangs, even on a busy machine
 ADDRESS_SPACE = 4 << 30
 MEANT = {0: "done", 1: "answered no", 2: "refused", 3: "refused", 4: "out of memory",
          5: "not possible", 127: "not loaded"}
-# What nobody's text may send to a terminal: controls but newline, and marks that turn its order.
+# Characters that must not reach a terminal: controls except newline, and bidirectional marks.
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Fault(Exception):
-    """Something that must not be."""
+    """Something that must not happen."""
 
 
 @dataclasses.dataclass
@@ -42,13 +42,14 @@ class Limits:
     file_size: int = 1 << 30
 
     def words(self):
-        """A program that sets them and becomes what follows: nothing runs between fork and exec."""
+        """A program that sets the limits and then executes what follows: no code of ours runs between
+        fork and exec."""
         return ["prlimit", f"--as={self.address_space}", f"--nofile={self.files}",
                 f"--fsize={self.file_size}", "--core=0"]
 
 
 class Caller:
-    """Calls the programs of a build in a folder of their own, and checks each call."""
+    """Calls the programs of a build in a separate folder, and checks each call."""
 
     def __init__(self, build, folder):
         self.build = pathlib.Path(build).resolve()
@@ -82,7 +83,7 @@ class Caller:
         return process
 
     def __call__(self, words, limits=Limits(), checked=True, **settings):
-        """Runs it to its end; `checked`: what it printed has to be fit for people or programs."""
+        """Runs it to its end. With `checked`, its output must be fit for people or programs."""
         return self.finish(self.start(words, limits, **settings), words, checked)
 
     def finish(self, process, words, checked=True):
@@ -111,7 +112,8 @@ class Caller:
 
 
 def check_end(call):
-    """It ended by itself, as one of its exit codes says, and a failure has a sentence."""
+    """Checks that it ended by itself with one of its exit codes, and that a failure has a
+    message."""
     if call.code < 0 and -call.code != signal.SIGPIPE:
         raise Fault(f"ended by {signal.Signals(-call.code).name}: {call.err[-300:]!r}")
     for word in (b"check failed", b"terminate called", b"Sanitizer", b"runtime error"):
@@ -135,11 +137,11 @@ def check_texts(call):
 
 
 def no_constant(word):
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def check_json(text):
-    """One value, or one a line."""
+    """One value, or one per line."""
     try:
         json.loads(text, parse_constant=no_constant)
     except ValueError as whole:
@@ -147,4 +149,4 @@ def check_json(text):
             for line in text.splitlines():
                 json.loads(line, parse_constant=no_constant)
         except ValueError:
-            raise Fault(f"prints what is no JSON: {whole}: {text[:200]!r}") from None
+            raise Fault(f"prints invalid JSON: {whole}: {text[:200]!r}") from None

@@ -1,4 +1,4 @@
-"""The sound inputs that scripts/hostile breaks: small ones of every format, made or from the tests."""
+"""The valid inputs that scripts/hostile breaks: small ones of every format, generated or from tests."""
 import dataclasses
 import gzip
 import lzma
@@ -11,11 +11,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
-# Folder of the tests' corpus -> ending that a person's file of that format has.
+# Folder of the test corpus -> file ending of that format.
 FORMATS = {"torch_snapshot": ".pickle", "rmm_csv": ".csv", "jsonl": ".jsonl",
            "nsight_sqlite": ".sqlite", "torch_profiler": ".json", "pprof": ".prof", "tmk": ".tmk"}
 GENERATED = ["mix:seed=3,events=300", "query:seed=2,tasks=5", "training:seed=1,steps=2"]
-RINGS = 1 << 20  # bytes of a shared file in which all is that a short program has published
+RINGS = 1 << 20  # bytes of a shared file that has everything a short program published
 PUBLISHER = """
 import sys, tidemark
 context = tidemark.Context(machine="sim", policy="torch", record=sys.argv[1])
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 @dataclasses.dataclass
 class Left:
-    """A file that is long and mostly holes: `data`, and zeros up to `size`."""
+    """A long sparse file: `data`, and zeros up to `size`."""
     path: str  # below the folder of a run
     data: bytes
     size: int
@@ -40,12 +40,12 @@ class Inputs:
     folder: pathlib.Path
     traces: dict     # file name -> bytes
     sides: dict      # "machine", "profile", ... -> bytes
-    published: list  # Left: what a killed program left behind
+    published: list  # Left: the files of a killed program
     long_trace: bytes  # .tmk, long enough to be read for a while
 
 
 def make(folder, build):
-    """All of them; takes some seconds. The sweep's units and so on are those of this build."""
+    """Creates all inputs, which takes a few seconds. The sweep's units and others are of this build."""
     folder.mkdir(parents=True)
     program = str(pathlib.Path(build).resolve() / "tidemark")
 
@@ -89,7 +89,7 @@ def make(folder, build):
 
 
 def publish(folder, build):
-    """What a program leaves that publishes and is killed: its shared file and its recording."""
+    """The files of a program that publishes and is killed: its shared file and its recording."""
     home = folder / "published"
     home.mkdir()
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"),
@@ -106,7 +106,7 @@ def publish(folder, build):
         process.wait()
     left = []
     for path in sorted(path for path in home.rglob("*") if path.is_file()):
-        with open(path, "rb") as file:  # of a ring only the beginning has been written
+        with open(path, "rb") as file:  # only the start of a ring has been written
             data = file.read(RINGS).rstrip(b"\0")
         left.append(Left(str(path.relative_to(home)), data, path.stat().st_size))
     shutil.rmtree(home)

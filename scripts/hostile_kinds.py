@@ -1,4 +1,4 @@
-"""The kinds of runs of scripts/hostile: each breaks one thing and makes the calls that meet it.
+"""The kinds of runs of scripts/hostile: each breaks one thing and makes calls that use it.
 
 A new kind is a function of (chance, caller, inputs) and a line in KINDS. It raises a Fault, or
 leaves that to the caller, which checks every call.
@@ -87,7 +87,7 @@ VIEWS = [["--view", "events", "--csv"], ["--view", "blocks", "--goto", "peak", "
 
 
 def commands_left_out(build):
-    """Commands of the program that no call here names."""
+    """Commands of the program that no call here covers."""
     shown = subprocess.run([build / "tidemark", "--help"], capture_output=True, check=True).stdout
     listed = re.findall(r"^  ([a-z]+)(?:, [a-z]+)? {2,}",
                         shown.decode().split("Commands:")[1].split("\n\n")[0], re.MULTILINE)
@@ -96,7 +96,7 @@ def commands_left_out(build):
 
 
 def place(chance, caller, name, data):
-    """A trace in the run's folder under a name of its own, now and then a hostile one."""
+    """A trace in the run's folder under a new name, sometimes a hostile one."""
     stem, dot, ending = name.partition(".")
     if chance.random() < 0.03:
         stem = chance.choice(["\x1b[31m", "a\nb", "-o", "=1+1", "\u202ecod", "x" * 200, "a b'\"$"])
@@ -110,7 +110,7 @@ def filled(words, **values):
 
 
 def trace(chance, caller, inputs):
-    """A changed trace of any format through a command."""
+    """Gives a command a changed trace of any format."""
     name = chance.choice(sorted(inputs.traces))
     first = place(chance, caller, name, mutant(chance, inputs.traces[name]))
     second = caller.write("second.tmk", inputs.traces["mix.tmk"])
@@ -119,11 +119,11 @@ def trace(chance, caller, inputs):
     words = filled(chance.choice(CALLS[command]), t=first, u=second, o=caller.path("out"))
     caller([caller.program("tidemark"), command, *words])
     if open(first, "rb").read() != before:
-        raise Fault("the trace isn't what it was before it was read")
+        raise Fault("the call changed the trace that it read")
 
 
 def side(chance, caller, inputs):
-    """A changed machine, profile, plan, baseline or unit of a sweep beside a sound trace."""
+    """A changed machine, profile, plan, baseline or unit of a sweep, with a valid trace."""
     name = chance.choice(sorted(inputs.sides))
     data = mutant(chance, inputs.sides[name])
     for each in ("mix.tmk", "query.tmk"):
@@ -140,7 +140,7 @@ def side(chance, caller, inputs):
 
 
 def plain(chance, caller, _):
-    """Commands that read no trace, under few resources."""
+    """Commands that read no trace, with few resources."""
     words = chance.choice(PLAIN)
     limits = Limits(files=chance.choice([8, 16, 256]),
                     address_space=chance.choice([1 << 27, 1 << 30, 4 << 30]))
@@ -150,7 +150,7 @@ def plain(chance, caller, _):
 
 
 def shrinking(chance, caller, inputs):
-    """A trace that gets shorter, or other bytes, while it is read: a copy over it."""
+    """A trace that gets shorter, or gets other bytes, while it is read: a copy overwrites it."""
     path = caller.write("long.tmk", inputs.long_trace)
     command = chance.choice(["info", "replay", "compare", "report", "fit", "export"])
     words = {"replay": ["-p", "torch"], "compare": ["-p", "torch", "-p", "buddy"],
@@ -170,7 +170,7 @@ def shrinking(chance, caller, inputs):
 
 
 def limits(chance, caller, inputs):
-    """A sound trace under too little memory, too few files, no room, or nowhere to write."""
+    """A valid trace with too little memory, too few files, a full disk, or no place to write."""
     name = chance.choice(["mix.tmk", "query.jsonl", "training.jsonl", "torch_snapshot-frames.pickle"])
     path = caller.write(name, inputs.traces[name])
     command = chance.choice(sorted(CALLS))
@@ -186,7 +186,7 @@ def limits(chance, caller, inputs):
 
 
 def target(chance, caller, inputs):
-    """An output that names its own input, another recording, a link to one or no file at all."""
+    """An output that names its own input, another recording, a link to one, or no regular file."""
     kinds = [(command, words) for command, each in CALLS.items() for words in each
              if any("{o}" in word for word in words)]
     command, words = chance.choice(kinds)
@@ -212,11 +212,11 @@ def target(chance, caller, inputs):
     filled_in = [at if word == output else word for word in filled_in]
     call = caller([caller.program("tidemark"), command, *filled_in], checked=False)
     if open(victim, "rb").read() != before:
-        raise Fault(f"writes over what it must not ({how}), with code {call.code}")
+        raise Fault(f"overwrites a file that it must not ({how}), with code {call.code}")
 
 
 def cache(chance, caller, inputs):
-    """A changed file of what the viewer keeps, and what it then draws."""
+    """A changed file of the viewer's cache, and what the viewer then draws."""
     name = chance.choice(["mix.tmk", "training.tmk", "query.tmk"])
     path = caller.write(name, inputs.traces[name])
     view = chance.choice(VIEWS)
@@ -227,7 +227,7 @@ def cache(chance, caller, inputs):
     kept = sorted(os.path.join(root, file) for root, _, files in os.walk(caller.path("cache"))
                   for file in files)
     if not kept:
-        raise Fault("keeps nothing in the user's cache")
+        raise Fault("writes nothing to the user's cache")
     for victim in chance.sample(kept, min(len(kept), chance.choice([1, 1, 1, 2]))):
         spoil(chance, victim, kept)
     again = caller.path("again" + view[-1].replace("--", "."))
@@ -236,13 +236,13 @@ def cache(chance, caller, inputs):
         if not os.path.isfile(each):
             raise Fault(f"writes no {os.path.basename(each)}")
     if open(truth, "rb").read() != open(again, "rb").read():
-        raise Fault("draws something else from a changed cache than without one")
+        raise Fault("draws something else with a changed cache than without one")
     if chance.random() < 0.2:
         caller([caller.program("tidemark"), "cache", *chance.choice([[], ["--json"], ["--clear"]])])
 
 
 def spoil(chance, victim, all_of_them):
-    """One file of a cache becomes another, or no file."""
+    """Replaces one file of a cache by another one, or removes it."""
     how = chance.random()
     data = open(victim, "rb").read()
     if how < 0.75:
@@ -261,7 +261,7 @@ def spoil(chance, victim, all_of_them):
 
 
 def publisher(chance, caller, inputs):
-    """What a killed or lying publisher left, changed, through all that reads it."""
+    """Changed files of a killed or lying publisher, with every command that reads them."""
     private = caller.write("private.tml", b"the only copy\n" * 100)
     for left in inputs.published:
         spoilt = mutant(chance, left.data) if chance.random() < 0.6 else left.data
@@ -287,18 +287,18 @@ def publisher(chance, caller, inputs):
         if left.path.endswith(".tml") and os.path.isfile(caller.path(left.path)):
             caller([tidemark, chance.choice(["info", "replay"]), caller.path(left.path), "--json"])
     if open(private, "rb").read() != b"the only copy\n" * 100:
-        raise Fault("changes a file that a link led to")
+        raise Fault("changes the target of a link")
 
 
 def browser(chance, caller, inputs):
-    """Visitors without a token, half requests and noise; one with the token is let in at once."""
+    """Visitors without a token, partial requests and noise; one with the token must get in at once."""
     path = caller.write("run.tmk", inputs.traces["mix.tmk"])
     words = [caller.program("tidemark-view"), path, "--serve", "--no-settings"]
     process = caller.start(words, Limits(files=chance.choice([24, 64, 256])))
     link = re.search(rb"http://127\.0\.0\.1:(\d+)(/\S*)", process.stdout.readline())
     if link is None:
         if process.wait(10) in (2, 3, 5):
-            return  # so few files that it couldn't begin, and it said so
+            return  # too few files to start, and it said so
         raise Fault("--serve prints no link")
     port, page = int(link[1]), link[2].decode()
     crowd = []
@@ -314,14 +314,14 @@ def browser(chance, caller, inputs):
     begin = time.monotonic()
     answer = visit(port, page)
     if b" 200 " not in answer[:20]:
-        raise Fault(f"a visitor with the link isn't let in ({answer[:60]!r}) beside {len(crowd)}")
+        raise Fault(f"a visitor with the link isn't let in ({answer[:60]!r}) with {len(crowd)} others")
     if time.monotonic() - begin > 5:
-        raise Fault(f"a visitor waits {time.monotonic() - begin:.1f} s beside {len(crowd)} others")
+        raise Fault(f"a visitor waits {time.monotonic() - begin:.1f} s with {len(crowd)} others")
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(5)
     except subprocess.TimeoutExpired:
-        raise Fault("doesn't end by SIGTERM within 5 s") from None
+        raise Fault("doesn't end within 5 s of SIGTERM") from None
     finally:
         for visitor in crowd:
             visitor.close()
@@ -346,7 +346,7 @@ def visit(port, page):
 @dataclasses.dataclass(frozen=True)
 class Kind:
     run: Callable[..., None]
-    weight: int  # of each hundred runs
+    weight: int  # of a hundred runs
 
 
 KINDS = {

@@ -1,6 +1,6 @@
-"""Broken inputs for scripts/hostile: what a disk, a network, an editor or an enemy makes of a file.
+"""Broken inputs for scripts/hostile: changes as by a disk, a network, an editor or an attacker.
 
-Pure functions of a random.Random, so that a run's seed and number make the same bytes again.
+Pure functions of a random.Random, so that a run's seed and number always give the same bytes.
 """
 import re
 
@@ -8,7 +8,7 @@ EXTREMES = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x800000
             2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
 NUMBERS = ["0", "-1", "1e9", "1e308", "nan", "0.5", "-0", "4294967296", "9223372036854775807",
            "9223372036854775808", "18446744073709551615", "18446744073709551616", "\"7\"", "null"]
-# Text that drives a terminal, a spreadsheet, a page or a shell where somebody forgets to escape it.
+# Text that controls a terminal, a spreadsheet, a page or a shell if somebody forgets to escape it.
 EVIL = ["\x1b[31mred\x1b]0;title\x07", "two\nlines", "nul\0", "=HYPERLINK(\"http://x\")", "+1",
         "-2+3", "@SUM(1)", "\t=1", "<script>alert(1)</script>", "</script>", "\u202egnp.exe",
         "\u2028", "\x9b31m", "a,b;\"c\"", "`id`", "é漢🙂", "x" * 5000]
@@ -96,7 +96,7 @@ CHANGES = [flip, flip, put_extreme, put_extreme, drop, repeat, swap, cut, zero_p
 
 
 def mutant(random, data):
-    """`data` after one to three changes; what changed is all that the seed decides."""
+    """`data` after one to three changes, which depend only on the seed."""
     for _ in range(random.choice([1, 1, 1, 2, 3])):
         if not data:
             return data

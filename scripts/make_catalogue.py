@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the Python modules of policies, machines and figures from what the program says of them.
+"""Writes the Python modules of policies, machines and figures from the program's own output.
 
 Usage: scripts/make_catalogue.py [--program FILE] [--check]
 
   --program FILE   the program `tidemark` (default: build/release/tidemark)
-  --check          changes nothing; exit code 1 if the files are not as they would be written
+  --check          changes nothing; exit code 1 if a file is out of date
 
-So an editor completes tidemark.policies.torch(expandable_segments=True), and a policy or option
-that is new in the program is new there.
+So an editor completes tidemark.policies.torch(expandable_segments=True), and a new policy or option
+of the program appears there too.
 """
 import argparse
 import json
@@ -25,11 +25,11 @@ KINDS = {"boolean": "bool", "bytes": "Union[int, str]", "count": "int", "real": 
          "text": "Union[int, str]", "file": "str"}
 
 POLICIES_HEAD = '''\
-"""The policies, as functions that give what a `policy` argument takes:
+"""The policies as functions, which return values for `policy` arguments:
 torch(expandable_segments=True) is "torch:expandable_segments=true".
 
 Options that are left out have their defaults. Sizes are bytes, or texts with a unit: "32MiB".
-Written by scripts/make_catalogue.py from `tidemark policies --json`: change nothing here.
+scripts/make_catalogue.py writes this file from `tidemark policies --json`: don't edit it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from tidemark._spec import size as _size, spec
 
 '''
 MACHINES_HEAD = '''\
-"""The machines that are simulated, for `machine` arguments.
+"""The simulated machines, for `machine` arguments.
 
-Written by scripts/make_catalogue.py from `tidemark devices` and `tidemark machines`: change nothing
-here.
+scripts/make_catalogue.py writes this file from `tidemark devices` and `tidemark machines`: don't
+edit it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def literal(option):
 
 
 def alias(policy, option):
-    """A name for a long list of choices; "" for a short one."""
+    """The alias of a long list of choices; "" for a short one."""
     if option["type"] in KINDS or len(literal(option)) <= 60:
         return ""
     return "".join(part.capitalize() for part in
@@ -81,7 +81,7 @@ def type_of(policy, option):
 
 
 def signature(policy):
-    """`def name(*, option: type = None, ...) -> str:`, in lines of the house's width."""
+    """`def name(*, option: type = None, ...) -> str:`, wrapped at WIDTH."""
     head = f"def {identifier(policy['name'])}("
     options = policy["options"]
     if not options:
@@ -97,7 +97,7 @@ def signature(policy):
 
 
 def sentence(option):
-    """`name`: what it is, its unit, its default, its choices."""
+    """A line about an option: its name, summary, unit, default and range."""
     facts = [f"default {option['default'] or 'none'}"]
     if option["unit"] and option["type"] != "bytes":
         facts.insert(0, option["unit"])
@@ -152,7 +152,7 @@ def machines_module(devices, machines):
 
 
 def names_of_answers():
-    """What an answer has that is no figure."""
+    """The attributes of an answer that aren't figures."""
     sys.path.insert(0, str(PACKAGE.parent))
     from tidemark.answers import Answer
 
@@ -176,7 +176,7 @@ def main():
              if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if given.check:
-            print(f"{path.relative_to(ROOT)}: not as the program says; "
+            print(f"{path.relative_to(ROOT)}: out of date; "
                   "run scripts/make_catalogue.py")
         else:
             path.write_text(files[path], encoding="utf-8")

@@ -3,16 +3,16 @@
 
 Usage: scripts/make_profile.py MEASURED.jsonl [-o backends/sim/profiles/h200.json]
 
-MEASURED.jsonl has one JSON object a line: {"op", "bytes", "median_us"} rows, one row with
-"granularity_min" and one with "total". Every median becomes a (bytes, ns) point. What was not
-measured is derived by the rules in DERIVED, which are written into the profile.
+MEASURED.jsonl has one JSON object per line: {"op", "bytes", "median_us"} rows, one row with
+"granularity_min" and one with "total". Every median becomes a (bytes, ns) point. Values that were not
+measured are derived by the rules in DERIVED, which are also written into the profile.
 """
 import argparse
 import json
 import pathlib
 import sys
 
-# Device call -> the measured operation that prices it.
+# Device call -> the measured operation that gives its cost.
 CALLS = {
     "malloc": "cudaMalloc",
     "free": "cudaFree",
@@ -106,7 +106,7 @@ def profile(name, device, rows, facts):
 
 
 def to_json(value, indent=""):
-    """JSON with one curve a line, so that a diff shows what changed."""
+    """JSON with one curve per line, so that a diff shows what changed."""
     if not isinstance(value, dict):
         return json.dumps(value)
     inner = indent + "  "

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes small files in the formats of profilers, for tests: made up, not recorded.
+"""Writes small files in the formats of profilers, for tests. They are synthetic, not recorded.
 
 Usage: scripts/make_profiler_samples.py [FOLDER]
 
-  FOLDER   where to (default: traces/samples/profilers; the seeds of the fuzz targets go to
+  FOLDER   where to write (default: traces/samples/profilers; the seeds of the fuzz targets go to
            tests/fuzz/corpus)
 
-What is in them follows what is documented: the tables of Nsight Systems' SQLite Schema Reference,
-the events that Kineto's output_json.cpp and PyTorch's profiler_kineto.cpp write, and pprof's
-profile.proto.
+Their content follows documentation and sources: the tables of Nsight Systems' SQLite Schema
+Reference, the events that Kineto's output_json.cpp and PyTorch's profiler_kineto.cpp write, and
+pprof's profile.proto.
 """
 import gzip
 import json
@@ -73,7 +73,7 @@ TORCH_EVENTS = [
     memory(11.125, 0x7F0000000, 512),
     memory(12, 0x5500, 96, device_type=0),
     memory(25.5, 0x7F0000000, -512),
-    memory(20, 0x7F0008000, -4096),  # allocated before the profiler began
+    memory(20, 0x7F0008000, -4096),  # allocated before the profiler started
     {**memory(40, None, 85899345920, name="[OutOfMemory]")},
     memory(50.001, 0x7F0000000, 2048),
 ]
@@ -93,7 +93,7 @@ def torch_trace(events):
 
 
 def pprof_profile():
-    """Two sample types, a sample without a location, and the strings that these name."""
+    """Two sample types, a sample without a location, and the strings that they use."""
     def field(number, payload):
         return bytes([number << 3 | 2, len(payload)]) + payload
     types = field(1, b"\x08\x01\x10\x02") + field(1, b"\x08\x03\x10\x04")
@@ -124,7 +124,7 @@ def main():
     write_nsight(corpus / "nsight_sqlite/no_times", rows=[(0, *row[1:]) for row in NSIGHT_ROWS[1:4]])
     write_nsight(corpus / "nsight_sqlite/other_columns",
                  usage="CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, memoryUsed INTEGER)")
-    # A made-up database may name a view like the table, and have it compute for ever.
+    # A malicious database may have a view with the table's name, which computes forever.
     write_nsight(corpus / "nsight_sqlite/view",
                  usage="CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS WITH RECURSIVE n(start) AS "
                        "(SELECT 1 UNION ALL SELECT start + 1 FROM n) SELECT start, 1 AS address, 1 "

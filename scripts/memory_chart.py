@@ -1,4 +1,4 @@
-"""A drawing of memory against something, as SVG: the frame that scripts/prove_*.py share."""
+"""A chart of memory as SVG, which several scripts/prove_*.py use."""
 
 import pathlib
 import re
@@ -8,7 +8,7 @@ THEME = pathlib.Path(__file__).resolve().parents[1] / "replay" / "report" / "for
 
 
 def line_colours():
-    """Three categories of the theme that can be read on light and on dark grounds."""
+    """Three category colors of the theme, readable on light and dark backgrounds."""
     hues = re.search(r"kDarkHues = \{(.*?)\};", THEME.read_text(encoding="utf-8"), re.DOTALL)[1]
     all_hues = ["#" + hue for hue in re.findall(r"rgb\(0x([0-9a-f]{6})\)", hues)]
     return [all_hues[number] for number in (8, 10, 0)]
@@ -18,7 +18,7 @@ LEFT, BELOW, MARGIN = 64, 40, 16
 
 
 class MemoryChart:
-    """Bytes upwards from 0 to `most`, and from left to right a share from 0 to 1."""
+    """Bytes upward from 0 to `most`, and a share from 0 to 1 from left to right."""
 
     def __init__(self, most, width=760, height=300):
         self.most, self.width, self.height = most, width, height
@@ -30,7 +30,7 @@ class MemoryChart:
         return self.height - BELOW - value / self.most * (self.height - BELOW - MARGIN)
 
     def text(self, shapes, title, below):
-        """The drawing: a line for each round number of GiB, `shapes`, and what it is about."""
+        """The chart: a line for each round number of GiB, `shapes`, and labels."""
         step = next(one for one in (.1, .25, .5, 1, 2, 5, 10, 20) if self.most / GIB / one <= 6)
         lines = []
         for number in range(int(self.most / GIB / step) + 1):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What others say of the programs of predict_programs.py, before these have run.
+"""Other tools' estimates for the programs of predict_programs.py, before these have run.
 
 Usage: python -m tidemark.predict --once scripts/predict_others.py NAME
 
 Prints a line of JSON, in bytes: `tracked`, the peak that PyTorch's MemTracker sees while the program
-runs; `rule`, weights, gradients and what the optimizer keeps, and 15 % more; and, where they are
-installed and take such a model, what vram-check and torch-kitsune answer (from PyPI, tried at 0.1.1
-and 0.7.0). No GPU is needed: MemTracker and the program run over the imagined CUDA.
+runs; `rule`, weights, gradients and optimizer state plus 15 %; and the answers of vram-check and
+torch-kitsune (from PyPI, tested with 0.1.1 and 0.7.0), if they are installed and support the model.
+It needs no GPU: MemTracker and the program run on the imagined CUDA.
 """
 import json
 import random
@@ -20,7 +20,7 @@ MOST = 6  # of train_text
 
 
 def rule(optimizer):
-    """Once it has made a step."""
+    """The estimate, after the program has made a step."""
     weights = [one for group in optimizer.param_groups for one in group["params"]]
     kept = [value for state in optimizer.state.values() for value in state.values()
             if torch.is_tensor(value)]
@@ -49,7 +49,7 @@ def main():
     def note(what, ask, *of):
         try:
             said[what] = ask(*of)
-        except Exception as failure:  # not installed, or no model that it can take
+        except Exception as failure:  # not installed, or an unsupported model
             print(f"{what}: {type(failure).__name__}: {failure}", file=sys.stderr)
 
     models = {}

@@ -1,8 +1,8 @@
-"""Programs of predict_programs.py that use packages beside PyTorch and transformers, and parts of
-PyTorch that those don't: detection, segmentation, video, diffusion, other optimizers and kernels,
-searches by beams.
+"""Programs of predict_programs.py that use other packages than PyTorch and transformers, and other
+parts of PyTorch: detection, segmentation, video, diffusion, other optimizers and kernels, beam
+search.
 
-They were written when the figures of the others were known, and predicted before they first ran.
+They were written after the figures of the others were known, and predicted before they first ran.
 """
 import random
 
@@ -185,7 +185,7 @@ def other_accelerate():
 
 @program("compiled")
 def other_tuned():
-    """Kernels that torch.compile chooses by trying them, and graphs."""
+    """Kernels that torch.compile chooses by autotuning, and graphs."""
     body = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.LayerNorm(2048),
                          nn.Linear(2048, 512)).cuda()
     model = torch.compile(body, mode="max-autotune")
@@ -206,7 +206,7 @@ def other_beams():
 
 @program("inference")
 def other_sampled():
-    """Sampling with all that chooses, and a cache of a fixed size."""
+    """Sampling with all logits processors, and a cache of a fixed size."""
     model = by_configuration(small("Qwen2", num_key_value_heads=2)).to(torch.bfloat16).eval()
     with torch.inference_mode():
         for batch in (2, 5):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Trainings and others that `scripts/prove-on-gpu predict` predicts first and then runs.
+"""Training runs and other programs that `scripts/prove-on-gpu predict` predicts first and then runs.
 
 Usage: scripts/predict_programs.py NAME     (without a name: the list)
 
-Each is what a user's script is like: a model by configuration, seeded batches whose sizes vary, an
-optimizer, a few steps. It knows nothing of Tidemark. Prints PyTorch's own statistics as one line of
-JSON at the end.
+Each resembles a user's script: a model from a configuration, seeded batches with varying sizes, an
+optimizer, a few steps. It doesn't know Tidemark. At the end, it prints PyTorch's own statistics as
+one line of JSON.
 """
 import contextlib
 import importlib
@@ -45,7 +45,7 @@ def autocast(precision):
 
 
 def train(model, loss_of, optimizer, precision=None, steps=STEPS):
-    """`loss_of(step)` of each step; with fp16 through a GradScaler."""
+    """Trains on `loss_of(step)` of each step; with fp16, through a GradScaler."""
     scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
     for step in range(steps):
         with autocast(precision):
@@ -104,7 +104,7 @@ def by_configuration(config, kind="AutoModelForCausalLM", **named):
 
 
 def small(name, **changes):
-    """A configuration of transformers of a moderate size."""
+    """A transformers configuration of moderate size."""
     import transformers
 
     sizes = dict(hidden_size=512, num_hidden_layers=4, num_attention_heads=8,
@@ -203,7 +203,7 @@ def llama_generate():
 
 @program("inference")
 def cached_decode():
-    """A token at a time, with a cache that grows; each token is a step by name."""
+    """Generates a token at a time with a growing cache; each token is a named step."""
     model = by_configuration(small("Llama")).to(torch.bfloat16).eval()
     text, cache = tokens(grown(256), 8), None
     for step in range(RUN_STEPS):
@@ -215,7 +215,7 @@ def cached_decode():
 
 @program("inference")
 def gpt2_padded():
-    """Texts of different lengths, as a tokenizer pads them: the mask comes from the host."""
+    """Texts of different lengths, padded by a tokenizer: the mask comes from the host."""
     import transformers
 
     model = by_configuration(gpt2_config()).eval()
@@ -335,7 +335,7 @@ class Unet(nn.Module):
 
 @program("diffusion")
 def unet_sizes():
-    """Images of one number and of several sizes."""
+    """A fixed number of images, of several sizes."""
     with torch.device("cuda"):
         model = Unet()
 
@@ -423,7 +423,7 @@ def mixtral():
     train_text(model, adamw(model.parameters()), "bf16")
 
 
-# Written after everything above had been looked at: none of these was run before it was predicted.
+# Written after the results of everything above were known; each was predicted before it first ran.
 
 def kept_text(name, precision="bf16", kind="AutoModelForCausalLM", optimizer=adamw,
               prefix="kept_", **changes):
@@ -563,7 +563,7 @@ def kept_lightning():
     trainer.fit(Classifier(), torch.utils.data.DataLoader(data, batch_size=32))
 
 
-# Written after those had been looked at as well.
+# Written after the results of those were known too.
 
 for name, changes in {
         "Olmo": GROUPED, "Ministral": {**GROUPED, "head_dim": 64}, "Exaone4": GROUPED,
@@ -583,7 +583,7 @@ for name, model_name, optimizer, precision, sizes in (
         ("vovnet", "ese_vovnet19b_dw", sgd, "bf16", (192, 224))):
     timm_program("last_" + name, model_name, optimizer, precision, sizes=sizes)
 
-# Written when workspaces of convolutions had been learnt from the others.
+# Written after the workspaces of convolutions had been learned from the others.
 
 for name, model_name, optimizer, precision, sizes in (
         ("resnetv2", "resnetv2_50", sgd, None, (160, 224)),
@@ -604,7 +604,7 @@ for name, model_name, optimizer, precision, sizes in (
 
 
 def ranks_program(name, spread, **of_optimizer):
-    """A model of text over two GPUs, as torchrun starts it."""
+    """A text model on two GPUs, as torchrun starts it."""
     @program("ranks", "two_" + name)
     def run():
         import torch.distributed as dist

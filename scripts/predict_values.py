@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the imagined CUDA computes of integers and booleans, held against the CPU.
+"""Compares the integers and booleans that the imagined CUDA computes with those of the CPU.
 
 Usage: python -m tidemark.predict scripts/predict_values.py [SEED]
 
-Random tensors that are copied to the device, and what masks, counts and ends of loops are made of:
-each result is computed on both and compared. Exit code 1 if any differs.
+It uses random tensors that are copied to the device, and operations for masks, counts and loop ends.
+Each result is computed on both and compared. Exit code 1 if any differs.
 """
 import random
 import sys
@@ -21,7 +21,7 @@ def some(shape, kind, high=7):
 
 
 def views(one):
-    """The same tensor as programs look at it."""
+    """The same tensor in the views that programs use."""
     yield "whole", one
     yield "slice", one[:, 1:]
     yield "column", one[:, 0]

@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
-"""Proves on a GPU that other libraries do the same with their memory from Tidemark as with their own.
+"""Proves on a GPU that other libraries work the same with Tidemark's memory as with their own.
 
 Usage: scripts/prove-on-gpu adapters [--steps N] [--only PROOF]
 
-It needs libtidemark.so (TIDEMARK_LIBRARY names it; a build tree's is found) and the libraries that
-the proofs name; a proof whose library isn't there is skipped. Each is a program of its own:
+It needs libtidemark.so (TIDEMARK_LIBRARY names it; it finds that of a build tree) and the libraries
+that the proofs name. A proof without its library is skipped. Each one is a program of its own:
 
   train       a residual network and a GPT-2 trained by PyTorch's own allocator, with expandable
               segments, under tidemark.torch.use() and in a tidemark.torch.pool(): the same losses
               and weights to the last bit; time of a step and peak reserved of each
-  torch       use(): statistics, out of memory and after, empty_cache, fractions, captured graphs,
-              cudnn.benchmark; use() that comes too late
-  streams     record_stream keeps memory of two streams whole, and without it the check finds so
-  numba       Numba's own tests of memory, with Numba's allocator and ours: the same by each test
-  numba-all   as numba, all of its tests (many minutes; only by --only)
+  torch       use(): statistics, out-of-memory errors and recovery, empty_cache, fractions, captured
+              graphs, cudnn.benchmark; use() that is called too late
+  streams     with record_stream, memory of two streams stays intact; without it, the check finds errors
+  numba       Numba's own memory tests, with Numba's allocator and ours: the same result of each test
+  numba-all   as numba, with all of its tests (many minutes; only with --only numba-all)
   lifecycle   Numba's arrays at the end of the process, closed and reset contexts, threads
-  cupy        results, streams, limits, out of memory, CuPy's own pool above ours
-  cupy-tests  CuPy's own tests of arrays and memory, as numba; they are not in its wheel: only with
-              PROVE_CUPY_TESTS naming the folder tests/ of its sources
+  cupy        results, streams, limits, out of memory, CuPy's own pool on top of ours
+  cupy-tests  CuPy's own tests of arrays and memory, as numba; they aren't in its wheel, so this needs
+              PROVE_CUPY_TESTS, the folder tests/ of its sources
   core        cuda.core: buffers, copies, DLPack
-  rmm         requests, and the statistics adaptor above
-  cccl        <tidemark/memory_resource.h> by nvcc, with the CCCL that it came with: it is a resource,
-              and two streams find in its memory what they wrote
-  pools       what an allocation and its free cost, and the memory held for it: CuPy's and RMM's pools
-              beside ours, from Python and from C++
-  ends        of each library: memory that lives when the process ends, and a child made by fork()
+  rmm         requests, and the statistics adaptor on top
+  cccl        nvcc compiles <tidemark/memory_resource.h> with its own CCCL: it is a resource, and two
+              streams find in its memory what they wrote
+  pools       the cost of an allocation and its free, and the memory held for it: CuPy's and RMM's
+              pools and ours, from Python and from C++
+  ends        for each library: memory that is live when the process ends, and a forked child
   shared      PyTorch, CuPy and Numba in one process from one pool, with quotas
 """
 import argparse
@@ -46,7 +46,7 @@ from adapter_torch import prove_streams, prove_torch, prove_train
 
 
 def cupy_work(cupy, numpy):
-    """What arrays, temporary ones and workspaces are made for; the results on the host."""
+    """A computation with arrays, temporary arrays and workspaces; returns its results on the host."""
     random = numpy.random.default_rng(1)
     results = {}
     for size in (100, 511, 1000):
@@ -61,7 +61,7 @@ def cupy_work(cupy, numpy):
 
 
 def same(mine, others):
-    """Whether all are, to the last bit; those that aren't are told."""
+    """Whether all results are the same to the last bit; prints those that aren't."""
     differ = [name for name, one in mine.items() if not (one == others[name]).all()]
     for name in differ:
         print(f"    {name} differs by up to {abs(mine[name] - others[name]).max()}")
@@ -88,7 +88,7 @@ def prove_cupy(_folder, _steps):
         other = cupy.ones(1000)
     from tidemark import _pools
     check(_pools.context(0).base_of(other.data.ptr).stream == side.ptr,
-          "memory is granted on the current stream")
+          "memory is allocated on the current stream")
     del other
     made.set_limit(100 * MIB)
     failure = raises(cupy.cuda.memory.OutOfMemoryError, cupy.empty, 200 * MIB, cupy.uint8)
@@ -103,10 +103,10 @@ def prove_cupy(_folder, _steps):
           f"free_all_blocks leaves {made.total_bytes() / MIB:.1f} MiB")
     pool = tidemark.cupy.memory_pool()
     with cupy.cuda.using_allocator(pool.malloc):
-        check(same(cupy_work(cupy, numpy), expected), "CuPy's pool above: the same results")
-        check(pool.total_bytes() + held == made.used_bytes(), "and what it holds is from Tidemark")
+        check(same(cupy_work(cupy, numpy), expected), "CuPy's pool on top: the same results")
+        check(pool.total_bytes() + held == made.used_bytes(), "and its memory is from Tidemark")
     pool.free_all_blocks()
-    check(pool.total_bytes() + held == made.used_bytes(), "which has again what it gives back")
+    check(pool.total_bytes() + held == made.used_bytes(), "which gets back what it releases")
 
 
 def prove_core(_folder, _steps):
@@ -142,7 +142,7 @@ def prove_core(_folder, _steps):
         device.set_current()
         kept = tidemark.cuda_core.MemoryResource().allocate(100, stream=device.default_stream)
         """)
-    check(done.returncode == 0 and not done.stderr, "a buffer lives at the end" + done.stderr)
+    check(done.returncode == 0 and not done.stderr, "a buffer is live at the end" + done.stderr)
 
 
 def prove_rmm(_folder, _steps):
@@ -157,7 +157,7 @@ def prove_rmm(_folder, _steps):
     rmm.mr.set_current_device_resource(counted)
     buffers = [rmm.DeviceBuffer(size=1000 * (number + 1)) for number in range(100)]
     check(counted.allocation_counts.current_bytes == tidemark.holders()[0].bytes
-          == sum(buffer.size for buffer in buffers), "statistics above are Tidemark's")
+          == sum(buffer.size for buffer in buffers), "the statistics adaptor agrees with Tidemark")
     content = bytes(range(250)) * 4
     check(rmm.DeviceBuffer.to_device(content).tobytes() == content, "content")
     tidemark.set_quota("rmm", 10 * MIB)
@@ -202,7 +202,7 @@ def prove_ends(_folder, _steps):
     for library, code in ENDS.items():
         if importlib.util.find_spec(library) is None:
             continue
-        for what, more in (("memory lives at the end", RAISED), ("a child by fork()", FORK)):
+        for what, more in (("memory is live at the end", RAISED), ("a forked child", FORK)):
             done = program(code + more)
             good = done.returncode == 0 and not done.stderr
             print(f"  {'ok  ' if good else 'FAIL'} {library}: {what}", flush=True)
@@ -235,7 +235,7 @@ def prove_shared(_folder, _steps):
     from tidemark import _pools
     check(len(_pools._contexts) == 1, "of one context")
     check(_pools.context(0).statistics().requested == sum(each.bytes for each in held.values()),
-          "and what they hold is what it granted")
+          "and what they hold is what it allocated")
     check(float(torch.as_tensor(array, device="cuda").sum()) == MIB, "PyTorch reads CuPy's array")
     tidemark.set_quota("cupy", 16 * MIB)
     check(raises(cupy.cuda.memory.OutOfMemoryError, cupy.ones, 4 * MIB) is not None,
@@ -246,7 +246,7 @@ def prove_shared(_folder, _steps):
     gc.collect()
     again = cupy.ones(MIB // 2)
     check(_pools.context(0).statistics().reserved == reserved,
-          "what PyTorch freed serves CuPy, without the driver")
+          "CuPy gets what PyTorch freed, without the driver")
     del array, again, device_array
     gc.collect()
     _pools.context(0).trim(wait=True)
@@ -273,7 +273,7 @@ ONLY_BY_NAME = ("numba-all", *(() if CUPY_TESTS in os.environ else ("cupy-tests"
 
 
 def missing(libraries):
-    """The first of them that isn't installed, or None; nvcc is a program."""
+    """The first of the libraries that isn't installed, or None; nvcc is a program."""
     for library in libraries.split():
         try:
             if (nvcc() if library == "nvcc" else importlib.util.find_spec(library)) is None:
@@ -284,7 +284,7 @@ def missing(libraries):
 
 
 def prove(name, variables, steps):
-    """Runs a proof in a program of its own; whether it holds."""
+    """Runs a proof in a program of its own; returns whether it holds."""
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([sys.executable, "-B", __file__, "--run", name, "--folder", folder,

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tries for real what `tidemark advise` says: does a program reserve what was predicted with the
-line that it prints, and does nothing help where it says so?
+"""Tests the advice of `tidemark advise` on real runs: does a program reserve the predicted amount with
+the printed line, and does nothing help if it says so?
 
-Each program of advice_programs.py is recorded, asked about, and run again with the best setting,
-with each other that is named (settings, memory taken at the start), and, where nothing helps, with
-five settings that people try. Prints a line a case; writes all as JSON.
+Each program of advice_programs.py is recorded, analyzed, and run again with the best setting, with
+each other one that is named (settings, memory allocated at the start), and, if nothing helps, with
+five settings that people try. Prints a line per case; writes all as JSON.
 
 Example: scripts/prove_advice.py --tidemark build/release/tidemark --out advice.json
 """
@@ -87,19 +87,19 @@ def main():
         for what, said, real in result["cases"]:
             total += 1
             misses += abs(said - real) > NEAR
-            print(f"  {'as said' if abs(said - real) <= NEAR else 'MISS'}  {what or 'defaults'}: "
-                  f"{said / MIB:,.0f} MiB said, {real / MIB:,.0f} MiB in truth", flush=True)
-        if result.get("emptied"):  # the script empties after the step, advise where it said
+            print(f"  {'as predicted' if abs(said - real) <= NEAR else 'MISS'}  {what or 'defaults'}: "
+                  f"{said / MIB:,.0f} MiB predicted, {real / MIB:,.0f} MiB measured", flush=True)
+        if result.get("emptied"):  # the script empties it after the step, advise at the point it named
             said, real = result["emptied"]
-            print(f"  after the peak, the cache emptied: {said / MIB:,.0f} MiB said, "
-                  f"{real / MIB:,.0f} MiB in truth", flush=True)
+            print(f"  after the peak, the cache emptied: {said / MIB:,.0f} MiB predicted, "
+                  f"{real / MIB:,.0f} MiB measured", flush=True)
         if result.get("nothing_helps"):
             total += 1
             misses += bool(result["helped_after_all"])
-            print(f"  {'MISS' if result['helped_after_all'] else 'as said'}  nothing helps: "
+            print(f"  {'MISS' if result['helped_after_all'] else 'as predicted'}  nothing helps: "
                   f"{result['helped_after_all'] or 'none of five settings did'}", flush=True)
     failed = sum("error" in result for result in results)
-    print(f"\n{len(results)} programs, {total - misses} of {total} as said, {failed} not tried")
+    print(f"\n{len(results)} programs, {total - misses} of {total} as predicted, {failed} not tested")
     return 0 if misses == failed == 0 else 1
 
 

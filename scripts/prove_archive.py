@@ -1,4 +1,4 @@
-"""Keeps the snapshots of scripts/prove-on-gpu: compressed, in tar files of a handy size."""
+"""Keeps the snapshots of scripts/prove-on-gpu, compressed, in tar files of moderate size."""
 import io
 import json
 import lzma
@@ -7,7 +7,7 @@ import re
 import tarfile
 import threading
 
-VOLUME = 12 << 20  # bytes after which the next file begins
+VOLUME = 12 << 20  # bytes after which the next file starts
 
 
 class Archive:
@@ -21,7 +21,7 @@ class Archive:
         self.number, self.size = 0, VOLUME
 
     def add(self, name, result):
-        """Adds the snapshot of a run, and what is known of it; returns where it went."""
+        """Adds the snapshot of a run and its facts; returns where it is stored."""
         packed = lzma.compress(pathlib.Path(result["snapshot"]).read_bytes(), preset=4)
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
         about = {key: value for key, value in result.items() if key not in ("snapshot", "verify")}

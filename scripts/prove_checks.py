@@ -1,13 +1,13 @@
-"""What scripts/prove-on-gpu calls true: predictions against what a real run reported.
+"""The criteria of scripts/prove-on-gpu: predictions compared with the reports of real runs.
 
 Pure functions over the JSON of `tidemark` and of the runs; nothing here starts anything.
 """
 import typing
 
 TOLERANCE = 0.01  # of the real peak, for predictions under settings that were not recorded
-BELOW = 0.97  # of the smallest limit: there a run must be refused
+BELOW = 0.97  # of the smallest limit: there a run must run out of memory
 
-# What `tidemark verify --json` says -> where torch's statistics say it. All must be equal.
+# Names in `tidemark verify --json` -> names in torch's statistics. All values must be equal.
 COUNTERS = {
     "peak.reserved_bytes": "reserved_bytes.all.peak",
     "peak.allocated_bytes": "allocated_bytes.all.peak",
@@ -18,8 +18,8 @@ COUNTERS = {
 
 
 class Check(typing.NamedTuple):
-    """One line of the table. `ok` is None for what was left out. `predicted` and `real` are bytes,
-    or None where there are none."""
+    """One line of the table. `ok` is None for checks that were left out. `predicted` and `real` are
+    bytes, or None if there are none."""
 
     subject: str
     what: str
@@ -43,7 +43,7 @@ def peak_of(result):
 
 
 def difference(predicted, real):
-    """How far the prediction is off, as a part of what was real; signed."""
+    """The error of the prediction, as a signed share of the real value."""
     return (predicted - real) / real if real else float(predicted != real)
 
 
@@ -53,16 +53,16 @@ def first_line(text):
 
 
 def broken(subject, what, result):
-    """The check of a run that did not come to its end."""
+    """The check of a run that did not finish."""
     note = refusal_text(result) or first_line(result.get("error")) or "no result"
     return Check(subject, what, False, note=note)
 
 
 def check_verify(subject, what, verify, result):
-    """Every decision of the run is reproduced, and torch's own counters come out equal."""
+    """Every decision of the run is reproduced, and torch's own counters are equal."""
     mismatches = verify.get("mismatches")
     if mismatches is None:
-        return Check(subject, what, False, note="verify said nothing: " + verify.get("error", ""))
+        return Check(subject, what, False, note="verify printed nothing: " + verify.get("error", ""))
     stats, odd = result["stats"], []
     for ours, theirs in COUNTERS.items():
         predicted, real = lookup(verify, ours), stats.get(theirs)
@@ -87,15 +87,15 @@ def check_peak(subject, what, predicted, result, recorded):
 
 
 def other_requests(first, second):
-    """Says so if two runs did not ask for the same memory in the same order; else nothing. Figures
-    are still compared: a prediction that holds all the same is no failure."""
+    """A note if two runs did not request the same memory in the same order, else "". Figures are
+    still compared: a prediction that holds anyway is not a failure."""
     if first.get("requests_digest") == second.get("requests_digest"):
         return ""
-    return f"asked for other memory: {second.get('requests')} requests for {first.get('requests')}"
+    return f"requested other memory: {second.get('requests')} requests for {first.get('requests')}"
 
 
 def check_again(subject, what, first, second):
-    """A rerun under the same settings: its peak shows what chance does."""
+    """A rerun under the same settings: its peak shows the variation by chance."""
     return check_peak(subject, what, peak_of(first), second, first)
 
 
@@ -109,7 +109,7 @@ def counted(number, word):
 
 
 def refusal_text(result):
-    """Where a run that was refused memory died or was last refused; "" if it was not."""
+    """Where a run ran out of memory, first or last; "" if it did not."""
     refusal = result.get("last_refusal")
     if not refusal:
         return ""
@@ -122,13 +122,13 @@ def refusal_text(result):
 
 
 def device_was_full(result):
-    """Whether the device, not the limit, refused: others were on it, so that it proves nothing."""
+    """Whether the device was full, not the limit reached: others used it, so it proves nothing."""
     refusal = result.get("last_refusal")
     return bool(refusal) and refusal["device_free"] < refusal["bytes"]
 
 
 def predicted_counters(replay):
-    """What a replay says of the calls that torch counts; {} if it said nothing."""
+    """A replay's figures for the calls that torch counts; {} if there are none."""
     if "retries" not in replay:
         return {}
     refusals = replay.get("out_of_memory_events") or [{}]
@@ -141,7 +141,7 @@ def predicted_counters(replay):
 
 
 def counters_text(result):
-    """Predicted counters for real ones; what is said of them is never a failure."""
+    """Predicted counters next to real ones; a difference is never a failure."""
     predicted, stats = result.get("predicted") or {}, result["stats"]
     retries, allocations = stats.get("num_alloc_retries"), stats.get("num_device_alloc")
     if not predicted:
@@ -154,7 +154,7 @@ def counters_text(result):
 
 
 def check_survives(subject, what, limit, result):
-    """Under the limit the run ends without a refusal."""
+    """Under the limit, the run finishes without an out-of-memory error."""
     if result["outcome"] not in ("finished", "out_of_memory"):
         return broken(subject, what, result)
     ok = result["outcome"] == "finished" and result["ooms"] == 0
@@ -164,8 +164,8 @@ def check_survives(subject, what, limit, result):
 
 
 def check_dies(subject, what, limit, result):
-    """Under the limit the run is refused memory. A library may catch that and do with less; such a
-    run counts as refused, and the note says so. A device that was full proves nothing."""
+    """Under the limit, the run runs out of memory. A library may catch that and use less; such a
+    run counts too, and the note says so. A device that was full proves nothing."""
     if result["outcome"] not in ("finished", "out_of_memory"):
         return broken(subject, what, result)
     note = [] if result["ooms"] else ["survived"]
@@ -193,7 +193,7 @@ def advised(advice):
 
 def smallest_limit(fit, named):
     """The smallest limit under which a candidate of `tidemark fit --json` survives: the one that
-    was named, which comes last, or the recorded settings, which come first. None if none is told.
+    was named, which is last, or the recorded settings, which are first. None if there is none.
     """
     candidates = fit.get("candidates") or []
     if not candidates:
@@ -221,12 +221,12 @@ def line(check):
 
 
 def exact(check):
-    """A verified run without anything to say about it: counted, not listed."""
+    """A verified run without notes: it is counted, not listed."""
     return check.what.startswith("verify ") and check.ok and not check.note
 
 
 def table(checks):
-    """The checks as text, failures marked. Under "predicted" stands the limit where one was set."""
+    """The checks as text, with failures marked. If a limit was set, "predicted" has the limit."""
     rows = [("", "workload", "check", "predicted", "real", "off by", "")]
     rows += [cells(check) for check in checks if not exact(check)]
     widths = [max(len(row[i]) for row in rows) for i in range(6)]

@@ -4,20 +4,20 @@
   capacity   more buffers than the GPU has memory (200 GB by default in 120 GB, and 84 GB of
              pinned host memory), each filled and, in several orders, checked by kernels; no
              address changes, no byte is wrong
-  graph      a captured graph that works on a deferrable buffer, replayed after the buffer has left
-             and come back, again and again
-  bandwidth  retrieving buffers that are away, against plain copies of pinned memory in the same
+  graph      a captured graph that works on a deferrable buffer, replayed repeatedly after the buffer
+             was evicted and brought back
+  bandwidth  retrieving deferred buffers, against plain copies of pinned memory in the same
              run, >= 90 % (median of rounds)
-  training   a training of GPT-2 XL with its optimizer's state deferred, in 60 % of the memory that
-             it needs otherwise: the same losses, a step of at most 1.25 times the time; beside it
-             torch's save_on_cpu and a plainly written optimizer on the host, in the same memory or,
-             where that is too little, in all of it (scripts/deferrable_training.py, which says
-             what takes how much)
+  training   GPT-2 XL is trained with its optimizer's state deferred, in 60 % of the memory that it
+             needs otherwise: the losses are the same, and a step takes at most 1.25 times as long.
+             For comparison: torch's save_on_cpu and a simple optimizer on the host, in the same
+             memory or, if that is too little, in all of it (scripts/deferrable_training.py says
+             what needs how much)
 
-capacity, graph and bandwidth need PyTorch, or with `--device sim` NumPy: a dry run on a simulated
-GPU, whose bandwidth is that of the host and proves nothing, as does its small training (PyTorch),
-and which captures no graphs. All parts run, whatever fails. Exit code 1 if one failed or could not
-run.
+capacity, graph and bandwidth need PyTorch, or NumPy with `--device sim`: a dry run on a simulated
+GPU. Its bandwidth is that of the host and proves nothing, and neither does its small training run
+(PyTorch); it captures no graphs. All parts run even if one fails. Exit code 1 if one failed or could
+not run.
 
 Examples:
   scripts/prove-on-gpu deferrable
@@ -54,7 +54,7 @@ MIB = 1 << 20
 
 
 class Kernels:
-    """What fills and checks a pinned buffer: NumPy on a simulated GPU, else PyTorch."""
+    """Fills and checks a pinned buffer: with NumPy on a simulated GPU, else with PyTorch."""
 
     def __init__(self, simulated):
         self.simulated = simulated
@@ -155,7 +155,7 @@ def prove_capacity(options):
 
 def prove_graph(options):
     if options.simulated:
-        return say("graph", True, "a simulated GPU captures none")
+        return say("graph", True, "a simulated GPU captures no graphs")
     import torch
 
     size = options.piece // 4 * 4
@@ -216,7 +216,7 @@ def prove_bandwidth(options):
 def trained(options, variant, budget=0):
     words = [sys.executable, "-B", ROOT / "scripts" / "deferrable_training.py", variant,
              "--budget", str(budget), *(DRY_RUN if options.simulated else []), *options.training]
-    # Segments that grow: what is cached between them is no part of what a training needs.
+    # Expandable segments: memory cached between segments isn't part of what a training run needs.
     grown = dict.fromkeys(("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
                           "expandable_segments:True")
     done = subprocess.run([str(word) for word in words], check=False, capture_output=True,
@@ -237,7 +237,7 @@ def training_line(one):
 
 
 def training_verdict(answers, budget, simulated=False):
-    """Whether the deferred training is the plain one in less memory, and how."""
+    """Whether the deferred run equals the plain one in less memory, and a line about it."""
     plain, deferred = answers[0], answers[1]
     if "losses" not in plain or "losses" not in deferred:
         return False, "it did not train"
@@ -282,7 +282,7 @@ def clustered(options, kind):
 
 
 def cluster_verdict(answer):
-    """Whether the results were right, were more than the GPU's share, and nothing else failed."""
+    """Whether the results were right, exceeded the GPU's share, and nothing else failed."""
     if "error" in answer:
         return False, answer["error"]
     wrong = answer["wrong"] + answer["wrong_after_eviction"] + answer["wrong_after_kill"]
@@ -314,7 +314,7 @@ def parsed(words):
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--logical", type=float, help="GB of buffers (200; sim: 0.2)")
     parser.add_argument("--gpu", type=float, help="GB of the GPU's memory (120; sim: 0.05)")
-    parser.add_argument("--piece", type=float, help="GB of a buffer (1; sim: 0.005)")
+    parser.add_argument("--piece", type=float, help="GB per buffer (1; sim: 0.005)")
     parser.add_argument("--directory", help="for what the host has no room for")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--training", action="append", default=[], metavar="OPTION",

@@ -1,21 +1,21 @@
-"""Proves on a GPU that Tidemark's own device and policies do there what they do on the simulator.
+"""Proves on a GPU that Tidemark's own device and policies behave there as on the simulator.
 
-  tests      test_backends_cuda and test_gpu, all that needs a GPU: the device, faults, graphs
+  tests      test_backends_cuda and test_gpu, all tests that need a GPU: the device, faults, graphs
   calibrate  this card's profile, in under 60 s
   parity     each trace under each policy, on the GPU and on the simulator: every decision is the
-             same, the simulated driver time is within 15 % of the measured, for each trace and over
-             all of them, the peak is within 2 MiB a handle of what the GPU lacked, and all of it
-             comes back. A driver's speed drifts on a shared host within seconds, so the card is
-             calibrated again before each trace in each round; the median of the rounds counts, of
-             prices as of times
-  touch      the same with --touch: content proves that no byte is granted twice
-  pairs      what a pair of allocate and free costs by threads, beside the driver's pool and PyTorch
+             same; the simulated driver time is within 15 % of the measured one, for each trace and
+             over all of them; the peak is within 2 MiB per handle of the memory that the GPU lacked;
+             and all of that is released. A driver's speed drifts on a shared host within seconds, so
+             the card is calibrated again before each trace in each round. The median of the rounds
+             counts, both for costs and for times
+  touch      the same with --touch: contents prove that no byte is in two blocks
+  pairs      the cost of a pair of allocate and free by threads, next to the driver's pool and PyTorch
   stress     eight threads share a policy and check what they wrote, for --stress seconds
 
 PEAK in a policy stands for the trace's own peak of allocated memory (extent:expect=PEAK). A trace
-is any that `tidemark replay` reads; without --trace SAMPLES of traces/samples. Everything
-runs one after the other, because times are measured; the simulator comes last. All parts run,
-whatever fails. DIR/device.json has everything; exit code 1 if a check failed or was not reached.
+can be anything that `tidemark replay` reads; without --trace, it is SAMPLES of traces/samples.
+Everything runs one after the other, because times are measured; the simulator is last. All parts run
+even if one fails. DIR/device.json has everything; exit code 1 if a check failed or was not reached.
 
 Examples:
   scripts/prove-on-gpu device --tidemark build/release/tidemark --tests build/release/tests
@@ -36,7 +36,7 @@ from prove_on_gpu import Machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ["tests", "calibrate", "parity", "touch", "pairs", "stress"]
-# Beside every policy of the catalogue.
+# In addition to every policy of the catalogue.
 VARIANTS = ["torch:expandable_segments=true", "extent:expect=PEAK"]
 TEST_PROGRAMS = ["test_backends_cuda", "test_gpu"]
 SAMPLES = ["gpt2_var", "gpt2_var-ring", "graphs", "multistream"]  # of traces/samples/torch
@@ -53,7 +53,7 @@ class Pair(typing.NamedTuple):
 
 
 class DeviceProof:
-    """What was found, and the runs that it was found by."""
+    """The facts that were found, and the runs behind them."""
 
     def __init__(self, options, machine, folder):
         self.options, self.machine, self.folder = options, machine, folder
@@ -73,7 +73,7 @@ class DeviceProof:
         return [Pair(trace, policy) for trace in self.options.trace for policy in self.policies()]
 
     def policy_of(self, pair):
-        """The policy as the program takes it."""
+        """The policy in the program's syntax."""
         if "PEAK" not in pair.policy:
             return pair.policy
         if pair.trace not in self.peaks:
@@ -106,19 +106,19 @@ class DeviceProof:
         return run
 
     def on_gpu(self, pair, decisions=None):
-        """A run of a pair on the GPU, and where its decisions are to be written."""
+        """A run of a pair on the GPU, and the file for its decisions."""
         wanted = ["--decisions", decisions] if decisions else []
         return self.replay(pair, "--device", self.options.device, *wanted)
 
     def on_simulator(self, pair, decisions, real, profile):
-        """As the run `real` on the GPU was: its memory, and its limit if it had one."""
+        """Options as for the run `real` on the GPU: its memory, and its limit if it had one."""
         costs = ["--profile", profile] if profile else []
         limit = ["--limit", real["limit_bytes"]] if real.get("limit_bytes") else []
         return self.replay(pair, "--memory", real.get("memory_bytes") or 0, *limit,
                            "--decisions", decisions, *costs)
 
     def price_now(self):
-        """The card's profile of this moment; null if it cannot be had."""
+        """The card's current profile; None if it can't be measured."""
         target = self.folder / "now.json"
         document = self.machine.tidemark("calibrate", "--quick", "-o", target, "--device",
                                          self.options.device)
@@ -150,7 +150,7 @@ class DeviceProof:
             self.note(parity.check_total_time(policy, times[policy]))
 
     def middle_profile(self, profiles):
-        """A file with the median of what was measured; null without."""
+        """A file with the median of the profiles; None without any."""
         found = [each for each in profiles if each]
         if not found:
             return None
@@ -159,7 +159,7 @@ class DeviceProof:
         return place
 
     def simulate(self, pair, runs, profile, decisions):
-        """Runs a pair on the simulator and compares; the driver times, simulated and measured."""
+        """Runs a pair on the simulator and compares; returns the simulated and measured driver times."""
         simulated_decisions = self.folder / "simulated.txt"
         simulated = self.on_simulator(pair, simulated_decisions, runs[0], profile)
         self.compare(pair, runs, simulated, (decisions, simulated_decisions))
@@ -204,7 +204,7 @@ class DeviceProof:
     def part(self, name):
         try:
             getattr(self, name)()
-        except Exception as error:  # a fault of ours must not hide the other parts
+        except Exception as error:  # a bug of this script must not hide the other parts
             self.note(parity.Fact("the prover", name, False, repr(error)))
 
     def write(self):
@@ -220,7 +220,7 @@ def parse(arguments):
                         help="the program (default: build/release/tidemark)")
     parser.add_argument("--tests", type=pathlib.Path, metavar="DIR",
                         default=ROOT / "build" / "release" / "tests",
-                        help="where the test programs are (default: build/release/tests)")
+                        help="folder of the test programs (default: build/release/tests)")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="for the report",
                         default=ROOT / "out" / "device")
     parser.add_argument("--only", choices=PARTS, action="append", metavar="PART",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs one random program against PyTorch's caching allocator, at the edges of its rules.
 
-A program is named by what it does and by its seed; the same name and seed make the same calls. It
-writes a snapshot and a JSON beside it: conf, limit in bytes (0: none), seed, statistics, and
-`marks`: what a snapshot does not hold (emptied caches, pools that died, settings changed), each
-with the number of allocations attempted before it.
+A program is named by its kind and its seed; the same name and seed make the same calls. It writes a
+snapshot and a JSON file next to it with conf, limit in bytes (0: none), seed, statistics, and `marks`:
+events that a snapshot does not have (emptied caches, deleted pools, changed settings), each with the
+number of allocations attempted before it.
 
 scripts/prove-on-gpu --edges starts it, with the settings in PYTORCH_ALLOC_CONF.
 
@@ -19,7 +19,7 @@ import sys
 from prove_recording import run_recorded
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-FREELY = 6 * GIB  # what a program without a limit keeps alive, more or less
+FREELY = 6 * GIB  # bytes that a program without a limit keeps live, roughly
 
 # What each kind of program does. sizes: how requests are drawn; limited: under a limit of 2 to
 # 8 GiB; streams: side streams, with record_stream; pools, capture, toggle: see Program.
@@ -42,8 +42,8 @@ KINDS = {
     "toggle": {"sizes": "any", "limited": True, "toggle": ["expandable_segments:True",
                                                            "expandable_segments:False"]},
     "toggle-all": {"sizes": "any", "limited": True, "toggle": [
-        # Not max_split_size_mb: where it falls below blocks that were split before, torch 2.11
-        # hands parts of segments back to the driver as if they were whole ones, and crashes.
+        # Not max_split_size_mb: if it falls below blocks that were already split, torch 2.11
+        # releases parts of segments to the driver as if they were whole ones, and crashes.
         "expandable_segments:True", "expandable_segments:False", "garbage_collection_threshold:0.6",
         "roundup_power2_divisions:4", "roundup_power2_divisions:[8:2,64:8,>:1]"]},
     "two-devices": {"sizes": "any", "limited": False, "devices": 2},
@@ -76,7 +76,7 @@ def random_conf(chance, kind):
 
 
 def random_limit(chance, kind):
-    """2 to 8 GiB: round ones, and ones that are a multiple of nothing."""
+    """2 to 8 GiB: some round, and some odd numbers of bytes."""
     if not KINDS[kind]["limited"]:
         return 0
     limit = chance.choice([2, 3, 4, 5, 6, 8]) * GIB
@@ -84,8 +84,8 @@ def random_limit(chance, kind):
 
 
 def plan(count, seed, devices):
-    """`count` programs, all different: every kind in turn, settings, limits and lengths by chance.
-    Kinds that need more devices than there are are left out."""
+    """`count` different programs: the kinds in turn, with random settings, limits and lengths. Kinds
+    that need more devices than available are left out."""
     kinds = [kind for kind, what in KINDS.items() if what.get("devices", 1) <= devices]
     programs = []
     for number in range(count):
@@ -103,22 +103,22 @@ def plan(count, seed, devices):
 
 
 def need(program):
-    """The most that a program may hold, in bytes, to judge what can run beside it; None: all that
-    there is. Without a limit it is an estimate: what is alive stays below 1.3 * FREELY."""
+    """The most bytes that a program may hold, to decide what can run at the same time; None: all of
+    the GPU. Without a limit it is an estimate: live memory stays below 1.3 * FREELY."""
     if KINDS[program["kind"]]["sizes"] == "giant":
         return None
     return program["limit"] or 4 * FREELY
 
 
 def boundaries():
-    """Sizes at which some rule changes, before they are nudged."""
+    """Sizes at which some rule changes, before they are varied."""
     sizes = [512, 1024, 4096, 512 * KIB, MIB, 2 * MIB, 10 * MIB, 20 * MIB, 22 * MIB, 32 * MIB]
     sizes += [n * MIB for n in (9, 11, 12, 19, 21, 40, 48, 64, 84, 100, 120, 128, 148, 256)]
     return sizes
 
 
 class Sizes:
-    """Draws what to ask for."""
+    """Draws the sizes of requests."""
 
     def __init__(self, how, chance):
         self.how, self.chance, self.boundaries, self.growing = how, chance, boundaries(), MIB
@@ -141,7 +141,7 @@ class Sizes:
 
 
 class Program:
-    """The calls of one program, and the tensors, pools and graphs that are alive."""
+    """The calls of one program, and its live tensors, pools and graphs."""
 
     def __init__(self, torch, kind, steps, options):
         self.torch, self.what, self.steps = torch, KINDS[kind], steps
@@ -169,7 +169,7 @@ class Program:
         self.bytes += tensor.numel()
 
     def drop(self, count=1):
-        """Frees `count` tensors: mostly any, at times the newest ones."""
+        """Frees `count` tensors: mostly random ones, sometimes the newest ones."""
         for _ in range(min(count, len(self.live))):
             at = self.chance.randrange(len(self.live)) if self.chance.random() < 0.8 else -1
             self.live[at], self.live[-1] = self.live[-1], self.live[at]
@@ -202,7 +202,7 @@ class Program:
         self.mark("pool_begins", len(self.pools))
 
     def use_pool(self):
-        """Some allocations inside a pool; its tensors stay with it."""
+        """Some allocations inside a pool, whose tensors it keeps."""
         pool, tensors = self.chance.choice(self.pools)
         with self.torch.cuda.use_mem_pool(pool):
             for _ in range(self.chance.randint(1, 30)):
@@ -224,7 +224,7 @@ class Program:
         del pool
 
     def capture(self):
-        """Captures a graph whose tensors live in its own pool, or in that of an earlier graph."""
+        """Captures a graph whose tensors are in its own pool, or in that of an earlier graph."""
         torch, chance, shared = self.torch, self.chance, None
         if self.graphs and chance.random() < 0.4:
             shared = chance.choice(self.graphs)[0].pool()
@@ -244,7 +244,7 @@ class Program:
         self.graphs.append((graph, outputs))
 
     def fork(self, outputs):
-        """Inside a capture: another stream uses a tensor, which is freed before it is joined."""
+        """Inside a capture: another stream uses a tensor, which is freed before the streams join."""
         torch, main = self.torch, self.torch.cuda.current_stream()
         side = torch.cuda.Stream()
         tensor = outputs.pop(self.chance.randrange(len(outputs)))
@@ -269,7 +269,7 @@ class Program:
         (change or self.torch.cuda.memory._set_allocator_settings)(settings)
 
     def special(self):
-        """What makes the kind what it is; rare."""
+        """The rare calls that are special to the kind."""
         chance = self.chance
         if self.streams and chance.random() < 0.25:
             self.use_elsewhere()
@@ -324,7 +324,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10_000, help="allocations attempted")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
-    programs = []  # alive until the snapshot was taken
+    programs = []  # live until the snapshot was taken
 
     def body():
         import torch

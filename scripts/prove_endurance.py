@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Holds the recorder against long runs, full disks and programs that are killed.
+"""Tests the recorder with long runs, full disks and killed programs.
 
-A program (tests/bench/recorder_load.c) records with ever new tags, stacks, steps and marks, while
-its memory and disk are measured; then `tidemark` reads what it left. Exit code 1 if a proof fails.
+A program (tests/bench/recorder_load.c) records with always new tags, stacks, steps and marks, while
+its memory and disk use are measured; then `tidemark` reads the files. Exit code 1 if a proof fails.
 
-  long       with a limited history: memory and disk stay what the guide says
+  long       with a limited history: memory and disk use stay as the guide says
   unlimited  without a limit: memory stays flat
   threads    many short threads: nothing is lost silently
-  kill       killed at random moments: all that was recorded is there, and without its shared
+  kill       killed at random moments: everything recorded is there, and without its shared
              memory all whole chunks
-  disk       a disk that fills (a tmpfs, which root can mount), a limit on file sizes, a folder that
-             goes: the program ends well, the loss is told, the rest can be read
+  disk       a disk that fills up (a tmpfs, which root can mount), a limit on file sizes, a deleted
+             folder: the program ends normally, the loss is reported, the rest can be read
 
 Examples:
-  scripts/prove_endurance.py --build build/release              all, some minutes
+  scripts/prove_endurance.py --build build/release              all; a few minutes
   scripts/prove_endurance.py --build build/release long --events 1e9 --rate 5e6
 """
 import argparse
@@ -31,9 +31,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MIB = 1 << 20
-RENAMED = 3  # records of a step besides its events: a range's begin and end, a mark
+RENAMED = 3  # records of a step in addition to its events: a range's start and end, a mark
 NAMED = 1000  # events of a step
-BLOCK_BYTES = 48 * 4096  # what lives, in a recording
+BLOCK_BYTES = 48 * 4096  # kinds of live objects in a recording
 
 
 class Proofs:
@@ -60,7 +60,7 @@ class Proofs:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment, **more)
 
     def info(self, path):
-        """What `tidemark info` says of a recording, and how many events are missing by it."""
+        """The answer of `tidemark info` for a recording, and how many events it reports as missing."""
         done = subprocess.run([self.tidemark, "info", "--json", path], capture_output=True,
                               text=True, env=self.environment, check=False)
         if done.returncode != 0:
@@ -70,11 +70,11 @@ class Proofs:
         return answer, int(found[1]) if found else 0
 
     def measured(self, program, folder):
-        """Its end, and and in MiB its own memory after a third of the time, that at most, and the disk
-        at most."""
+        """Runs it to its end; returns that and, in MiB, its own memory after a third of the time, the
+        peak of its memory, and the peak of its disk use."""
         memory, disk = [0.0], 0.0
         while program.poll() is None:
-            with contextlib.suppress(OSError, TypeError):  # it ends just now
+            with contextlib.suppress(OSError, TypeError):  # it is just ending
                 status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
                 memory.append(int(re.search(r"RssAnon:\s+(\d+)", status)[1]) / 1024)
                 disk = max(disk, sum(each.stat().st_size for each in folder.iterdir()) / MIB)
@@ -100,11 +100,11 @@ class Proofs:
         self.check(memory < 16 + 6 * names, f"memory is below {16 + 6 * names:.0f} MiB")
         most = limit / MIB * 13 / 8 + 5 * BLOCK_BYTES / MIB + 2
         self.check(disk < most, f"the disk's share is below {most:.0f} MiB")
-        self.check(ended["lost"] == 0 and ended["closed"], "all that was published is written")
+        self.check(ended["lost"] == 0 and ended["closed"], "everything published is written")
         for piece in sorted(folder.iterdir()):
             answer, _ = self.info(piece)
             self.check(answer is not None and not any(answer["anomalies"].values()) or
-                       ended["dropped"] > 0, f"{piece.name} is read without an oddity")
+                       ended["dropped"] > 0, f"{piece.name} is read without irregularities")
         done = subprocess.run([self.tidemark, "replay", piece, "-p", "torch", "--json"], capture_output=True,
                               env=self.environment, check=False)
         self.check(done.returncode == 0, "and replayed")
@@ -117,10 +117,10 @@ class Proofs:
             self.start(folder / "a.tml", 0, self.options.events / 10, self.options.rate), folder)
         steps = self.options.events / 10 / NAMED
         self.check(memory - third < 2 + steps * 1500 / MIB,
-                   "memory grows by the names only, below 1.5 KB a step")
+                   "memory grows only by the names, below 1.5 KB a step")
         answer, missing = self.info(folder / "a.tml")
         self.check(answer is not None and ended["closed"] and
-                   (missing > 0) == (ended["dropped"] > 0), "it is read, and says what is missing")
+                   (missing > 0) == (ended["dropped"] > 0), "it can be read, and says what is missing")
         if answer and missing == 0:
             self.check(answer["events"] == ended["events"] + RENAMED * steps, "every event is there")
         shutil.rmtree(folder)
@@ -137,7 +137,7 @@ class Proofs:
         kinds = answer["kinds"]
         told = sum(kinds.get(kind, 0) for kind in ("allocate", "range_begin", "range_end"))
         self.check(missing > 0 or told + kinds["mark"] == count * (10 + RENAMED),
-                   "and all else is there")
+                   "and everything else is there")
         path.unlink()
 
     def kill(self):
@@ -154,24 +154,24 @@ class Proofs:
             program.kill()
             program.communicate()
             told = int.from_bytes(progress.read_bytes(), "little")
-            if round_ % 2 == 1:  # as after the computer went down: only the file is left
+            if round_ % 2 == 1:  # as after a crash of the computer: only the file is left
                 shutil.rmtree(self.folder / "run")
             answer, missing = self.info(path)
             there = -1 if answer is None else \
                 answer["kinds"].get("allocate", 0) + answer["kinds"].get("free", 0)
-            behind = 0 if round_ % 2 == 0 else told  # what was not yet in the file
+            behind = 0 if round_ % 2 == 0 else told  # events that were not yet in the file
             if there < 0 or there > told + 1 or there + missing + behind < told:
                 bad.append((round_, told, there, missing))
             shutil.rmtree(self.folder / "run", ignore_errors=True)
             path.unlink()
-        self.check(not bad, f"{self.options.rounds} killed programs left all that they had recorded "
+        self.check(not bad, f"{self.options.rounds} killed programs left everything that they had recorded "
                             f"{bad[:3] if bad else ''}")
 
     def ends_well(self, program, path, what, end_is_told=True):
         output, error = program.communicate()
         ended = json.loads(output) if program.returncode == 0 else {"lost": 0, "events": 0}
         self.check(program.returncode == 0 and ended["lost"] > 0 and error.count("\n") == 1,
-                   f"{what}: the program goes on, {ended['lost']:,} events are lost; it says "
+                   f"{what}: the program continues, {ended['lost']:,} events are lost; it says "
                    f"\"{error.strip()}\"")
         if path is not None:
             answer, missing = self.info(path)
@@ -183,7 +183,7 @@ class Proofs:
 
     def disk(self):
         path = self.folder / "limited.tml"
-        # The shared file must find room below the limit as well: 64 rings of 12 MiB.
+        # The shared file must fit below the limit too: 64 rings of 12 MiB.
         self.ends_well(self.start(path, events=3e7, rate=5e6, preexec_fn=limit_files), path,
                        "file sizes limited", end_is_told=False)
         path.unlink()
@@ -198,11 +198,11 @@ class Proofs:
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600m", "tidemark", disk],
                                  capture_output=True, check=False).returncode == 0
         if not mounted:
-            print("  (no tmpfs can be mounted here: disks that fill are left out)")
+            print("  (no tmpfs can be mounted here: full disks are left out)")
             return
         try:
             self.ends_well(self.start(disk / "a.tml", events=6e6, rate=3e6), disk / "a.tml",
-                           "the last 512 MiB left")
+                           "the last 512 MiB are left")
             (disk / "a.tml").unlink()
             program = self.start(disk / "b.tml", events=6e6, rate=2e6)
             time.sleep(0.3)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the smallest limit that `tidemark fit` names against programs that run under it.
+"""Compares the smallest limit that `tidemark fit` predicts with programs that run under it.
 
-For each program with several streams (scripts/spread_programs.py): one recording without a limit,
-what `fit` says of it, then real runs under limits around that. Prints a line for each limit: how
-many runs survived, and how often they had to empty their caches. Exit code 1 if a run died under a
-limit at least --above times the predicted one, which is what fit promises to be enough.
+For each program with several streams (scripts/spread_programs.py), it makes one recording without a
+limit, asks `fit`, and then runs the program under limits around the predicted one. Prints a line per
+limit: how many runs survived, and how often they had to empty their caches. Exit code 1 if a run died
+under a limit of at least --above times the predicted one, which `fit` promises to be enough.
 
 Examples:
   scripts/prove-on-gpu fit --tidemark build/release/tidemark
@@ -38,9 +38,9 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tidemark", default="build/release/tidemark", help="the program to judge")
     parser.add_argument("--only", nargs="*", choices=sorted(PROGRAMS), help="not all programs")
-    parser.add_argument("--runs", type=int, default=2, help="of each limit (default: 2)")
+    parser.add_argument("--runs", type=int, default=2, help="for each limit (default: 2)")
     parser.add_argument("--above", type=float, default=1.1, help="see above (default: 1.1)")
-    parser.add_argument("--seconds", type=float, default=500, help="no more programs after these")
+    parser.add_argument("--seconds", type=float, default=500, help="start no program after these")
     options = parser.parse_args()
     import torch
 

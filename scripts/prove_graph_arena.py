@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Proves tidemark.GraphArena on a GPU with CuPy and PyTorch: what is captured gives the right
-numbers each of 10,000 times, while other work takes and frees memory beside it. No two arrays of a
-capture share a byte, but for those that a dry run keeps apart.
+"""Proves tidemark.GraphArena on a GPU with CuPy and PyTorch: captured work gives the right numbers each
+of 10,000 times, while other work allocates and frees memory at the same time. No two arrays of a
+capture share a byte, except those that a dry run found never to be live together.
 
   scripts/prove-on-gpu graph_arena
   scripts/prove-on-gpu graph_arena --launches 1000
@@ -31,7 +31,7 @@ def overlapping(granted):
 
 
 def body(x, out, depth):
-    """Many temporaries, each dropped at once: a pool that reuses would give their bytes again."""
+    """Many temporaries, each freed immediately: a pool that reuses memory would share their bytes."""
     total = x * 1.0
     for i in range(depth):
         total = cupy.sqrt(total * total + x * float(i)) + 1.0
@@ -58,12 +58,12 @@ def prove(options, in_turn, planned=False):
         with arena.capture(stream, planned=seen) as captured:
             body(x, out, depth)
         graphs.append((depth, out, captured))
-    good = check(f"arena {label}: arrays of a capture share bytes only where a dry run said when",
+    good = check(f"arena {label}: arrays of a capture share bytes only if a dry run planned it",
                  all(overlapping(captured.granted) == planned for _, _, captured in graphs))
-    good &= check(f"arena {label}: captures asked as their dry runs did", arena.deviations == 0)
+    good &= check(f"arena {label}: captures made the requests of their dry runs", arena.deviations == 0)
     arena.trim()
     together = [one for _, _, captured in graphs for one in captured.granted]
-    good &= check(f"arena {label}: graphs share memory only in turn",
+    good &= check(f"arena {label}: graphs share memory only if they run in turn",
                   planned or overlapping(together) == in_turn)
     reserved = arena.context.statistics().reserved
     wrong = cupy.zeros((), "i8")
@@ -84,7 +84,7 @@ def prove(options, in_turn, planned=False):
             x.fill(value)
             out.fill(-1)
             captured.launch(stream)
-            beside = cupy.full(shape, turn, "f4")  # CuPy's own pool, in the midst of it
+            beside = cupy.full(shape, turn, "f4")  # CuPy's own pool, during it
             wrong += (out != expected[value, depth]).sum()
             del beside
     stream.synchronize()
@@ -96,7 +96,7 @@ def prove(options, in_turn, planned=False):
     del graphs, captured
     arena.trim()
     left = arena.context.statistics()
-    good &= check(f"arena {label}: all of it goes back ({left.reserved} B left)",
+    good &= check(f"arena {label}: all of it is released ({left.reserved} B left)",
                   left.reserved == 0 and left.live == 0)
     arena.close()
     return good
@@ -126,7 +126,7 @@ def prove_torch(options, in_turn):
             torch_body(torch, x, out, depth)
         graphs.append((depth, out, captured))
     together = [one for _, _, captured in graphs for one in captured.granted]
-    good = check(f"arena {label}: segments are graphs' own, or in turn",
+    good = check(f"arena {label}: segments belong to one graph, or graphs run in turn",
                  bool(together) and overlapping(together) == in_turn)
     reserved = arena.context.statistics().reserved
     values = [1.0, 2.5, 7.0, 0.125]
@@ -165,7 +165,7 @@ def prove_torch(options, in_turn):
         kept = torch.ones(1 << 20, device="cuda")
     captured.launch(stream)
     torch.cuda.synchronize()
-    good &= check(f"arena {label}: after a capture that failed the next one is right",
+    good &= check(f"arena {label}: after a failed capture, the next one is right",
                   bool((kept == 1).all()))
     captured.close()
     arena.trim()
@@ -175,7 +175,7 @@ def prove_torch(options, in_turn):
     arena.close()
     torch.cuda.empty_cache()
     again = tidemark.GraphArena(in_turn=in_turn)
-    for _ in range(80):  # more than can be open at once
+    for _ in range(80):  # more than can be open at the same time
         with again.capture(stream) as captured:
             y = x * 2
         captured.close()
@@ -190,7 +190,7 @@ def prove_torch(options, in_turn):
 
 
 def prove_failure():
-    """A capture that goes wrong leaves nothing captured, and the next one goes on."""
+    """A capture that fails leaves nothing captured, and the next one works."""
     stream = cupy.cuda.Stream(non_blocking=True)
     arena = tidemark.GraphArena()
     out = cupy.zeros(64, "f4")
@@ -208,11 +208,11 @@ def prove_failure():
     stream.synchronize()
     right = bool((out == 8).all())
     captured.close()
-    return check("a capture that failed leaves the next one whole", right)
+    return check("a failed capture doesn't affect the next one", right)
 
 
 def prove_ends():
-    """An arena that is dropped after its stream, with an array of its capture alive."""
+    """An arena that is deleted after its stream, while an array of its capture is live."""
     stream = cupy.cuda.Stream(non_blocking=True)
     arena = tidemark.GraphArena()
     with arena.capture(stream) as captured:
@@ -231,7 +231,7 @@ def main():
     parser = argparse.ArgumentParser(prog="prove-on-gpu graph_arena", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=10_000, help="of graphs (default: 10,000)")
-    parser.add_argument("--width", type=int, default=4096, help="of a row, in numbers")
+    parser.add_argument("--width", type=int, default=4096, help="length of a row, in numbers")
     options = parser.parse_args()
     good = [prove(options, False), prove(options, True), prove(options, False, planned=True),
             prove_failure(), prove_ends(), prove_torch(options, False), prove_torch(options, True)]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Tries for real the lines that `tidemark advise` prints for users of RMM and of CuPy: does each run,
-and does the program then take from the device what was predicted?
+"""Tests the lines that `tidemark advise` prints for users of RMM and of CuPy: does each one run, and
+does the program then use as much of the device's memory as predicted?
 
-A seeded program of buffers is run under RMM's pool with RMM's log, and under CuPy's pool with CuPy's
-DebugPrintHook. Each line named in the answer is run before the same program in a process of its own.
-What is taken is what cudaMemGetInfo lacks beside what it lacked before the first buffer, at most.
+A seeded program of buffers runs under RMM's pool with RMM's log, and under CuPy's pool with CuPy's
+DebugPrintHook. Each line in the answer is then run before the same program, in a process of its own.
+The program's use is the most by which the free memory of cudaMemGetInfo falls below its value before
+the first buffer.
 
 Example: scripts/prove_lines.py --tidemark build/release/tidemark --out lines.json
 """
@@ -17,13 +18,13 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-ROUNDED = 2 * MIB  # the driver gives each piece in such units, which no pool counts
-PIECES = 24        # at most, at once
+ROUNDED = 2 * MIB  # the driver rounds up to such units, which no pool counts
+PIECES = 24        # at most, at a time
 STEPS = 600
 
 
 def buffers(allocate, look):
-    """Blocks of changing sizes and lifetimes; `look` after each."""
+    """Blocks of changing sizes and lifetimes; calls `look` after each."""
     chosen, live = random.Random(3), []
     for step in range(STEPS):
         live.append(allocate(chosen.choice((1, 3, 9, 20, 44)) * MIB + chosen.randrange(MIB)))
@@ -33,7 +34,7 @@ def buffers(allocate, look):
 
 
 def taken(prepare, allocate_of):
-    """The most that the program takes of the device, after `prepare`."""
+    """The most device memory that the program uses, after `prepare`."""
     import cupy
 
     get = cupy.cuda.runtime.memGetInfo
@@ -130,7 +131,7 @@ def main():
             for case in table[kind]:
                 more = case.get("taken", 0) - case.get("predicted", 0)
                 missed += "error" in case or not 0 <= more <= PIECES * ROUNDED
-                print(f"{kind:5} {case.get('taken', 0) / MIB:9.1f} MiB taken, "
+                print(f"{kind:5} {case.get('taken', 0) / MIB:9.1f} MiB used, "
                       f"{case.get('predicted', 0) / MIB:9.1f} predicted  "
                       f"{case['line'] or 'as recorded'}  {case.get('error', '')}", flush=True)
     options.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Measures this computer's links and disks, and prints what its machine file should say.
+"""Measures this computer's links and disks, and prints the figures for its machine file.
 
-Runs `tidemark machines --discover --measure --json` and prints a line for each figure: its median,
-the least and the most of its runs, and their spread; then what could not be measured, and why; then
-the links and buses of the machine, as they stand in backends/machines/shipped. Nothing but the
-program travels to the computer. Exit code 1 if the program failed, or a GPU was not measured.
+Runs `tidemark machines --discover --measure --json` and prints a line for each figure: its median, the
+smallest and largest of its runs, and their spread; then what could not be measured, and why; then the
+links and buses of the machine in the format of backends/machines/shipped. Only the program has to be
+copied to the computer. Exit code 1 if the program failed, or a GPU was not measured.
 
 Examples:
   scripts/prove-on-gpu machine --tidemark build/release/tidemark --disk /scratch
@@ -41,7 +41,7 @@ def figure_line(measured):
 
 
 def unmeasured(machine):
-    """The notes of what stayed an estimate although it was to be measured."""
+    """The notes about figures that are still estimates because they could not be measured."""
     return [f"{note['what']}: {note['how']}" for note in machine["derived"]
             if "not measured" in note["how"]]
 
@@ -51,7 +51,7 @@ def member(key, value):
 
 
 def shipped_lines(machine):
-    """Links and buses as a machine file has them."""
+    """Links and buses in the format of a machine file."""
     lines = []
     for link in machine["links"]:
         values = [("source", link["source"]), ("target", link["target"]),
@@ -66,7 +66,7 @@ def shipped_lines(machine):
 
 
 def gpus_missed(document):
-    """GPUs of the machine of which no figure was measured."""
+    """GPUs of the machine for which nothing was measured."""
     measured = {figure["what"] for figure in document["measured"]}
     return [space["space"] for space in document["machines"][0]["spaces"]
             if space["space"].startswith("gpu:") and f"{space['space']} -> host" not in measured]
@@ -89,8 +89,8 @@ def main():
                         help="the program (default: $TIDEMARK, else build/release/tidemark)")
     parser.add_argument("--disk", action="append", default=[], help="a directory to measure")
     parser.add_argument("--gpus", default="", help="which, as in CUDA_VISIBLE_DEVICES")
-    parser.add_argument("--quick", action="store_true", help="some 10 s, not a minute")
-    parser.add_argument("-o", "--output", type=pathlib.Path, help="the machine, written there")
+    parser.add_argument("--quick", action="store_true", help="about 10 s instead of a minute")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the machine file there")
     options = parser.parse_args()
     try:
         done = subprocess.run(command(options), check=False, stdout=subprocess.PIPE, text=True)

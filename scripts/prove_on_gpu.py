@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves on a GPU that what Tidemark says of PyTorch programs is true; prints a table.
+"""Proves on a GPU that Tidemark's statements about PyTorch programs are true; prints a table.
 
 For each workload (scripts/prove_workloads.py) it runs the program, asks `tidemark` about the
 recorded snapshot, and runs the program again to see:
@@ -7,16 +7,16 @@ recorded snapshot, and runs the program again to see:
   verify   every decision of every run is reproduced; peaks and counters equal torch's own
   advise   a peak of reserved memory is predicted under the advised settings; the real one is
            within 1 % of it
-  replay   likewise under fixed settings, also where advise found nothing
-  fit      the smallest limit found, set as a real one, survives; 3 % less is refused
+  replay   the same under fixed settings, even if advise found nothing
+  fit      a run survives the smallest predicted limit, set as a real one; with 3 % less, it fails
 
-and how much memory each process needs beside the allocator's. With --edges it also makes random
-programs at the edges of the allocator's rules (scripts/prove_edges.py) and verifies them; alone
-with --only none. "5 for 4" says what was predicted and what was real.
+It also measures how much memory each process needs in addition to the allocator's. With --edges, it
+creates random programs at the edges of the allocator's rules (scripts/prove_edges.py) and verifies
+them; with --only none, only these. "5 for 4" means 5 predicted and 4 measured.
 
 `scripts/prove-on-gpu device` proves Tidemark's own device and policies instead; see its --help.
 
-Reruns share the GPU as far as their predicted peaks allow. All cases run, whatever fails; one is
+Reruns share the GPU as far as their predicted peaks allow. All cases run even if one fails. A case is
 left out, and the table says so, if its settings are predicted to need more than 60 GiB.
 DIR/report.json has everything and is written as it grows; exit code 1 if a check failed or was not
 reached.
@@ -47,7 +47,7 @@ from prove_workloads import WORKLOADS
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIXED = ["expandable_segments:True", "max_split_size_mb:128"]
-FIT_LIMIT = "100GiB"  # any that all survive: fit then searches in terms of a limit
+FIT_LIMIT = "100GiB"  # a limit that all survive: fit then searches for limits
 MOST = 60 * GIB  # fixed settings that need more are not run
 
 
@@ -107,7 +107,7 @@ class Machine:
         return result
 
     def tidemark(self, *arguments):
-        """The JSON that a command prints, or {"error": ...}; and how long it took."""
+        """The JSON that a command prints, or {"error": ...}, and how long it took."""
         seconds, code, output, errors = self.start(
             [self.options.tidemark, *arguments, "--json"], "", self.options.case_seconds)
         try:
@@ -118,7 +118,7 @@ class Machine:
         return document
 
     def verify(self, result):
-        """`tidemark verify` of a run, told what a snapshot does not hold."""
+        """Runs `tidemark verify` on a run, with the facts that a snapshot does not have."""
         if not result.get("snapshot") or "total_memory" not in result:
             return {"error": "there is no snapshot"}
         limits = ["--memory", result["total_memory"]]
@@ -128,7 +128,7 @@ class Machine:
 
 
 class Proof:
-    """All that was found, written to the report as it grows."""
+    """All results, written to the report as it grows."""
 
     def __init__(self, options, machine, archive):
         self.options, self.machine, self.archive = options, machine, archive
@@ -151,7 +151,7 @@ class Proof:
             print(prove_checks.line(check), flush=True)
 
     def finish_run(self, name, result, checks, keep):
-        """Verifies a run that has ended, and lets go of its snapshot."""
+        """Verifies a run that has ended, and deletes its snapshot."""
         verify = self.machine.verify(result)
         with self.lock:
             result["verify"] = verify
@@ -172,7 +172,7 @@ class Proof:
         return result
 
     def record(self, name):
-        """The first run of a workload, alone on the GPU, and what Tidemark says of it."""
+        """The first run of a workload, alone on the GPU, and Tidemark's answers about it."""
         result = self.run(name, "default")
         entry = {"recorded": result, "cases": []}
         self.note([], lambda report: report["workloads"].__setitem__(name, entry))
@@ -229,7 +229,7 @@ class Proof:
                                         check.smallest_limit(entry["fit_advised"], named=True))
 
     def limit_cases(self, name, word, conf, limit):
-        """The two runs at the smallest limit: there, and 3 % below."""
+        """The two runs at the smallest limit: at it, and 3 % below."""
         check = prove_checks
         if limit is None:
             self.note([check.Check(name, word, False, note="fit told no smallest limit")])
@@ -241,7 +241,7 @@ class Proof:
                    partial(check.check_dies, name, f"{word}: 3 % less is refused", below))
 
     def counters(self, name, case):
-        """What a replay of the recorded run, under the case's settings and limit, says of calls."""
+        """A replay's figures of calls, for the recorded run under the case's settings and limit."""
         recorded = self.report["workloads"][name]["recorded"]
         limits = ["--limit", case.limit] if case.limit else []
         return prove_checks.predicted_counters(self.machine.tidemark(
@@ -252,7 +252,7 @@ class Proof:
         """One case, to its check."""
         result = self.run(name, case.name, case.conf, case.limit)
         for key in ("context_bytes", "overhead_bytes"):
-            result.pop(key, None)  # others were on the GPU as well
+            result.pop(key, None)  # others used the GPU too
         result["predicted"] = self.counters(name, case)
         checks = [case.check(result)]
         self.finish_run(name, result, checks, keep=False)
@@ -280,16 +280,16 @@ def discard(result):
 
 
 def guarded(proof, subject, task, *arguments):
-    """Runs a task; whatever it raises becomes a failed check, so that the others go on."""
+    """Runs a task; any exception becomes a failed check, so that the others continue."""
     try:
         return task(*arguments)
-    except Exception as error:  # a fault of ours must not hide the other cases
+    except Exception as error:  # a bug of this script must not hide the other cases
         proof.note([prove_checks.Check(subject, "the prover", False, note=repr(error))])
         return None
 
 
 def overhead(workloads):
-    """What a process holds on the device beside the allocator's memory: from the first runs, each
+    """The device memory of a process in addition to the allocator's: from the first runs, each
     alone on the GPU."""
     runs = [each["recorded"] for each in workloads.values() if "overhead_bytes" in each["recorded"]]
     if not runs:
@@ -303,7 +303,7 @@ def overhead(workloads):
 
 
 def describe_machine(machine):
-    """What nvidia-smi says before anything runs; the memory in use then is not ours."""
+    """The output of nvidia-smi before anything runs; the memory in use then is not ours."""
     query = "--query-gpu=name,driver_version,memory.total,memory.used"
     try:
         return machine.start(["nvidia-smi", query, "--format=csv,noheader"], "", 30)[2].splitlines()
@@ -312,7 +312,7 @@ def describe_machine(machine):
 
 
 def jobs_of(proof, gpus):
-    """All reruns and edges, each with what it needs."""
+    """All reruns and edges, each with its need."""
     jobs = []
     for name in proof.report["workloads"]:
         for case in guarded(proof, name, lambda name: list(proof.cases(name)), name) or []:
@@ -353,7 +353,7 @@ def version(machine):
 
 
 def print_plan(options):
-    """What would run, in order."""
+    """Prints what would run, in order."""
     for name in options.only:
         what = WORKLOADS[name]
         print(f"{name}: {max(4, round(what.steps * options.scale))} steps, seed {options.seed}"
@@ -382,7 +382,7 @@ def parse(arguments):
     parser.add_argument("--only", choices=[*WORKLOADS, "none"], action="append", metavar="NAME",
                         help="a workload, or none; may be repeated: " + ", ".join(WORKLOADS))
     parser.add_argument("--quick", action="store_true",
-                        help="shorter, and only what advise and fit said")
+                        help="shorter, and only for the answers of advise and fit")
     parser.add_argument("--edges", type=int, default=0, metavar="N",
                         help="also N random programs at the edges")
     parser.add_argument("--seed", type=int, default=7, metavar="N")

@@ -1,4 +1,4 @@
-"""What a pair of allocate and free costs on a GPU, side by side in one run: SharedAllocator, the
+"""The cost of a pair of allocate and free on a GPU, compared in one run: SharedAllocator, the
 driver's own pool, and PyTorch's allocator called from C++ (tests/bench/concurrent_bench.cpp)."""
 import json
 import pathlib
@@ -16,7 +16,7 @@ MANY, CORES = 32, 16
 
 
 def build_torch(folder):
-    """PyTorch's allocator as a library; null, and why, where it cannot be built."""
+    """PyTorch's allocator as a library; or None and the reason if it cannot be built."""
     try:
         import torch
     except ImportError as error:
@@ -52,7 +52,7 @@ def measure(program, folder, seconds):
 
 
 def table(times):
-    """A line for each allocator and pattern: what a pair costs its thread."""
+    """A line for each allocator and pattern: the cost of a pair for its thread."""
     counts = sorted({threads for each in times.values() for threads in each})
     lines = ["| allocator | pattern | " + " | ".join(f"{each} threads" for each in counts) + " |",
              "|---" * (len(counts) + 2) + "|"]

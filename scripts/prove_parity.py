@@ -1,4 +1,4 @@
-"""What scripts/prove-on-gpu device calls true: a run on a GPU against the same on the simulator.
+"""The criteria of scripts/prove-on-gpu device: a run on a GPU against the same on the simulator.
 
 Pure functions over the JSON of `tidemark`, the lines of its decisions, and what test programs
 print; nothing here starts anything.
@@ -9,14 +9,14 @@ import statistics
 import typing
 
 MIB = 1 << 20
-HANDLE = 2 * MIB  # in which a GPU's memory is taken: what a peak may be off for each handle
+HANDLE = 2 * MIB  # granularity of a GPU's memory: the allowed error of a peak per handle
 TIME_TOLERANCE = 0.15  # of the measured driver time
 CALIBRATE_SECONDS = 60
 ONE_GPU = "one GPU only"  # why a test of peers is skipped
 
 
 class Fact(typing.NamedTuple):
-    """One line of the table. `ok` is None for what was left out."""
+    """One line of the table. `ok` is None for checks that were left out."""
 
     subject: str
     what: str
@@ -26,7 +26,7 @@ class Fact(typing.NamedTuple):
 
 def difference_of_lines(real, simulated):
     """(number, real line, simulated line) of the first difference between two iterables of lines,
-    from 1; the lacking line of the shorter one is None. None if they are equal."""
+    counted from 1; a missing line is None. None if they are equal."""
     for number, pair in enumerate(itertools.zip_longest(real, simulated), 1):
         if pair[0] != pair[1]:
             return (number, *(line if line is None else line.rstrip("\n") for line in pair))
@@ -34,8 +34,8 @@ def difference_of_lines(real, simulated):
 
 
 def most_handles(decisions):
-    """How many pieces of memory lived at the same time, at most: what was allocated from the
-    driver, or created and not yet released."""
+    """The largest number of pieces of memory that existed at the same time: those allocated from
+    the driver, or created and not yet released."""
     live, most = set(), 0
     for line in decisions:
         words = line.split()[1:]  # without the event
@@ -51,7 +51,7 @@ def most_handles(decisions):
 
 
 def check_decisions(subject, real, simulated, difference):
-    """Both ran, decided something, and the same."""
+    """Both ran and made the same decisions, at least one."""
     failed = broken(subject, "decisions", real, simulated)
     if failed:
         return failed
@@ -61,7 +61,7 @@ def check_decisions(subject, real, simulated, difference):
                     f"line {number}: '{one}' on the GPU, '{other}' on the simulator")
     if not real.get("decisions") or real["decisions_hash"] != simulated["decisions_hash"]:
         return Fact(subject, "decisions", False, "no decisions, or another hash of the same lines")
-    return Fact(subject, "decisions", True, f"{real['decisions']:,} alike")
+    return Fact(subject, "decisions", True, f"{real['decisions']:,} equal")
 
 
 def check_time(subject, real, simulated, measured=None):
@@ -82,7 +82,7 @@ def check_time(subject, real, simulated, measured=None):
 
 
 def check_total_time(policy, times):
-    """The same over all traces. `times`: (simulated, measured) of each, null where one failed."""
+    """The same over all traces. `times`: (simulated, measured) of each, None if one failed."""
     if not times or not all(all(pair) for pair in times):
         return Fact(policy, "driver time of all", False, "a run is missing")
     predicted, measured = (sum(each) for each in zip(*times))
@@ -92,7 +92,7 @@ def check_total_time(policy, times):
 
 
 def median_profile(profiles):
-    """Profiles of one card that were measured one after another, number by number in the middle."""
+    """The median, number by number, of profiles of one card measured one after another."""
     first = profiles[0]
     if isinstance(first, dict):
         return {key: median_profile([each[key] for each in profiles])
@@ -103,20 +103,20 @@ def median_profile(profiles):
 
 
 def check_peak(subject, real, handles):
-    """What the GPU lacked at its fullest is what the policy said it held, within 2 MiB a handle."""
+    """The GPU's missing memory at the peak equals what the policy reported, within 2 MiB a handle."""
     failed = broken(subject, "peak", real, real)
     if failed:
         return failed
     held, taken = real.get("peak_reserved_bytes"), real.get("device_peak_bytes")
     if held is None or taken is None:
-        return Fact(subject, "peak", False, "no peak is told")
+        return Fact(subject, "peak", False, "no peak is reported")
     off, allowed = taken - held, HANDLE * max(handles, 1)
     note = f"{held / MIB:,.0f} for {taken / MIB:,.0f} MiB, {off / MIB:+,.1f} MiB, {handles} handles"
     return Fact(subject, "peak", abs(off) <= allowed, note)
 
 
 def check_leak(subject, real):
-    """Nothing is missing when all is destroyed."""
+    """No memory is missing after everything was destroyed."""
     leak = real.get("device_leak_bytes")
     if leak is None:
         return Fact(subject, "given back", False, first_line(real.get("error")) or "not told")
@@ -124,7 +124,7 @@ def check_leak(subject, real):
 
 
 def check_touch(subject, run):
-    """All that was granted was written and checked, and no byte was another's."""
+    """All allocated memory was written and checked, and no byte belonged to two blocks."""
     touch = run.get("touch")
     if not touch:
         return Fact(subject, "content", False, first_line(run.get("error")) or "nothing touched")
@@ -145,12 +145,12 @@ def check_calibrate(document, seconds):
 
 
 def check_tests(name, code, output):
-    """A test program ran all its tests on the GPU: one that found none proves nothing. What needs
-    two GPUs may be left out, and is said to be."""
+    """A test program ran all its tests on the GPU: one that found none proves nothing. Tests that
+    need two GPUs may be left out, and are named."""
     skipped = [line.strip() for line in output.splitlines() if "skipped" in line]
     if any(ONE_GPU not in line for line in skipped):
         return Fact(name, "tests", False, next(each for each in skipped if ONE_GPU not in each))
-    said = re.findall(r"All tests passed \((.*)\)", output)  # its children speak before it
+    said = re.findall(r"All tests passed \((.*)\)", output)  # its children print before it does
     if code == 0 and said:
         left_out = f"; {skipped[0]}" if skipped else ""
         return Fact(name, "tests", True, said[-1] + left_out)
@@ -160,13 +160,13 @@ def check_tests(name, code, output):
 
 
 def graph_facts(output):
-    """What the graph proof printed: a line for each source of intermediates."""
+    """The facts that the graph proof printed: a line for each source of intermediates."""
     for line in output.splitlines():
         said = re.match(r"(.*?) +(\d+) bytes, (\d+) launches: (\d+) words of the output wrong, "
                         r"(\d+) of others", line)
         if said:
             source, size, launches, outputs, others = said.groups()
-            expected = "shared" in source  # the way that must be seen to fail
+            expected = "shared" in source  # the source that must fail
             wrong = int(outputs) + int(others)
             yield Fact(f"graph of {int(size):,} bytes", source.strip(), (wrong > 0) == expected,
                        f"{int(launches):,} launches, {wrong:,} words wrong"
@@ -174,12 +174,12 @@ def graph_facts(output):
 
 
 def broken(subject, what, real, simulated):
-    """The fact of a pair of runs of which one did not come to its end; else None."""
+    """The fact of a pair of runs of which one did not finish; else None."""
     for where, run in (("GPU", real), ("simulator", simulated)):
         if "error" in run:
             return Fact(subject, what, False, f"{where}: {first_line(run['error'])}")
         if "driver_ns" not in run:
-            return Fact(subject, what, False, f"{where}: said nothing of the kind")
+            return Fact(subject, what, False, f"{where}: printed no such result")
     return None
 
 

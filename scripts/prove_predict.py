@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Predictions held against the real runs of the same programs.
+"""Compares predictions with real runs of the same programs.
 
-Usage: scripts/prove_predict.py measure FOLDER NAME ...                   on the GPU, if at all
-       scripts/prove_predict.py predict FOLDER [--card h100] [NAME ...]   where no GPU need be
+Usage: scripts/prove_predict.py measure FOLDER NAME ...                   on the GPU, optional
+       scripts/prove_predict.py predict FOLDER [--card h100] [NAME ...]   needs no GPU
        scripts/prove_predict.py run FOLDER                                on the GPU
        scripts/prove_predict.py compare FOLDER [--json]
        scripts/prove_predict.py picture FOLDER NAME -o PICTURE.svg
 
-`measure` writes FOLDER/NAME.book.json, what cuDNN takes in the program on the GPU; `predict` uses
-it if it is there, and writes FOLDER/NAME.SETTING.predicted.{tml,json} of the programs of predict_programs.py
-under each setting; `run` runs what was predicted there and writes FOLDER/NAME.SETTING.real.{tml,json};
-`compare` prints what came of it, every miss with what differs; `picture` draws both curves of one
-program. Programs named two_* run on two GPUs. The environments must have the same
-versions of PyTorch and of what the programs use.
+`measure` writes FOLDER/NAME.book.json with cuDNN's workspaces in the program on the GPU. `predict` uses
+that file if it exists, and writes FOLDER/NAME.SETTING.predicted.{tml,json} for the programs of
+predict_programs.py under each setting. `run` runs what was predicted there and writes
+FOLDER/NAME.SETTING.real.{tml,json}. `compare` prints the results, and for every miss what differs.
+`picture` draws both curves of one program. Programs named two_* run on two GPUs. The environments must
+have the same versions of PyTorch and of the programs' packages.
 """
 import argparse
 import concurrent.futures
@@ -42,7 +42,7 @@ def run(command, conf, log, timeout):
         environment.pop(name, None)
         if conf:
             environment[name] = conf
-    # Each compiles what it compiles, and has the memory of that: not one with what another left.
+    # Compilation needs memory too, so a run must not use what another one has compiled.
     environment["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="inductor-")
     begun = time.monotonic()
     with open(log, "w", encoding="utf-8") as file:
@@ -95,7 +95,7 @@ def in_parallel(workers, tasks):
 
 
 def requests(path):
-    """Sizes that were asked for, in order."""
+    """The requested sizes, in order."""
     import tidemark
 
     trace = tidemark.load(str(path))
@@ -106,7 +106,7 @@ def requests(path):
 
 
 def alike(one, other):
-    """Share of requests that are the same, in order."""
+    """The share of requests that are the same, in order."""
     if one == other:
         return 1.0
     matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
@@ -147,14 +147,14 @@ def compare_rank(folder, name, predicted, real, rank):
 
 
 def smallest(path):
-    """The smallest card on which that run fits, searched by replay."""
+    """The smallest card on which that run fits, found by replays."""
     import tidemark
 
     return tidemark.fit(str(path), policies=["torch"], overhead=0).candidates[0].smallest_bytes
 
 
 def curve(path):
-    """Reserved bytes after each event that changes them, over the number of requests until then."""
+    """Reserved bytes after each event that changes them, over the number of requests before it."""
     import tidemark
 
     trace = tidemark.load(str(path))
@@ -170,7 +170,7 @@ def curve(path):
 
 
 def picture(folder, name, output):
-    """Steps of both: the real run as a band, the predicted one as a line over it."""
+    """The steps of both: the real run as a band, the predicted one as a line over it."""
     measured, _, predicted = line_colours()
     curves = [curve(folder / f"{name}.default.{kind}.tml") for kind in ("real", "predicted")]
     chart = MemoryChart(max(value for points in curves for _, value in points) * 1.08)

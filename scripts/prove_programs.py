@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Proves on a GPU that trainings do the same under tidemark.torch.use() as without it.
+"""Proves on a GPU that training runs do the same under tidemark.torch.use() as without it.
 
 Usage: scripts/prove-on-gpu programs [NAME ...] [--rounds N] [--steps N] [--json FILE]
 
 Runs programs of predict_programs.py (by default twelve, from transformers, timm, torchvision,
-lightning, accelerate, peft and torch-geometric) each way in turn, every run in a process of its
-own: PyTorch's defaults, the same again, expandable segments, use("extent"), and use("extent") with
-the peak of allocated memory that the first run had. All with deterministic algorithms. Says of each
-way the peak of reserved memory, its time against the defaults' (of each step at its quickest of
-all rounds, and of the median step of each round), and whether every loss is the same to the last
-bit; a program whose losses differ between the two runs by PyTorch's defaults proves nothing there,
+lightning, accelerate, peft and torch-geometric) in each of these ways, every run in a process of its
+own: PyTorch's defaults, the same again, expandable segments, use("extent"), and use("extent") with the
+peak of allocated memory from the first run. All use deterministic algorithms. For each way, it prints
+the peak of reserved memory, its time compared with the defaults (of each step at its quickest of all
+rounds, and of the median step of each round), and whether every loss is the same to the last bit. If
+the losses of a program differ between the two runs with PyTorch's defaults, it proves nothing there,
 and the table says so. --json is written as it grows. Exit code 1 if a loss differs or a run fails.
 
-It needs libtidemark.so (TIDEMARK_LIBRARY names it) and the packages of the programs; a program
-whose package isn't there is left out, and named.
+It needs libtidemark.so (TIDEMARK_LIBRARY names it) and the packages of the programs. Programs without
+their package are left out, and named.
 """
 import argparse
 import contextlib
@@ -48,7 +48,7 @@ def policy_of(way, used):
 
 
 def run_here(name, way):
-    """One program, in this process: waits until its turn comes, with the peak to expect."""
+    """One program, in this process: waits for its turn, and for the peak to expect."""
     import torch
 
     from tidemark.torch._measured import Measured
@@ -73,7 +73,7 @@ def run_here(name, way):
 
 
 def start(name, way, log):
-    """A process that will run the program when its turn comes."""
+    """Starts a process that will run the program when its turn comes."""
     conf = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if way == "expandable" else {}
     return subprocess.Popen([sys.executable, "-B", __file__, "--here", way, name], text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
@@ -81,7 +81,7 @@ def start(name, way, log):
 
 
 def run(child, used, log):
-    """The turn of a process that start() gave; what it measured, or None if it fails."""
+    """Runs the turn of a process from start(); returns its measurements, or None if it fails."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder, "result.json")
@@ -104,7 +104,7 @@ def quickest(rounds, way):
 
 
 def told(name, rounds):
-    """Prints a line for each way; returns what went wrong."""
+    """Prints a line for each way; returns the faults."""
     wrong = []
     base = rounds[0][NATIVE]
     repeats = all(answers[way]["losses"] == base["losses"]
@@ -125,9 +125,9 @@ def told(name, rounds):
 
 
 def prove(name, count, log):
-    """All ways of a program, in another order in each round; all start before the first has its
-    turn, so that none imports while another is measured."""
-    # The first way gives the peak that the last one expects; later rounds begin elsewhere.
+    """All ways of a program, in another order in each round. All processes start before the first
+    turn, so that none imports packages while another one is measured."""
+    # The first way gives the peak that the last one expects; later rounds start with another way.
     order = [WAYS[turn:] + WAYS[:turn] for turn in range(count)]
     children = [{way: start(name, way, log) for way in ways} for ways in order]
     rounds, used = [], 0

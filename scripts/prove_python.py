@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""Proves on a GPU that tidemark.torch records what PyTorch does, and what that costs.
+"""Proves on a GPU that tidemark.torch records what PyTorch does, and measures the cost.
 
 Usage: scripts/prove-on-gpu python [--steps N] [--only PROOF]
 
 It needs PyTorch, a C++ compiler, libtidemark.so and the program `tidemark` (TIDEMARK_LIBRARY and
-TIDEMARK_PROGRAMS name them; a build tree's are found). Each proof is a program of its own:
+TIDEMARK_PROGRAMS name them; it finds those of a build tree). Each proof is a program of its own:
 
-  same      a training recorded by record() and by PyTorch's own history at once: `tidemark verify`
-            finds no difference in the recording, and both tell the same allocations, frees and
-            segments, event by event. With cudaMalloc, expandable segments and several streams.
-  late      the same, begun in the middle of the training
+  same      a training run, recorded by record() and by PyTorch's own history at the same time:
+            `tidemark verify` finds no difference in the recording, and both have the same
+            allocations, frees and segments, event by event. With cudaMalloc, expandable segments
+            and several streams.
+  late      the same, started in the middle of the training run
   stacks    recorded with Python stacks and modules: most allocations of the forward pass have one
-  uses      record_uses() names blocks that live, in the backward pass too, and what it recorded can
-            be replayed over tiers
-  cost      a step of the training, and an allocation from C++, with and without
+  uses      record_uses() names live blocks, in the backward pass too, and its recording can be
+            replayed over tiers
+  cost      a training step, and an allocation from C++, with and without recording
   killed    a program killed by -9 leaves a recording that opens and verifies
-  live      the viewer draws a training that goes on meanwhile
+  live      the viewer draws a training run while it continues
   limited   a recording with a limited history
-  oom       a program that dies of its OutOfMemoryError is told why
+  oom       a program that its OutOfMemoryError ends gets an explanation
 """
 import argparse
 import math
@@ -75,13 +76,13 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
 
 
-NO_SLOT = 0xFFFFFFFF  # of what no allocation introduced
+NO_SLOT = 0xFFFFFFFF  # of blocks without a recorded allocation
 SHOWN = ("segment_alloc", "segment_free", "segment_map", "segment_unmap", "allocate", "free",
          "retire", "finish", "out_of_memory")
 
 
 def rows(path):
-    """The events about memory, preamble left out."""
+    """The events about memory, without the preamble."""
     import tidemark
 
     trace = tidemark.load(str(path), as_recorded=True)
@@ -104,7 +105,7 @@ def verify(path):
 
 
 def use_pools(torch):
-    """A graph's own pool and one that was made."""
+    """A graph's own pool, and a pool that was created."""
     weights = torch.randn(512, 512, device="cuda")
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
@@ -200,7 +201,7 @@ def prove_uses(folder):
     names = {trace.string(tag) for tag in {event.tag for event in known}}
     backward = sorted(name for name in names if "backward" in name)
     print(f"uses: {uses.uses} by {uses.launches} operators, {len(known)} of {len(found)} of a block "
-          f"that lives; in the backward pass {backward[:3]}")
+          f"that is live; in the backward pass {backward[:3]}")
     done = subprocess.run([program(), "replay", str(path), "--gpu-memory", "60%", "--spill", "lru"],
                           capture_output=True, text=True, check=False)
     print("\n".join((done.stdout + done.stderr).splitlines()[:12]))
@@ -233,7 +234,7 @@ extern "C" double pair_ns(int rounds) {
 
 
 def pair_timer(torch, folder):
-    """ns of an allocation and its free from C++, where nothing but the allocator is measured."""
+    """ns of an allocation and its free from C++, so that only the allocator is measured."""
     import ctypes
 
     from tidemark.torch import _compiled
@@ -247,7 +248,7 @@ def pair_timer(torch, folder):
 
 
 def spread(values):
-    """The median, and between which values it lies with 95 % (order statistics)."""
+    """The median and its 95 % interval (order statistics)."""
     ranked = sorted(values)
     edge = max(0, int(len(ranked) / 2 - 0.98 * math.sqrt(len(ranked))))
     return statistics.median(ranked), ranked[edge], ranked[-1 - edge]
@@ -257,8 +258,8 @@ MODES = {"off": None, "on": {}, "annotations": {"annotations": True}, "stacks": 
 
 
 def prove_cost(folder, seconds=60):
-    """Each turn measures every mode once, in another order: what is compared was measured within a
-    second, so that a host whose speed changes is no part of the answer."""
+    """Each turn measures every mode once, in another order. Compared figures are measured within a
+    second, so that a host whose speed changes doesn't affect the result."""
     import torch
 
     import tidemark.torch
@@ -306,7 +307,7 @@ def prove_cost(folder, seconds=60):
 
 
 def forever(folder):
-    """A training of its own process that has recorded something, and its recording."""
+    """A training run in its own process that has recorded something, and its recording."""
     path = folder / "forever.tml"
     child = subprocess.Popen([sys.executable, "-B", __file__, "--run", "train-forever",
                               "--folder", str(folder)])
@@ -335,7 +336,7 @@ def prove_live(folder):
     child.wait()
     drawn = view.returncode == 0 and picture.stat().st_size > 10_000
     print(f"live: {view.stderr.strip() if not drawn else f'{picture.stat().st_size} bytes of picture'}"
-          f"{'' if lives else ', but the training had ended'}")
+          f"{'' if lives else ', but the training run had ended'}")
     return lives and drawn
 
 

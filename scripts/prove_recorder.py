@@ -1,33 +1,33 @@
 #!/usr/bin/env python3
-"""Proves on a GPU that `tidemark record` sees what unmodified programs take, and what that costs.
+"""Proves on a GPU that `tidemark record` sees what unmodified programs allocate, and measures the cost.
 
 Usage: scripts/prove-on-gpu recorder [--only PROOF]
 
-It needs the program `tidemark` (TIDEMARK_PROGRAMS names its folder; a build tree's is found), and
-for each proof what it is about; what isn't there is left out and said.
+It needs the program `tidemark` (TIDEMARK_PROGRAMS names its folder; it finds that of a build tree), and
+for each proof the programs that it is about. Missing ones are left out and named.
 
   segments   PyTorch's own trace against the recording: each of its segments (cudaMalloc,
              expandable segments) is one event, with the same address and size; physical memory
-             balances; and a recording that lacks one of them is found out
+             is balanced; and the check detects a recording that lacks one of them
   free       live bytes of the recording against cudaMemGetInfo, at 20 moments
-  others     CuPy, Numba, JAX, and a C++ program with the static runtime: what they take is seen, and
-             given back
-  profiler   torch.profiler in a recorded program: both end well
-  sanitizer  compute-sanitizer in or around the recorder: the program ends well, and it is said why
-             nothing is recorded
+  others     CuPy, Numba, JAX, and a C++ program with the static runtime: their allocations are seen,
+             and so are the frees
+  profiler   torch.profiler in a recorded program: both end normally
+  sanitizer  compute-sanitizer in or around the recorder: the program ends normally, and a message
+             says why nothing is recorded
   nested     a recorder within a recorder: the inner one says that there is one
-  join       a training recorded at both levels: all that PyTorch has came from the driver
+  join       a training run recorded at both levels: all memory of PyTorch came from the driver
   live       a recorded program is listed while it runs
-  attach     a PyTorch that runs already, recorded by its probes: each allocation and free against
-             its own trace, by address, size and order; and what a pair costs meanwhile
-  killed     a program killed by -9 leaves a recording of all that it had done
+  attach     a PyTorch that is already running, recorded through its probes: each allocation and free
+             against its own trace, by address, size and order; and the cost of a pair meanwhile
+  killed     a program killed by -9 leaves a recording of everything that it had done
   cost       an allocation and its free, stream-ordered and plain: without the recorder, with CUPTI
-             and nobody who listens, recorded, and with stacks
-  kernels    what kernels and copies of a training use, with plain and with mapped segments: each
-             segment of PyTorch is used, a matrix product uses those of its tensors, graphs are of
-             unknown uses, NVTX ranges are as they were; a replay over tiers takes the recording;
-             and what a launch costs with and without
-  step       a step of a residual network's training, recorded and not
+             but no listener, recorded, and with stacks
+  kernels    what kernels and copies of a training run use, with plain and with mapped segments: each
+             segment of PyTorch is used, a matrix product uses those of its tensors, graphs have
+             unknown uses, NVTX ranges are unchanged; a replay over tiers accepts the recording; and
+             the cost of a launch with and without recording
+  step       a training step of a residual network, recorded and not
 """
 import argparse
 import collections
@@ -77,7 +77,8 @@ def run_segments(folder):
 
 
 def covers(pieces, begin, size):
-    """Takes from the front of `pieces` (address, size) what makes up the range; False: it doesn't."""
+    """Removes from the front of `pieces` (address, size) those that cover the range; False if they
+    don't."""
     end = begin + size
     found = []
     while begin < end:
@@ -92,7 +93,7 @@ def covers(pieces, begin, size):
 
 
 def compare_segments(theirs, events):
-    """PyTorch's segments that the recording lacks, and whether all else about it is right."""
+    """PyTorch's segments that the recording lacks, and whether everything else in it is right."""
     pairs = {"segment_alloc": "allocate", "segment_free": "free", "segment_map": "map",
              "segment_unmap": "unmap"}
     ours = {kind: [(each.address, each.size) for each in events if each.kind == kind]
@@ -103,7 +104,7 @@ def compare_segments(theirs, events):
                  if each.kind in ("map", "unmap") and each.extra != NO_GPU_ADDRESS * 2 - 1)
     physical = sum(size for (_, address), size in live.items() if address >= NO_GPU_ADDRESS)
     print(f"  {len(theirs)} of PyTorch, {len(events)} events recorded, {len(missed)} missed "
-          f"{missed[:2]}, {unknown} frees of nothing, {sum(live.values())} bytes alive at the end, "
+          f"{missed[:2]}, {unknown} frees of nothing, {sum(live.values())} bytes live at the end, "
           f"of them physical {physical}, mapped {mapped}")
     return missed, not unknown and mapped == physical
 
@@ -119,7 +120,7 @@ def prove_segments(folder):
         theirs = json.loads((folder / "segments.json").read_text())
         missed, fits = compare_segments(theirs, events)
         good = good and done.returncode == 0 and bool(theirs) and not missed and fits
-        # The check itself: a recording that lacks one of these calls, and one without any free.
+        # Tests the check itself with a recording that lacks one of these calls, and one without frees.
         _, address, _ = theirs[0]
         lacks_one = [each for each in events
                      if (each.kind, each.address) not in (("allocate", address), ("map", address))]
@@ -146,7 +147,7 @@ def run_free(folder):
         torch.cuda.empty_cache()
         free, _ = torch.cuda.mem_get_info()
         address = ctypes.c_uint64()
-        size = 1024 + moment  # by which the moment is found in the recording
+        size = 1024 + moment  # it marks the moment in the recording
         driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
         driver.cuMemFree_v2(address)
         moments.append((size, free))
@@ -279,11 +280,11 @@ PROOFS = {"segments": prove_segments, "free": prove_free, "others": prove_others
 
 
 def prove(name):
-    """True, False, or None where it was left out."""
+    """True, False, or None if it was left out."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             return PROOFS[name](pathlib.Path(folder))
-        except Exception:  # whatever it is, the other proofs go on
+        except Exception:  # after any exception, the other proofs continue
             traceback.print_exc()
             return False
 

@@ -1,8 +1,8 @@
-"""Runs a PyTorch program with the allocator's history on, and says what became of it.
+"""Runs a PyTorch program with the allocator's history on, and describes the result.
 
-Shared by prove_workloads.py and prove_edges.py, which are the processes that scripts/prove-on-gpu
-starts. The history begins before the first device allocation, so a snapshot is complete; a limit is
-set before it too. The result is a dict that can be written as JSON; `stats` are torch's own.
+Shared by prove_workloads.py and prove_edges.py, which scripts/prove-on-gpu starts as processes. The
+history starts before the first device allocation, so that a snapshot is complete, and a limit is set
+before it too. The result is a dict that can be written as JSON; `stats` are torch's own.
 
 torch is imported inside the functions: everything else here works without it.
 """
@@ -21,7 +21,7 @@ MAX_ENTRIES = 10_000_000
 def fraction_for(limit, total):
     """The smallest fraction that torch turns into a limit of at least `limit` bytes.
 
-    torch computes floor(fraction * total) in doubles, and takes 1.0 for "no limit".
+    torch computes floor(fraction * total) in doubles, and interprets 1.0 as "no limit".
     """
     if not 0 < limit < total:
         raise ValueError(f"a limit of {limit} bytes is not below the device's {total}")
@@ -34,12 +34,12 @@ def fraction_for(limit, total):
 
 
 def requests_digest(trace):
-    """Counts and a digest of what a device's program asked for, free of addresses and handles.
+    """Counts and a digest of a program's requests on a device, without addresses and handles.
 
     Two runs with the same digest made the same requests on the same streams, and between any two of
-    them freed the same ones, whatever their allocators did. The order of frees that no request
-    parts does not count: it changes nothing, and torch itself frees in the order of host addresses
-    where it drops a table (the weights that autocast had cast), which no seed repeats.
+    them freed the same blocks, whatever their allocators did. The order of frees between two requests
+    does not count: it changes nothing, and torch itself frees in the order of host addresses when it
+    drops a table (the weights that autocast had cast), which no seed makes repeatable.
     """
     digest = hashlib.blake2b(digest_size=8)
     streams, live, freed, allocations = {}, {}, [], 0
@@ -63,8 +63,8 @@ def requests_digest(trace):
 
 
 def last_refusal(trace):
-    """The last request that a device refused: its bytes, how many allocations came before it, and
-    what was free on the device; None if there is none."""
+    """The last request that failed on a device: its bytes, the number of allocations before it, and
+    the free memory of the device; None if there is none."""
     at = next((at for at in reversed(range(len(trace))) if trace[at]["action"] == "oom"), None)
     if at is None:
         return None
@@ -73,12 +73,12 @@ def last_refusal(trace):
 
 
 def integers(stats):
-    """`stats` without what JSON and a reader cannot do with: only whole numbers, by name."""
+    """Only the whole numbers of `stats`, by name: JSON and readers need no others."""
     return {str(name): value for name, value in stats.items() if isinstance(value, int)}
 
 
 def begin(limit, stacks):
-    """Starts the history on a device that nothing was allocated on yet; says how it looked."""
+    """Starts the history on a device without allocations; returns the state of the device."""
     import torch
 
     torch.cuda.init()
@@ -94,7 +94,7 @@ def begin(limit, stacks):
 
 
 def describe_memory(devices):
-    """torch's statistics and what the process holds on the device beside them."""
+    """torch's statistics, and the device memory that the process holds in addition."""
     import torch
 
     torch.cuda.synchronize()
@@ -126,10 +126,10 @@ def take_snapshot(path, devices):
 
 
 def run_recorded(body, *, seed, limit=0, stacks=False, snapshot=None, devices=1):
-    """Runs `body()` and returns what became of it; never raises.
+    """Runs `body()` and returns a description of the result; never raises.
 
     `outcome` is "finished", "out_of_memory" (torch's own error left the program) or "error".
-    What `body` returns stands under `result`.
+    `result` is what `body` returns.
     """
     result = {"conf": os.environ.get("PYTORCH_ALLOC_CONF", ""), "limit": limit, "seed": seed,
               "outcome": "error", "error": None}
@@ -139,7 +139,7 @@ def run_recorded(body, *, seed, limit=0, stacks=False, snapshot=None, devices=1)
         result.update(begin(limit, stacks))
         torch.manual_seed(seed)
         gc.collect()
-        gc.disable()  # cycles die where the program says, so that a rerun frees alike
+        gc.disable()  # reference cycles are collected at fixed points, so that a rerun frees the same blocks
         started = time.perf_counter()
         try:
             result["result"] = body()
@@ -147,7 +147,7 @@ def run_recorded(body, *, seed, limit=0, stacks=False, snapshot=None, devices=1)
             result["outcome"] = "finished"
         except torch.OutOfMemoryError as error:
             result["outcome"], result["error"] = "out_of_memory", str(error)
-        except Exception:  # whatever it is belongs into the report
+        except Exception:  # any exception belongs in the report
             result["error"] = traceback.format_exc()
         result["seconds"] = time.perf_counter() - started
         result.update(describe_memory(devices))

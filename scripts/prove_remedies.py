@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tries for real what `tidemark advise` and `fit` say of programs that ran out of memory.
+"""Tests the answers of `tidemark advise` and `fit` about programs that ran out of memory.
 
-Each program of remedy_programs.py is recorded, from its start and from its middle, until it dies.
-What is said of the recording is then tried on the same GPU: each remedy (the setting, an emptied
-cache, more memory), other settings, and the smallest limit that `fit` names, at 1.00 and 0.97 of it.
-Prints a line a case, and whether the outcome was the one that was said; writes all as JSON.
+Each program of remedy_programs.py is recorded, from its start and from its middle, until it dies. The
+answers about the recording are then tested on the same GPU: each remedy (the setting, an emptied
+cache, more memory), other settings, and the smallest limit that `fit` predicts, at 1.00 and 0.97 of
+it. Prints a line per case, and whether the outcome was the predicted one; writes all as JSON.
 
 Example: scripts/prove_remedies.py --tidemark build/release/tidemark --out remedies.json
 """
@@ -58,7 +58,7 @@ def granted(run, request):
 
 
 def try_case(name, record, words, folder):
-    """(what, said, real) of one recording; said and real: the request is granted."""
+    """(what, said, real) of one recording; said and real: whether the request succeeds."""
     snapshot = folder / f"{name}-{record}.pickle"
     recorded = run_program(name, record=record, snapshot=snapshot)
     request = recorded["died_at"]
@@ -119,11 +119,11 @@ def main():
         last = results[-1]
         print(f"{last['program']}, {last['record']}: {last.get('error', last.get('limit_said'))}")
         for what, said, real in last["tried"]:
-            print(f"  {'as said' if said == real else 'OTHERWISE'}  {what}: "
-                  f"{'granted' if said else 'out of memory'} said, "
-                  f"{'granted' if real else 'out of memory'} in truth", flush=True)
+            print(f"  {'as predicted' if said == real else 'OTHERWISE'}  {what}: "
+                  f"{'success' if said else 'out of memory'} predicted, "
+                  f"{'success' if real else 'out of memory'} in the real run", flush=True)
 
-    # Programs with a limit of their own run beside each other; a second process wants the card.
+    # Programs with a limit of their own run in parallel; those with a second process need the card.
     alone = [(name, record) for name in names if PROGRAMS[name][1] is None
              for record in ("start", "middle")]
     beside = [(name, record) for name in names if PROGRAMS[name][1] is not None
@@ -134,8 +134,8 @@ def main():
         attempt(case)
     tried = [each for result in results for each in result["tried"]]
     right = sum(said == real for _, said, real in tried)
-    print(f"\n{len(results)} recordings, {right} of {len(tried)} outcomes as said; "
-          f"{sum('error' in result for result in results)} not tried")
+    print(f"\n{len(results)} recordings, {right} of {len(tried)} outcomes as predicted;  "
+          f"{sum('error' in result for result in results)} not tested")
     return 0 if right == len(tried) else 1
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tidemark scale` held against the same programs with larger batches.
+"""Compares `tidemark scale` with real runs of the same programs with larger batches.
 
 Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--axis length] NAME ...   no GPU needed
        scripts/prove_scale.py run FOLDER [--times N ...] [--axis length] NAME ...       on a GPU
@@ -8,12 +8,13 @@ Usage: scripts/prove_scale.py predict FOLDER [--times N ...] [--axis length] NAM
        scripts/prove_scale.py cost FOLDER                                            on a GPU
        scripts/prove_scale.py picture FOLDER [--times N ...] NAME -o PICTURE.svg
 
-`predict` and `run` record each program of predict_programs.py as it is and with batches (or texts)
-N times as large, over the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare` has
-`scale` tell the second from the first alone, in each setting. `fit` asks `scale` for the largest
-batch of each program that `run` recorded in 1.6 times the memory that it took, and runs the program
-there with that, batches rounded down, and with 5 % more than may fit, rounded up. `cost` is what a step takes that is recorded. `picture` draws
-what `scale` tells of one program, and the recorded peaks.
+`predict` and `run` record each program of predict_programs.py unchanged, and with batches (or texts) N
+times as large, on the imagined CUDA or on the GPU: FOLDER/NAME.1.tml and FOLDER/NAME.N.tml. `compare`
+lets `scale` predict the second recording from the first one, in each setting. `fit` asks `scale` for
+the largest batch of each program that `run` recorded, in 1.6 times the memory that it needed. It then
+runs the program there with that batch, rounded down, and with 5 % more than may fit, rounded up. `cost`
+measures the cost of recording a step. `picture` draws the prediction of `scale` for one program, and
+the recorded peaks.
 """
 import argparse
 import concurrent.futures
@@ -54,7 +55,7 @@ def record(folder, name, times, module, axis):
 
 
 def scaled_peaks(tidemark, path, times, axis="tokens"):
-    """The peaks that `scale` tells, of each setting, with their ranges; or why it doesn't."""
+    """The peaks that `scale` predicts for each setting, with their ranges; or why it can't."""
     if times == 1:
         return {setting: 3 * [peak(tidemark, path, setting)] for setting in SETTINGS}
     done = subprocess.run([tidemark, "scale", "--json", f"--{axis}", f"x{times}", path,
@@ -97,7 +98,7 @@ def fit_one(folder, name, setting, tidemark):
     memory = int(1.6 * peak(tidemark, path, setting)) // (2 * MIB) * 2 * MIB
     growth = largest_growth(tidemark, path, setting, memory)
     if not growth or not growth[0]:
-        print(f"fit {name:24} {setting}: nothing told", flush=True)
+        print(f"fit {name:24} {setting}: no prediction", flush=True)
         return None
     try:
         found = (survives(name, growth[0], "down", setting, memory),
@@ -169,12 +170,12 @@ def picture(folder, name, times, output, tidemark):
                       f'text-anchor="middle">x{growth}</text>')
     title = ", ".join(f'<tspan fill="{colour}">{names.get(setting, setting)}</tspan>'
                       for setting, colour in colours.items())
-    output.write_text(chart.text(shapes, f"lines: told from x1; dots: recorded. {title}",
+    output.write_text(chart.text(shapes, f"lines: predicted from x1; dots: recorded. {title}",
                                  "batch"))
 
 
 def cost(folder):
-    """What a step that waits for the host costs with a recording, and with shapes."""
+    """The cost of a step that waits for the host, with a recording, and with shapes."""
     import torch
 
     import tidemark.torch

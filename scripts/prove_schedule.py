@@ -1,10 +1,10 @@
-"""Runs the jobs of scripts/prove-on-gpu beside each other, as many as the GPU's memory holds."""
+"""Runs jobs of scripts/prove-on-gpu in parallel, as many as fit in the GPU's memory."""
 import concurrent.futures
 import re
 import typing
 
 GIB = 1 << 30
-BESIDE = 2 * GIB  # added to each job's need: what a process holds beside the allocator, and slack
+BESIDE = 2 * GIB  # added to each job's need: memory of a process outside the allocator, and slack
 USABLE = 0.78  # of the memory that is free at the start
 
 
@@ -17,9 +17,9 @@ class Job(typing.NamedTuple):
 
 
 def room_on(gpus):
-    """How much jobs may hold together, in bytes, from nvidia-smi's lines "name, driver, memory,
-    memory in use": a part of the smallest GPU's free memory. 0, so that all run alone, if the lines
-    do not tell."""
+    """The bytes that jobs may hold together, from nvidia-smi's lines "name, driver, memory, memory in
+    use": a share of the smallest GPU's free memory. 0, so that all run alone, if it can't be
+    determined."""
     sizes = [re.search(r", (\d+) MiB, (\d+) MiB$", line) for line in gpus]
     if not sizes or None in sizes:
         return 0
@@ -27,14 +27,13 @@ def room_on(gpus):
 
 
 def next_that_fits(waiting, left):
-    """Where in `waiting` the first job stands that needs at most `left` bytes; None if none is."""
+    """The index in `waiting` of the first job that needs at most `left` bytes; None without one."""
     return next((at for at, job in enumerate(waiting) if job.need + BESIDE <= left), None)
 
 
 def run_jobs(jobs, room, most):
-    """Runs all jobs: up to `most` at the same time while their needs stay within `room`, the
-    largest first; then, one after the other, those that do not fit or must be alone. Tasks must
-    not raise."""
+    """Runs all jobs: up to `most` at the same time while their needs stay within `room`, the largest
+    first; then, one after the other, those that do not fit or must be alone. Tasks must not raise."""
     waiting, alone, running = [], [], {}
     for job in jobs:
         fits = job.need is not None and job.need + BESIDE <= room

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs programs with several streams again and again, and records what each run reserved.
+"""Runs programs with several streams repeatedly, and records what each run reserved.
 
-For each program (scripts/spread_programs.py) it makes, one after the other: recordings under the
+For each program (scripts/spread_programs.py), one after the other, it makes recordings under the
 default settings, and --runs unrecorded runs under the default settings, under expandable segments,
-and under a third setting. DIR/runs.json has what was measured; the recordings lie beside it.
-`scripts/prove_spread.py --judge DIR` then holds the ranges that `tidemark replay --spread` predicts
-from the first recording of each against the measured peaks, on any machine.
+and under a third setting. DIR/runs.json has the measurements; the recordings are in the same folder.
+`scripts/prove_spread.py --judge DIR` then compares the ranges that `tidemark replay --spread` predicts
+from the first recording of each program with the measured peaks, on any machine.
 
-Every run is a process of its own, forked after torch has been imported and before it has touched
-the device; none shares the GPU with another, since that would change what is measured.
+Every run is a process of its own, forked after torch was imported and before it used the device. No
+two runs share the GPU, because that would change the measurements.
 
 Examples:
   scripts/prove-on-gpu spread --out out/spread
@@ -37,8 +37,8 @@ CHOSEN = ["expandable_segments", "max_split_size", "roundup_power2_divisions"]
 
 
 def child(torch, name, conf, seed, snapshot, limit=0):
-    """One run, in a process of its own: what it reserved, or the error that ended it. `limit`: on
-    what it may reserve, in bytes; 0 = none."""
+    """One run, in a process of its own: what it reserved, or the error that ended it. `limit`: the
+    most that it may reserve, in bytes; 0 = no limit."""
     os.environ["PYTORCH_ALLOC_CONF"] = os.environ["PYTORCH_CUDA_ALLOC_CONF"] = conf
     if conf:
         torch._C._accelerator_setAllocatorSettings(conf)
@@ -65,7 +65,7 @@ def child(torch, name, conf, seed, snapshot, limit=0):
 
 
 def forked(torch, *arguments):
-    """child(...) in a forked process; at most a minute."""
+    """Runs child(...) in a forked process, for at most a minute."""
     reader, writer = os.pipe()
     process = os.fork()
     if process == 0:
@@ -125,7 +125,7 @@ def policy_of(conf):
 
 
 def judge(options):
-    """Prints each program and setting: what was real, what was predicted. 1 if too much is missed."""
+    """Prints real and predicted peaks of each program and setting. 1 if too many are missed."""
     runs = json.loads((options.judge / "runs.json").read_text())["runs"]
     peaks = {}
     for run in runs:
@@ -153,7 +153,7 @@ def judge(options):
                   f"{low >> 20:10}..{high >> 20:5}{hits:5}/{len(values)}"
                   f"{(high - low) / width if width else float(high > low):8.1f}x")
     predicted, measured = predicted / cases, measured / cases
-    print(f"{inside} of {total} real peaks lie within the range ({inside / total:.1%}); its width is "
+    print(f"{inside} of {total} real peaks are within the range ({inside / total:.1%}); its width is "
           f"{predicted:.1%} of the peak in the mean, that of the runs {measured:.1%}")
     return 0 if inside >= 0.9 * total and predicted <= 3 * measured + 0.01 else 1
 
@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--recordings", type=int, default=1,
                         help="of each program under the default settings")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=3600, help="no run is started after them")
+    parser.add_argument("--seconds", type=float, default=3600, help="start no run after them")
     parser.add_argument("--judge", type=pathlib.Path, metavar="DIR", help="measured before")
     parser.add_argument("--tidemark", default="build/release/tidemark", metavar="PROGRAM")
     parser.add_argument("--spread", type=int, default=64, help="replays of each setting")

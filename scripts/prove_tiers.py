@@ -1,15 +1,15 @@
-"""Proves on a GPU that replays over tiers are true, and that the spill engine is fast.
+"""Proves on a GPU that replays over tiers are accurate, and that the spill engine is fast.
 
   model   `tidemark replay --device`: each trace, memory and victim policy, run with real memory and
-          copies and kernels of the recorded duration, beside its prediction for this machine, whose
-          links are measured first (`machines --discover --measure`): slowdown within 3 %, bytes
+          copies and kernels of the recorded duration, compared with its prediction for this machine,
+          whose links are measured first (`machines --discover --measure`): slowdown within 3 %, bytes
           within 2 %, content right
   spill   spill_bench: the engine's bandwidth against plain pinned copies in the same run, >= 90 %
   disk    disk_bench: the disk store against plain direct I/O on the same directory, >= 90 %
 
-The benches are looked for in --programs (they are built by name: spill_bench, disk_bench). A trace
-is any with uses; without --trace, those in traces/samples/uses. All parts run, whatever fails. Exit
-code 1 if one failed or could not run.
+The benchmarks must be in --programs (they are built by name: spill_bench, disk_bench). A trace can be
+any that has uses; without --trace, it is those in traces/samples/uses. All parts run even if one
+fails. Exit code 1 if one failed or could not run.
 
 Examples:
   scripts/prove-on-gpu tiers --tidemark build/release/tidemark
@@ -32,13 +32,13 @@ TRACES = pathlib.Path(__file__).resolve().parent.parent / "traces" / "samples" /
 
 
 def slow_lines(output):
-    """Those of a bench's JSON lines whose ratio is too low."""
+    """The JSON lines of a benchmark whose ratio is too low."""
     return [line for line in output.splitlines()
             if line.startswith("{") and json.loads(line).get("ratio", 1) < LEAST_RATIO]
 
 
 def run(words):
-    """True if the program says yes, and reached the bandwidth if it measures one."""
+    """True if the program succeeds, and reached the bandwidth if it measures one."""
     print("$", " ".join(str(word) for word in words), flush=True)
     try:
         done = subprocess.run([str(word) for word in words], check=False, stdout=subprocess.PIPE,
@@ -65,7 +65,7 @@ def off(real, told):
 
 
 def check(options, machine, trace, memory, spill):
-    """One run beside its prediction; prints a line. False: they are too far apart."""
+    """One run and its prediction; prints a line. False if they differ too much."""
     done = subprocess.run([str(word) for word in
                            replay_words(options, machine, trace, memory, spill)],
                           check=False, capture_output=True, text=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs PyTorch's own tests of its CUDA memory with and without tidemark.torch.use(), and says which
-tests end differently. The tests are those of PyTorch's source: folder/test/test_cuda.py and others.
+"""Runs PyTorch's own tests of its CUDA memory with and without tidemark.torch.use(), and names tests
+with different results. The tests are those of PyTorch's source: folder/test/test_cuda.py and others.
 
   scripts/prove-on-gpu torch_tests --tests ~/pytorch/test
   scripts/prove-on-gpu torch_tests --tests ~/pytorch/test --policy torch --only test_cuda.py
   scripts/prove-on-gpu torch_tests --tests ~/pytorch/test --match mempool,graph,snapshot
 
-A test that ends the process, or takes longer than --patience, counts as one that fails; the rest
-goes on after it. Exit code 1 if a test that passes without Tidemark fails with it.
+A test that ends the process, or takes longer than --patience, counts as failed; the others still run.
+Exit code 1 if a test that passes without Tidemark fails with it.
 """
 import argparse
 import collections
@@ -39,7 +39,7 @@ class Run:
         return self
 
     def _once(self):
-        """One process. True: it ended in the midst of a test, and others are left."""
+        """One process. True if it ended during a test, and others are left."""
         done = json.dumps(sorted(self.outcomes))
         process = subprocess.Popen(
             [sys.executable, "-u", str(RUNNER), str(self.folder / self.file), self.policy,
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--match", default=[], type=lambda text: text.split(","),
                         help="only tests whose names have one of these words")
     parser.add_argument("--side-by-side", action="store_true",
-                        help="all policies at once, where tests don't want the whole GPU")
+                        help="all policies at the same time, if tests don't need the whole GPU")
     parser.add_argument("--patience", type=float, default=120, help="seconds for one test")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="all outcomes, as JSON")
     options = parser.parse_args()

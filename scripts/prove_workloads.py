@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs one PyTorch workload on the GPU and writes what became of it as JSON.
+"""Runs one PyTorch workload on the GPU and writes the result as JSON.
 
-Each makes the same requests whenever it is run with the same seed and steps: nothing that decides a
-size comes from the device or from a clock. scripts/prove-on-gpu starts it, once per case; the
+Each workload makes the same requests in every run with the same seed and steps: no size depends on the
+device or on a clock. scripts/prove-on-gpu starts it, once per case; the
 allocator's settings come from the environment (PYTORCH_ALLOC_CONF).
 
 Example: scripts/prove_workloads.py moe --result moe.json --snapshot moe.pickle --limit 8589934592
@@ -19,7 +19,7 @@ from prove_recording import run_recorded
 
 
 def train(optimizer, losses):
-    """A training loop over `losses`, which makes one a step; returns the last."""
+    """A training loop over `losses`, which yields one per step; returns the last."""
     loss = None
     for step, loss in enumerate(losses):
         loss.backward()
@@ -82,8 +82,8 @@ def checkpointed(torch, steps, chance):
 
 
 def routes(torch, tokens, experts, chance):
-    """The rows that go to each expert: drawn on the host, with favourites, so that a rerun routes
-    alike whatever the device's last bits are; on the device, None where there are none."""
+    """The rows that go to each expert, drawn on the host with unequal probabilities, so that a rerun
+    has the same routes whatever the device's last bits are; on the device, None for no rows."""
     popularity = torch.tensor([chance.expovariate(1.0) + 0.01 for _ in range(experts)])
     choice = torch.multinomial(popularity, tokens, replacement=True)
     rows = [(choice == expert).nonzero().flatten() for expert in range(experts)]
@@ -141,7 +141,7 @@ class Sequence:
         self.caches, self.lengths = [None] * layers, [0] * layers
 
     def grow(self, layer, added):
-        """Appends `added` (2, heads, tokens, head) to the layer's cache; returns all of it."""
+        """Appends `added` (2, heads, tokens, head) to the layer's cache; returns the whole cache."""
         cache, length = self.caches[layer], self.lengths[layer]
         end = length + added.shape[2]
         self.lengths[layer] = end
@@ -178,8 +178,8 @@ def decode(torch, weights, sequences, hidden):
 
 
 def serving(torch, steps, chance):
-    """A decoder serves up to 16 sequences that come, grow by 8 tokens a step, and go; half of the
-    caches grow by torch.cat at every step, half are preallocated in chunks."""
+    """A decoder serves up to 16 sequences, which arrive, grow by 8 tokens per step, and end. Half of
+    the caches grow by torch.cat at every step, half are preallocated in chunks."""
     layers, width = 6, Sequence.HEADS * Sequence.HEAD
     shapes = {"qkv": (width, 3 * width), "out": (width, width),
               "up": (width, 4 * width), "down": (4 * width, width)}
@@ -209,7 +209,7 @@ def resnet(torch, steps, chance):
     """ResNet-50, mixed precision, channels last; batch and resolution change every step."""
     import torchvision
 
-    torch.backends.cudnn.benchmark = False  # timing would choose, and choose anew in a rerun
+    torch.backends.cudnn.benchmark = False  # it would choose by timing, and differently in a rerun
     torch.backends.cudnn.deterministic = True
     model = torchvision.models.resnet50(weights=None)
     model = model.to("cuda", memory_format=torch.channels_last).train()
@@ -229,11 +229,11 @@ def resnet(torch, steps, chance):
 
 
 def streams(torch, steps, chance):
-    """A loader and an offloading stream beside the main one, with record_stream.
+    """A loader stream and an offloading stream in addition to the main one, with record_stream.
 
-    A free that waits for another stream must not depend on how fast the machine is: the loader
-    sleeps first, all else waits for it, and the host is done with its step long before it wakes;
-    so every such free completes at the same place, after the synchronization.
+    A free that waits for another stream must not depend on the machine's speed. So the loader sleeps
+    first, everything else waits for it, and the host has finished its step long before it wakes.
+    Every such free therefore completes at the same point, after the synchronization.
     """
     asleep = 80_000_000  # clocks of the GPU: 40 ms and more
     main, loader, offload = torch.cuda.current_stream(), torch.cuda.Stream(), torch.cuda.Stream()
@@ -271,7 +271,7 @@ class Workload(typing.NamedTuple):
     run: typing.Callable  # (torch, steps, chance) -> a number
     steps: int
     stacks: bool  # record call stacks too: slower, and what advise reads
-    alone: bool  # its timing matters: nothing else runs beside it
+    alone: bool  # its timing matters: nothing else runs at the same time
 
 
 WORKLOADS = {

@@ -1,7 +1,7 @@
-"""Quantities that several of Tidemark's answers hold: where each of them says which.
+"""Quantities that several of Tidemark's answers have in common, and where each one has them.
 
-FROM_JSON has, for each command, what takes its answer and gives quantity -> value; from_text() gives
-the same of what it prints. Used by scripts/try-as-user.
+FROM_JSON has a function for each command, which turns its answer into quantity -> value. from_text()
+does the same with its printed text. Used by scripts/try-as-user.
 """
 import pathlib
 import re
@@ -21,7 +21,7 @@ def events(of):
 
 
 def parts(said):
-    """What the fullest peak consists of."""
+    """The parts of the largest peak."""
     names = ("reserved", "in_use", "rounding", "waiting", "fragmentation", "cached")
     return [(f"fullest_{name}_bytes", said.get(f"{name}_bytes")) for name in names]
 
@@ -42,7 +42,7 @@ def first_of_run(said):
 
 
 def limit_of(said):
-    """0 and nothing both mean that there is none."""
+    """0 and a missing value both mean that there is none."""
     return [("limit_bytes", said.get("limit_bytes") or 0)]
 
 
@@ -53,7 +53,7 @@ def from_run(said):
 
 
 def from_recorded(run):
-    """The recorded run itself: rivals are simulated, the recorded settings too."""
+    """The recorded run itself: other policies are simulated, and so are the recorded settings."""
     return known([(name, run.get(name)) for name in ("peak_reserved_bytes", "out_of_memory",
                                                      "retries")])
 
@@ -66,7 +66,7 @@ def from_compare(said):
 
 
 def of_gpu(figures, gpu):
-    """Of one GPU of several: they compare with each other alone."""
+    """The quantities of one GPU of several, which are compared only with each other."""
     return figures if gpu is None else {f"GPU {gpu}: {name}": each for name, each in figures.items()}
 
 
@@ -143,7 +143,7 @@ def from_gate(said):
 
 
 def from_diff(said):
-    """Of two times the same trace."""
+    """The quantities of a comparison of a trace with itself."""
     return known([("peak_requested_bytes", said["after"]["peak"]["bytes"]),
                   ("peak_reserved_bytes", said["before"]["peak_reserved_bytes"])])
 
@@ -156,7 +156,7 @@ def from_bound(said):
 
 
 def from_ranks(said):
-    """Who sets the limit and who leaves the others, of `compare` and of the viewer."""
+    """Which rank sets the limit and which diverges, from `compare` and from the viewer."""
     if not said:
         return []
     where = said["diverge"] or {}
@@ -177,11 +177,11 @@ FROM_PAGE = {
     "retries": r"<dt>Out of memory</dt><dd><strong>[\d,]+</strong><span>times?, ([\d,]+) retr",
     "events": r"<dt>Events</dt><dd><strong>([\d,]+)</strong>",
 }
-MOST_CARDS = 4  # traces; of more the page has those of the highest alone
+MOST_CARDS = 4  # traces; of more, the page shows only the highest ones
 
 
 def from_page(page):
-    """Quantity -> as a report's page prints it of its first run."""
+    """Quantity -> its text in a report's page, for the first run."""
     if page.count("<dt>trace</dt>") > MOST_CARDS:
         return {}
     found = {name: re.search(pattern, page) for name, pattern in FROM_PAGE.items()}
@@ -192,21 +192,21 @@ FROM_JSON = {"gate": from_gate, "diff": from_diff, "bound": from_bound, "info": 
              "fit": from_fit, "advise": from_advise, "report": from_report, "view": from_view}
 
 def policy_of(command, said):
-    """Which allocator an answer's figures are of; None: it says no other than was given."""
+    """The allocator that an answer's figures are for; None: the one that was given."""
     if command in ("advise", "diff"):
         return said["before"].get("policy")
     return None
 
 
 def is_of_program(quantity):
-    """Whether it is the same under every allocator."""
+    """Whether the quantity is the same under every allocator."""
     return quantity.startswith(("recorded_", "ranks_")) or quantity in (
         "peak_requested_bytes", "offline_lower_bytes", "limit_bytes")
 
 
 SIZE = r"([\d.]+ [KMGTPE]?i?B)"
 COUNT = r"([\d,]+|once|twice)"
-# Command -> quantity -> where its text says it.
+# Command -> quantity -> pattern of its text.
 FROM_TEXT = {
     "info": {"peak_requested_bytes": rf"requested, peak +{SIZE}"},
     "replay": {"peak_reserved_bytes": rf"\n  reserved +{SIZE}",
@@ -225,7 +225,7 @@ FROM_TEXT = {
 
 
 def from_text(command, text):
-    """Quantity -> as it is printed."""
+    """Quantity -> its printed text."""
     found = {}
     for quantity, pattern in FROM_TEXT.get(command, {}).items():
         match = re.search(pattern, text)

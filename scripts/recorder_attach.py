@@ -1,4 +1,4 @@
-"""prove_recorder.py: a PyTorch that runs already (`tidemark record --attach`)."""
+"""For prove_recorder.py: a PyTorch that is already running (`tidemark record --attach`)."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ from recorder_checks import has, read, tidemark
 
 
 def train(folder):
-    """What is recorded: waits for a line before it does what its own trace has too."""
+    """The recorded program: it waits for a line before it starts what its own trace has too."""
     import torch
 
     def pair_cost(count=100_000):
@@ -42,7 +42,7 @@ def train(folder):
              for entry in torch.cuda.memory._snapshot()["device_traces"][0]
              if entry["action"] in ("alloc", "free_completed")]
     (folder / "attach.json").write_text(json.dumps({"trace": trace, "cost": [alone, watched]}))
-    os._exit(0)  # else the interpreter's end frees what is left
+    os._exit(0)  # otherwise the interpreter's exit frees what is left
 
 
 def prove_attach(folder):
@@ -76,8 +76,8 @@ def prove_attach(folder):
     counts = json.loads(report)["attached"]
     differs = next((index for index, (a, b) in enumerate(zip(ours, theirs)) if a != b), None)
     alone, watched = facts["cost"]
-    print(f"attach: {len(facts['trace'])} entries of PyTorch, {len(theirs)} of what began then; "
-          f"{len(events)} events recorded, the last {len(ours)} held against them: first "
+    print(f"attach: {len(facts['trace'])} entries of PyTorch, {len(theirs)} of them after the start; "
+          f"{len(events)} events recorded, the last {len(ours)} compared with them: first "
           f"difference {differs}; {counts}")
     print(f"attach: a pair of torch.empty and its end {alone:.0f} ns, {watched:.0f} ns while "
           "somebody listens")

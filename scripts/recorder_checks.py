@@ -1,5 +1,5 @@
-"""What the proofs of scripts/prove_recorder.py share: recording a program, reading what came of it,
-and a program that allocates and frees in turns."""
+"""Shared by the proofs of scripts/prove_recorder.py: recording a program, reading the recording, and a
+program that allocates and frees alternately."""
 import collections
 import os
 import pathlib
@@ -11,8 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 MIB = 1 << 20
 KINDS = {1: "allocate", 2: "free", 3: "refused", 10: "reserve", 11: "unreserve", 12: "map",
          13: "unmap", 14: "use", 15: "execution", 16: "range_begin", 17: "range_end", 18: "mark"}
-NAMED = (16, 17, 18)  # by a text of their own
-NO_GPU_ADDRESS = 1 << 61  # from here on are addresses of physical memory and of arrays
+NAMED = (16, 17, 18)  # with a text of their own
+NO_GPU_ADDRESS = 1 << 61  # addresses of physical memory and of arrays start here
 STRING, STACK, SITE, STREAM = 32, 33, 34, 35
 
 # `time`: ns since the program's start; `stream`: the program's handle.
@@ -64,7 +64,7 @@ def record(folder, name, command, options=(), environment=None):
 
 
 def balance(events):
-    """What lives at the end, as {(device, address): size}, and how many ends were of nothing."""
+    """What is live at the end, as {(device, address): size}, and the number of frees of nothing."""
     live, unknown = {}, 0
     for event in events:
         if event.kind == "allocate":

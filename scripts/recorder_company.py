@@ -1,5 +1,5 @@
-"""The proofs of scripts/prove_recorder.py about a recorded program that has company: profilers, a
-second recorder, PyTorch's own recording, and who looks on while it runs."""
+"""The proofs of scripts/prove_recorder.py about a recorded program with other tools: profilers, a
+second recorder, PyTorch's own recording, and viewers that watch it."""
 import json
 import os
 import pathlib
@@ -54,8 +54,8 @@ def find_sanitizer():
 
 
 def prove_sanitizer(folder):
-    """It has CUPTI's place in the program, or its library is the one that CUDA loads: in either case
-    the program ends well, and it is said why nothing is recorded."""
+    """The sanitizer uses CUPTI's interface in the program, or CUDA loads its library instead of ours.
+    In both cases, the program ends normally, and a message says why nothing is recorded."""
     sanitizer = find_sanitizer()
     if sanitizer is None:
         return None
@@ -86,7 +86,7 @@ def prove_nested(folder):
 
 
 def prove_join(folder):
-    """The two levels of recording of one training fit, and what cuBLAS takes is seen."""
+    """The two levels of recording of one training run match, and cuBLAS's memory is seen."""
     if not has("torch"):
         return None
     script, runs = folder / "trained.py", folder / "run"

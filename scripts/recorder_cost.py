@@ -1,4 +1,4 @@
-"""The proofs of scripts/prove_recorder.py about what recording costs. As a program it trains."""
+"""The proofs of scripts/prove_recorder.py about the cost of recording. As a program, it trains."""
 import json
 import os
 import statistics
@@ -10,7 +10,7 @@ from recorder_checks import ROOT, has, pairs_program, read, tidemark
 
 TURNS = 12
 STEP_TURNS, STEPS = 5, 90
-MOST_PER_EVENT = 50  # ns; of ours, without CUPTI's, and at the quickest: others slow a machine
+MOST_PER_EVENT = 50  # ns; only our part, without CUPTI's, and the quickest, because other load slows a machine
 MOST_OF_A_STEP = 0.005
 
 # Has CUPTI report the same calls to a function that does nothing.
@@ -50,7 +50,7 @@ def recorded(path, *options):
 
 
 def cupti_of(path):
-    """The CUPTI that made the recording."""
+    """The CUPTI that the recording used."""
     said = subprocess.run([tidemark(), "info", str(path), "--json"], capture_output=True, text=True,
                           check=True).stdout
     return json.loads(said)["metadata"]["cupti"]
@@ -88,7 +88,7 @@ def prove_cost(folder):
 
 
 def prove_step(folder):
-    """Left out where the same training without a recorder differs by more from itself."""
+    """Left out if the same training without a recorder varies by more than that."""
     if not has("torch"):
         return None
     train = [sys.executable, "-B", __file__]
@@ -110,7 +110,7 @@ def prove_step(folder):
 
 
 def quickest_steps():
-    """Milliseconds of a step of each batch size, each the quickest of many."""
+    """Milliseconds of a step for each batch size, the quickest of many each."""
     import torch
     from adapter_torch import residual_batch, residual_network
 

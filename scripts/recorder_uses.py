@@ -1,5 +1,5 @@
-"""The proof of scripts/prove_recorder.py about what kernels and copies use. As a program it trains:
-recorder_uses.py FOLDER writes down where its tensors are."""
+"""The proof of scripts/prove_recorder.py about what kernels and copies use. As a program, it trains:
+recorder_uses.py FOLDER writes where its tensors are."""
 import gc
 import json
 import os
@@ -13,12 +13,12 @@ from recorder_cost import cupti_of, empty_library
 
 STEPS, REPLAYS, TURNS = 5, 3, 5
 MOST_PER_LAUNCH = 1000  # ns that --kernels may add, with CUPTI's part
-MOST_TIMED = 5000       # and with the times of the GPU, which are CUPTI's affair
-MOST_WITHOUT = 200      # ns that a launch may cost where they aren't recorded
-SLACK = 1_000_000       # ns that a kernel may seem to begin before its call came back
-OVERLAP = 2_000         # and before the one before it in its stream has ended
+MOST_TIMED = 5000       # and with the GPU's times, which come from CUPTI
+MOST_WITHOUT = 200      # ns that a launch may cost if they aren't recorded
+SLACK = 1_000_000       # ns by which a kernel may seem to start before its call returned
+OVERLAP = 2_000         # and before the previous one in its stream has ended
 
-# Ten pointers that nobody follows: the time of a launch until it comes back.
+# Ten pointers that nobody follows: the time until a launch returns.
 LAUNCHES = r"""
 #include <algorithm>
 #include <chrono>
@@ -67,7 +67,7 @@ int main() {
 
 
 def allocations(torch):
-    """(address, bytes, where in the program) of each."""
+    """(address, bytes, location in the program) of each tensor."""
     return [(each["addr"], each["size"],
              [f"{pathlib.Path(frame['filename']).name}:{frame['line']} {frame['name']}"
               for frame in each.get("frames", [])[:3]])
@@ -76,8 +76,8 @@ def allocations(torch):
 
 
 def segments_of(torch, allocated):
-    """(address, bytes) of each; and of those that held nothing but what no tensor ever had: the
-    workspaces of libraries, which kernels need not touch."""
+    """(address, bytes) of each segment; and of those that never had a tensor: workspaces of
+    libraries, which kernels need not touch."""
     tensors = {each.untyped_storage().data_ptr() for each in gc.get_objects()
                if isinstance(each, torch.Tensor) and each.is_cuda}
     segments, workspaces = [], []
@@ -113,7 +113,7 @@ def train(folder):
                                         dtype=getattr(torch, name)) for _ in range(3))
         two = two.t()
         result = torch.zeros(8192, 8192, device="cuda", dtype=one.dtype)
-        torch.mm(one, two, out=result)  # what it takes besides, it has from now on
+        torch.mm(one, two, out=result)  # it allocates other memory here once, and keeps it
         torch.cuda.synchronize()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         nvtx.mark(f"begin {name}")
@@ -136,7 +136,7 @@ def train(folder):
 
 
 def blocks_of(events):
-    """Where a recording says that a segment is: {address: block}, also where it is mapped."""
+    """The location of a segment in the recording: {address: block}, also of mapped ones."""
     found = {}
     for event in events:
         if event.kind == "allocate" and event.address < NO_GPU_ADDRESS:
@@ -167,8 +167,8 @@ def product_uses(events, name):
 
 
 def check_executions(events, products):
-    """When the GPU ran what was launched: each of a launch that came before it, in the order of its
-    stream, and as long as CUDA's own events say."""
+    """When the GPU ran what was launched: each after its launch, in the order of its stream, and for
+    as long as CUDA's own events say."""
     launched = {}
     for event in events:
         if event.kind == "use":
@@ -179,7 +179,7 @@ def check_executions(events, products):
     single = [each for each in executions
               if each.extra in launched and launched[each.extra].tag != "cuGraphLaunch"]
     untimed = set(launched) - {each.extra for each in executions}
-    # A copy may be over when its call comes back.
+    # A copy may have ended when its call returns.
     early = [each for each in single if not each.tag.startswith("cuMemcpy")
              and each.address + SLACK < launched[each.extra].time]
     late = [each for each in executions if each.address + each.size > each.time + SLACK]
@@ -210,7 +210,7 @@ def check_products(events, products):
         print(f"kernels {name} product: {sorted({tag for _, tag in (uses or {}).values()})}; its "
               f"tensors found {found}, {sum(size >= 4 for size, _ in (uses or {}).values())} of "
               f"{len(uses or {})} uses possible")
-        # What a tensor map of bfloat16's kernels holds is the driver's own affair.
+        # Only the driver knows what the tensor maps of bfloat16's kernels contain.
         good = good and uses is not None and (all(found) or name != "float32")
     return good
 
@@ -225,7 +225,7 @@ def answer(*words):
 
 def check_recording(path, events, segments, products, allocated):
     blocks, used = blocks_of(events), {event.address for event in events if event.kind == "use"}
-    # A mapped segment is many pieces, of which a pointer to a tensor means the first.
+    # A mapped segment consists of many pieces; a pointer to a tensor only refers to the first.
     pieces = [(address, size) for address, size in segments if (address, size) in blocks]
     lonely = [address for address, _ in pieces if block_at(blocks, address) not in used]
     print(f"kernels: {len(segments)} segments of PyTorch, {len(pieces)} of them in one piece, "
@@ -295,7 +295,7 @@ def prove_kernels(folder):
             return False
         segments, products, allocated, workspaces = json.loads(
             (folder / "tensors.json").read_text())
-        print(f"kernels: {name} segments; beside them workspaces of {[each[1] for each in workspaces]} "
+        print(f"kernels: {name} segments; also workspaces of {[each[1] for each in workspaces]} "
               "bytes")
         good = check_recording(folder / f"{name}.tml", events, segments, products,
                                allocated) and good

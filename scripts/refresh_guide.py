@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Puts what the program prints today into the pages of docs/guide.
+"""Updates the program output in the pages of docs/guide.
 
-In a page, a block that begins with "$ tidemark ..." shows that command's output. A test holds them
-together (tests/cli); this script runs the commands and writes the pages anew. How long a replay
-took is left as it was, so that a page only changes when an answer does.
+In a page, a block that starts with "$ tidemark ..." shows that command's output. A test compares them
+(tests/cli); this script runs the commands and rewrites the pages. It keeps the times that replays took,
+so that a page only changes if an answer does.
 
 Usage: scripts/refresh_guide.py [--program build/release/tidemark] [PAGE...]
 """
@@ -19,7 +19,7 @@ TOOK = re.compile(r"replayed in [^\n]*")
 
 
 def answer(program, words):
-    """What the program says, from the project's folder, where the guide's commands are run."""
+    """The program's output, run in the project's folder as the guide's commands are."""
     done = subprocess.run(
         [program, *shlex.split(words)], capture_output=True, text=True, cwd=ROOT, check=False
     )
@@ -29,7 +29,7 @@ def answer(program, words):
 
 
 def refreshed(page, program):
-    """The text of a page with every block as it is printed today."""
+    """The text of a page with every block updated."""
 
     def block(match):
         words, before = match.groups()

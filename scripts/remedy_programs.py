@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs one program that runs out of memory, on a real GPU, and says at which of its requests.
+"""Runs one program that runs out of memory on a real GPU, and says at which request.
 
-A program makes the same requests each time. It stops at its first out of memory. scripts/
-prove_remedies.py starts it: once to be recorded, then with what `tidemark advise` says would help.
+A program makes the same requests each time. It stops at its first out-of-memory error. scripts/
+prove_remedies.py runs it once to record it, and then with the remedies that `tidemark advise` names.
 
 Example: scripts/remedy_programs.py leak --limit 4294967296 --snapshot leak.pickle
 """
@@ -27,7 +27,7 @@ class Program:
         self.kept = []
 
     def ask(self, size, device=0):
-        """A tensor of so many bytes; the program ends if there is no memory for it."""
+        """A tensor of that many bytes; the program ends if there is no memory for it."""
         number, self.asked = self.asked, self.asked + 1
         if number == self.words.empty_at:
             self.torch.cuda.empty_cache()
@@ -41,7 +41,7 @@ class Program:
         self.kept.append(self.ask(size, device))
 
     def warm(self):
-        """What has been done up to here isn't recorded where recording begins in the middle."""
+        """If recording starts in the middle, everything before this call isn't recorded."""
         if self.words.record == "middle":
             start_recording(self.torch)
 
@@ -51,7 +51,7 @@ def start_recording(torch):
 
 
 def fill(p, size, device=0):
-    """Until there is no more."""
+    """Allocates until there is no memory left."""
     while True:
         p.keep(size, device)
 
@@ -134,7 +134,7 @@ def side_stream(p):
 
 
 def pending(p):
-    """pytorch issue 189504: what the wait frees is not looked at again."""
+    """pytorch issue 189504: memory that the wait frees is not considered again."""
     torch = p.torch
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
@@ -152,7 +152,7 @@ def pending(p):
 
 
 def mempool(p):
-    """pytorch issue 159674: for a pool nothing is given back."""
+    """pytorch issue 159674: nothing is released for a pool."""
     torch = p.torch
     cached = [p.ask(700 * MIB) for _ in range(4)]
     p.warm()
@@ -226,7 +226,7 @@ sys.stdin.read()
 
 
 def hog(left):
-    """A second process on the card, which leaves so many bytes of it."""
+    """A second process on the card, which leaves that many bytes free."""
     process = subprocess.Popen([sys.executable, "-c", HOG.format(left=left)],
                                env={**os.environ, "PYTORCH_ALLOC_CONF": ""},
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -239,7 +239,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("--limit", type=int, default=0, help="bytes that PyTorch may reserve")
-    parser.add_argument("--left", type=int, default=0, help="bytes that a second process leaves")
+    parser.add_argument("--left", type=int, default=0, help="bytes that a second process leaves free")
     parser.add_argument("--empty-at", type=int, default=-1, help="empty_cache() before this request")
     parser.add_argument("--record", choices=("no", "start", "middle"), default="no")
     parser.add_argument("--snapshot", help="where to write the recording")

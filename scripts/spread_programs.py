@@ -1,9 +1,9 @@
 """PyTorch programs with several streams, whose peak of reserved memory differs from run to run.
 
-Each passes memory between streams with record_stream, so what it reserves depends on when the
-device finishes. They ask for the same sizes in the same order whenever they run with the same seed.
-One GPU is enough: what a collective would do is a copy on a stream of its own.
-scripts/prove_spread.py runs them; torch is handed in.
+Each program passes memory between streams with record_stream, so what it reserves depends on when the
+device finishes. With the same seed, they request the same sizes in the same order. One GPU is enough:
+instead of a collective, they copy on a stream of its own. scripts/prove_spread.py runs them and passes
+torch.
 """
 import typing
 
@@ -13,7 +13,7 @@ def matrices(torch, count, rows, columns):
 
 
 class Sharded:
-    """Weights in two halves that are put together on a stream of their own before they are used."""
+    """Weights in two halves that are joined on a separate stream before they are used."""
 
     def __init__(self, torch, count, width):
         self.torch, self.width = torch, width
@@ -126,7 +126,7 @@ def perceptron(torch, width, count):
 
 
 def ddp(torch, steps, chance):
-    """Gradients in buckets of 16 MiB, reduced beside the backward pass (autograd)."""
+    """Gradients in buckets of 16 MiB, reduced during the backward pass (autograd)."""
     model = perceptron(torch, 1536, 14)
     buckets = Buckets(torch, model.parameters(), 16 << 20)
     for _ in range(steps):
@@ -343,7 +343,7 @@ def serving(torch, steps, chance):
 
 
 def chunked(torch, steps, chance):
-    """A product in chunks: each is gathered, and its result scattered, beside the next one."""
+    """A product in chunks: each is gathered, and its result scattered, during the next one."""
     main, comm, width = torch.cuda.current_stream(), torch.cuda.Stream(), 2048
     weights = matrices(torch, 4, width, width)
     for _ in range(steps):
@@ -425,7 +425,7 @@ def averaged(torch, steps, chance):
 
 
 def rollout(torch, steps, chance):
-    """An actor and a learner on two streams, which hand each other what they made."""
+    """An actor and a learner on two streams, which exchange their results."""
     actor, learner, width = torch.cuda.Stream(), torch.cuda.Stream(), 1024
     weights = matrices(torch, 5, width, width)
     torch.cuda.synchronize()
@@ -504,7 +504,7 @@ def prefetched_text(torch, steps, chance):
 
 
 def one_rank(torch):
-    """A process group of this process alone, on NCCL."""
+    """A process group that has only this process, on NCCL."""
     torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0,
                                          world_size=1, device_id=torch.device("cuda", 0))
 
@@ -549,7 +549,7 @@ def fsdp_of_torch(torch, steps, chance):
 class Program(typing.NamedTuple):
     run: typing.Callable  # (torch, steps, chance)
     steps: int
-    third: str  # the setting that it is tried under beside the default and expandable segments
+    third: str  # its third setting, in addition to the default and expandable segments
 
 
 SPLIT, ROUND = "max_split_size_mb:32", "roundup_power2_divisions:4"

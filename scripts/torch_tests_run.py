@@ -1,5 +1,5 @@
-"""Runs the tests of one file in this process, for prove_torch_tests.py: FILE POLICY [WORDS], with
-the names of those to leave out as JSON on its standard input."""
+"""Runs the tests of one file in this process, for prove_torch_tests.py: FILE POLICY [WORDS]. The names
+of tests to leave out are read as JSON from standard input."""
 import importlib.util
 import json
 import os

@@ -51,7 +51,7 @@ class FileSink final : public ByteSink {
     OutputFile& file_;
 };
 
-// Takes events as long as somebody wants them.
+// Takes events until the work is cancelled.
 class CancellableSink final : public TraceSink {
   public:
     CancellableSink(TraceSink& sink, const Cancelling& cancelled)
@@ -59,7 +59,7 @@ class CancellableSink final : public TraceSink {
 
     Result<void> append(std::span<const TraceEvent> events) override {
         if (cancelled_())
-            return fail(ErrorCode::cancelled, "reading was given up");
+            return fail(ErrorCode::cancelled, "reading was cancelled");
         return sink_.append(events);
     }
 
@@ -94,13 +94,13 @@ Result<const FormatInfo*> recognise(ByteSource& source) {
     if (std::optional<Error> foreign = explain_foreign_file(
             source.name(), {reinterpret_cast<const char*>(begin.data()), begin.size()}))
         return tl::make_unexpected(std::move(*foreign));
-    return fail(ErrorCode::bad_input, "is no recording that Tidemark can read", source.name(),
+    return fail(ErrorCode::bad_input, "is not a recording that Tidemark can read", source.name(),
                 "it reads memory snapshots of PyTorch, logs of RMM, CuPy and Umpire, profiles of "
                 "torch.profiler and JAX, Nsight Systems' .sqlite, JSON lines and .tmk, also "
                 "compressed by xz, zstd or gzip");
 }
 
-// Pours a stream that is no .tmk into `sink`.
+// Writes a stream that is not a .tmk into `sink`.
 Result<TraceInfo> read_stream(ByteSource& source, TraceSink& sink, const ReadOptions& options) {
     TM_ASSIGN(const FormatInfo* format, recognise(source));
     TM_ASSIGN(TraceInfo info, format->read(source, sink, options));
@@ -108,7 +108,7 @@ Result<TraceInfo> read_stream(ByteSource& source, TraceSink& sink, const ReadOpt
     return info;
 }
 
-// Pours a trace into `sink`.
+// Writes a trace into `sink`.
 Result<TraceInfo> copy_trace(const Trace& trace, TraceSink& sink) {
     const std::unique_ptr<TraceCursor> cursor = trace.cursor();
     std::vector<TraceEvent> events;
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Trace>> open_whole_tmk(ByteSource& source) {
     return open_tmk(std::move(bytes), source.name());
 }
 
-// An open source, and the trace itself where it is a .tmk; neither for a generated trace.
+// An open source, and the trace itself if it is a .tmk; neither for a generated trace.
 struct Opened {
     std::unique_ptr<ByteSource> source;
     std::unique_ptr<Trace> tmk;
@@ -201,7 +201,7 @@ NamedPart named_part(const std::string& name) {
 }
 
 std::size_t count_recordings(const std::string& path) {
-    if (!file_identity(path))  // a pipe: looking would take from it
+    if (!file_identity(path))  // a pipe: examining it would consume its bytes
         return 1;
     const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
     if (!source || !(*source)->need(kHead) || is_tmk((*source)->window()))
@@ -228,7 +228,7 @@ Result<std::unique_ptr<Trace>> open_trace(std::unique_ptr<ByteSource> source,
 }
 
 bool is_trace_file(const std::string& path) {
-    if (!file_identity(path))  // a pipe: looking would take from it
+    if (!file_identity(path))  // a pipe: examining it would consume its bytes
         return false;
     const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
     if (!source || !(*source)->need(kHead))

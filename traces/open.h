@@ -1,5 +1,5 @@
-// open_trace: any file of any format, compressed or not, as a Trace. The only folder that knows
-// both the catalogue of formats and .tmk.
+// open_trace: any file of any format, compressed or not, as a Trace. Only this folder knows both
+// the catalogue of formats and .tmk.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 namespace tidemark {
 
 // `path`, "-" for standard input, or "generate:NAME:options" (traces/generators). "path#1" is the
-// second recording of a file that holds several, unless a file has that very name. It is opened
-// once, be it a file or a pipe. Of a .tmk file chunks are read when they are wanted; everything
-// else is read once and kept encoded in memory (some 8 bytes an event). Errors: those of the
-// reader; bad_input for a format that nobody recognises, with the list of those that are.
-// Thread-safe, but for standard input; O(bytes), a .tmk O(names).
+// second recording of a file that holds several, unless a file has exactly that name. It is opened
+// once, whether it is a file or a pipe. Chunks of a .tmk file are read when they are needed;
+// everything else is read once and kept encoded in memory (about 8 bytes an event). Errors: those
+// of the reader; bad_input for a format that no reader recognises, with the list of known formats.
+// Thread-safe, except for standard input; O(bytes), for a .tmk O(names).
 Result<std::unique_ptr<Trace>> open_trace(const std::string& path, const ReadOptions& options = {});
 
-// The same of a source of which nothing has been consumed.
+// The same for a source of which nothing has been consumed.
 Result<std::unique_ptr<Trace>> open_trace(std::unique_ptr<ByteSource> source,
                                           const ReadOptions& options = {});
 
@@ -32,24 +32,24 @@ struct NamedPart {
     std::optional<std::size_t> part;
 };
 
-// What `name` stands for: "a.pickle#1" is {"a.pickle", 1}, unless that is a file's whole name.
+// What `name` means: "a.pickle#1" is {"a.pickle", 1}, unless that is a file's whole name.
 NamedPart named_part(const std::string& name);
 
-// How many recordings the plain file `path` holds; 1 for what isn't a plain file or can't be read:
-// opening it says why. Reads all of it where its format allows for several.
+// How many recordings the plain file `path` holds; 1 for anything that isn't a plain file or can't
+// be read: opening it reports why. Reads the whole file if its format allows for several.
 std::size_t count_recordings(const std::string& path);
 
 // Whether `path` is a plain file in a format that open_trace reads, by its first bytes. False for
 // what cannot be read.
 bool is_trace_file(const std::string& path);
 
-// Reads `path` and writes it as .tmk to `target` ("-" = standard output), whole or not at all.
+// Reads `path` and writes it as .tmk to `target` ("-" = standard output), completely or not at all.
 // Returns the information about the trace. Errors: those of open_trace and of OutputFile. Streams:
 // memory O(chunk) + the reader's own.
 Result<TraceInfo> import_trace(const std::string& path, const OutputTarget& target,
                                const ReadOptions& options = {});
 
-// The same to a file that isn't there yet.
+// The same, to a file that doesn't exist yet.
 inline Result<TraceInfo> import_trace(const std::string& path, const std::string& target,
                                       const ReadOptions& options = {}) {
     return import_trace(path, OutputTarget{.path = target, .kind = FileKind::recording}, options);

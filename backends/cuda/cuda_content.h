@@ -1,9 +1,9 @@
-// CudaContent: proves what memory holds. Compiles our kernel at its first use and lends counters
-// that it adds to: a word on the device, and a pinned one that it is copied back to.
+// CudaContent: checks what memory contains. Compiles our kernel at its first use and lends counters
+// that it adds to: a word on the device, and a pinned one to which that is copied back.
 //
 // The first use takes 512 bytes of the device's memory by plain allocation (which the driver cuts
-// from a piece of 2 MiB) and what the driver needs for the module, and keeps them while the device
-// lives. Thread-safe: checks on different streams run side by side.
+// from a piece of 2 MiB) and what the driver needs for the module, and keeps them as long as the
+// device exists. Thread-safe: checks on different streams run in parallel.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tidemark {
 
 class CudaContent {
   public:
-    // `multiprocessors` says how wide the kernel is launched.
+    // `multiprocessors` determines how wide the kernel is launched.
     CudaContent(CudaContext& context, int multiprocessors)
         : context_(context), multiprocessors_(multiprocessors) {}
 
@@ -24,8 +24,8 @@ class CudaContent {
     CudaContent& operator=(const CudaContent&) = delete;
     ~CudaContent();
 
-    // How many of the `size` bytes at `target` differ from `pattern`, when all that is queued on
-    // `stream` so far is done. Waits for it; the wait is a stall. O(size).
+    // How many of the `size` bytes at `target` differ from `pattern`, when everything that is
+    // queued on `stream` so far is done. Waits for it; the wait is a stall. O(size).
     DeviceResult<Bytes> count_mismatches(CudaCall& call, cuda::CUdeviceptr target,
                                          std::uint32_t pattern, Bytes size, cuda::CUstream stream);
 
@@ -49,7 +49,7 @@ class CudaContent {
 
     CudaContext& context_;
     int multiprocessors_;
-    std::mutex mutex_;  // of what follows
+    std::mutex mutex_;  // guards what follows
     cuda::CUmodule module_ = nullptr;
     cuda::CUfunction kernel_ = nullptr;
     std::vector<Block> blocks_;

@@ -1,5 +1,5 @@
 // CudaContext and CudaCall: entering and leaving the primary context, counting, and the text of
-// what was refused.
+// errors.
 #include "backends/cuda/cuda_context.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ CudaContext::~CudaContext() {
 DeviceError CudaContext::remember(const CudaRefusal& refusal) {
     const auto code = static_cast<CUresult>(refusal.error.native_code);
     if (refusal.error.status == DeviceStatus::lost) {
-        CUresult alive = CUresult::success;  // the first error is the one that tells
+        CUresult alive = CUresult::success;  // the first error is the informative one
         lost_.compare_exchange_strong(alive, code, std::memory_order_relaxed);
     }
     const std::lock_guard lock{mutex_};
@@ -103,7 +103,7 @@ Error CudaContext::explain(const DeviceError& error) const {
         if (!same(refusal.error, error))
             continue;
         if (refusal.function != nullptr)
-            text.what = fmt::format("{}: {}: {} gave {}", to_text(error.call),
+            text.what = fmt::format("{}: {}: {} returned {}", to_text(error.call),
                                     to_text(error.status), call_text(refusal), driver_says);
         else if (refusal.reason != nullptr)
             text.what =
@@ -173,7 +173,7 @@ tl::unexpected<DeviceError> CudaCall::refused(CUresult code, const char* functio
     CudaRefusal refusal;
     refusal.error = {to_status(code, call_), call_, static_cast<std::int32_t>(code)};
     if (context_.lost() == CUresult::success && entry_ != CUresult::success) {
-        refusal.function = "cuCtxSetCurrent";  // the function itself was not reached
+        refusal.function = "cuCtxSetCurrent";  // the function itself was not called
         refusal.arguments[0] = argument(context_.native());
         refusal.argument_count = 1;
     } else if (context_.lost() == CUresult::success) {

@@ -1,6 +1,6 @@
-// CudaContext: a device's primary context, what calls on it cost, and what was refused. CudaCall:
-// one call of a Device on its way through the driver: it makes the context current and puts back
-// the one that was, takes the time, and turns the driver's code into a DeviceError.
+// CudaContext: a device's primary context, what calls on it cost, and what failed. CudaCall: one
+// call of a Device on its way through the driver. It makes the context current and restores the
+// previous one, measures the time, and turns the driver's code into a DeviceError.
 //
 // Thread-safety: CudaContext is safe from any thread; a CudaCall belongs to one.
 #pragma once
@@ -32,12 +32,12 @@ struct CudaArgument {
     Form form = Form::number;
 };
 
-// The last refusals of a device, so that explain() can say what was asked. Fixed size, no heap.
+// The last errors of a device, so that explain() can name the arguments. Fixed size, no heap.
 struct CudaRefusal {
     static constexpr std::size_t kArgumentsMax = 11;
 
     DeviceError error;
-    const char* function = nullptr;  // of the driver; null where we refused before it was asked
+    const char* function = nullptr;  // of the driver; null if we refused before calling it
     const char* reason = nullptr;    // why, in that case
     std::array<CudaArgument, kArgumentsMax> arguments;
     std::size_t argument_count = 0;
@@ -52,7 +52,7 @@ class CudaContext {
     CudaContext(const CudaContext&) = delete;
     CudaContext& operator=(const CudaContext&) = delete;
 
-    // Gives the context back; ignores a driver that is broken or shutting down.
+    // Releases the context; ignores a driver that is broken or shutting down.
     ~CudaContext();
 
     const CudaDriver& driver() const { return driver_; }
@@ -66,12 +66,12 @@ class CudaContext {
 
     const DeviceCounters& counters() const { return counters_; }
 
-    // The code of the sticky error that ended this context's life, success while it lives.
+    // The code of the sticky error that ended this context; success while it works.
     cuda::CUresult lost() const { return lost_.load(std::memory_order_relaxed); }
 
     Bytes lowest_free() const { return lowest_free_.load(std::memory_order_relaxed); }
 
-    // What the refusal was about, if it is one of the last.
+    // The details of the error, if it is one of the last.
     Error explain(const DeviceError& error) const;
 
     // For CudaCall. Each is safe from any thread.
@@ -96,13 +96,13 @@ class CudaContext {
     std::atomic<cuda::CUresult> lost_{cuda::CUresult::success};
     std::atomic<Bytes> lowest_free_{0};
 
-    mutable std::mutex mutex_;  // of what follows
+    mutable std::mutex mutex_;  // guards what follows
     std::array<CudaRefusal, kRefusalsKept> refusals_;
     std::size_t refusal_count_ = 0;
 };
 
-// Makes `context` current on this thread while it lives, then puts back what was. Costs one driver
-// call of some ten nanoseconds where it is current already.
+// Makes `context` current on this thread as long as it exists, then restores the previous one.
+// Costs one driver call of about ten nanoseconds if it is current already.
 class CudaCurrent {
   public:
     explicit CudaCurrent(const CudaContext& context);
@@ -122,7 +122,7 @@ class CudaCurrent {
 
 class CudaCall {
   public:
-    // Counts one `call` that lasts until the end of this object's life.
+    // Counts one `call` that lasts until this object is destroyed.
     CudaCall(CudaContext& context, DeviceCall call) : context_(context), call_(call) {}
 
     CudaCall(const CudaCall&) = delete;
@@ -131,8 +131,8 @@ class CudaCall {
 
     const CudaDriver& driver() const { return context_.driver(); }
 
-    // Calls the driver. A refusal is remembered with its arguments. Once the context is lost the
-    // driver is not asked any more.
+    // Calls the driver. An error is remembered with its arguments. Once the context is lost, the
+    // driver is no longer called.
     template <class... Parameters, class... Arguments>
     DeviceResult<void> make(const CudaSymbol<cuda::CUresult(Parameters...)>& symbol,
                             Arguments... arguments) {
@@ -142,7 +142,7 @@ class CudaCall {
         return refused(code, symbol.name(), {argument(arguments)...});
     }
 
-    // As `make`, but gives the driver's code, for calls whose "no" is an ordinary answer.
+    // As `make`, but returns the driver's code, for calls whose refusal is an ordinary answer.
     template <class... Parameters, class... Arguments>
     cuda::CUresult ask(const CudaSymbol<cuda::CUresult(Parameters...)>& symbol,
                        Arguments... arguments) const {
@@ -164,7 +164,7 @@ class CudaCall {
     // A refusal by us, before the driver is asked. `reason` is a literal.
     tl::unexpected<DeviceError> refuse(DeviceStatus status, const char* reason);
 
-    // What `code` of `function` means, remembered with its arguments.
+    // The error for `code` of `function`, remembered with its arguments.
     tl::unexpected<DeviceError> refused(cuda::CUresult code, const char* function,
                                         std::initializer_list<CudaArgument> arguments);
 
@@ -175,7 +175,7 @@ class CudaCall {
     // Not one of the Device's calls: leave it out of the counters.
     void uncounted() { counted_ = false; }
 
-    // The call has taken memory: if it is to be tracked, ask how much is left (not counted).
+    // The call has taken memory: if tracking is on, query how much is left (not counted).
     void grew() { grew_ = true; }
 
     template <class T>
@@ -194,7 +194,7 @@ class CudaCall {
     }
 
   private:
-    // A handle's value says which object was meant; other pointers say where an answer goes.
+    // A handle's value identifies the object; other pointers say where a result goes.
     template <class T>
     static constexpr bool kIsHandle =
         std::is_same_v<T, cuda::CUcontext> || std::is_same_v<T, cuda::CUstream> ||

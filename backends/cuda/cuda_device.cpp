@@ -39,7 +39,7 @@ CudaDevice::~CudaDevice() {
         for (cuda::CUgraphExec graph : graphs_.all())
             static_cast<void>(driver_->cuGraphExecDestroy(graph));
     }
-    if (pool_ != nullptr)  // no context's own, so that it can be given back in any case
+    if (pool_ != nullptr)  // belongs to no context, so it can always be destroyed
         static_cast<void>(driver_->cuMemPoolDestroy(pool_));
     if (context_->lost() != CUresult::success) {
         holdings_.give_back(*driver_);
@@ -76,7 +76,7 @@ bool CudaDevice::has(Feature feature) const {
 }
 
 Bytes CudaDevice::granularity() const {
-    constexpr Bytes kPlainGranularity = 512;  // of cuMemAlloc, where there are no mappings
+    constexpr Bytes kPlainGranularity = 512;  // of cuMemAlloc, if there are no mappings
     return info_.virtual_memory ? info_.granularity : kPlainGranularity;
 }
 
@@ -208,7 +208,7 @@ DeviceResult<GraphId> CudaDevice::end_capture(StreamId stream, bool auto_free) {
     TM_ASSIGN(const cuda::CUgraph graph, streams_->end_capture(call, stream));
     cuda::CUgraphExec executable = nullptr;
     const unsigned long long flags = auto_free ? cuda::kAutoFreeOnLaunch : 0;
-    relax_while_capturing(call);  // another capture may go on
+    relax_while_capturing(call);  // another capture may continue
     const auto made = call.make(driver_->cuGraphInstantiateWithFlags, &executable, graph, flags);
     static_cast<void>(call.ask(driver_->cuGraphDestroy, graph));
     if (!made)

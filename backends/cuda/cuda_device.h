@@ -1,45 +1,46 @@
 // CudaDevice: one NVIDIA GPU as a Device, on the CUDA driver API.
 //
-// The device's primary context is retained while a CudaDevice lives, so memory, streams and graphs
-// are shared with whatever else in the process uses the runtime API. Each call makes the context
-// current on its thread, if it is not, and puts back the one that was.
+// The device's primary context is retained as long as a CudaDevice exists, so memory, streams and
+// graphs are shared with everything else in the process that uses the runtime API. Each call makes
+// the context current on its thread, if it is not, and restores the previous one.
 //
-// Thread-safety: every call from any thread; work on one stream is ordered by the caller. The
-// exceptions are `counters()`, which is to be read while no other thread calls, and captures, whose
-// begin and end must come from one thread.
+// Thread-safety: every call from any thread; the caller orders work on one stream. The exceptions
+// are `counters()`, which may be read only while no other thread makes calls, and captures, which
+// must begin and end on the same thread.
 //
-// Errors: the driver's code is kept as `native_code`, and `explain` says the function and its
+// Errors: the driver's code is kept as `native_code`, and `explain` names the function and its
 // arguments. After a sticky error (a kernel fault, a destroyed context) every call that would reach
-// the driver is refused as `lost`. The destructor gives back what the device made for itself
+// the driver is refused as `lost`. The destructor releases what the device made for itself
 // (streams, events, graphs, its pool), whatever state the context or the driver is in; memory and
-// mappings belong to who asked for them. Of a lost device it also gives back virtual memory, which
-// survives its context, and which nobody else can give back any more.
+// mappings belong to whoever requested them. For a lost device it also releases virtual memory,
+// which survives its context, and which nobody else can release any longer.
 //
-// What each group is:
-//   plain memory      cuMemAlloc, cuMemFree. The driver waits inside a free and does not say how
+// How each group is implemented:
+//   plain memory      cuMemAlloc, cuMemFree. The driver waits inside a free and does not report how
 //                     long, so that wait is counted as driver time, not as a stall.
 //   stream-ordered    a pool of this device's own, so that the thresholds of other libraries that
-//                     use the default pool stay as they are. Its threshold begins at 0.
+//                     use the default pool stay as they are. Its threshold is 0 at the start.
 //   virtual memory    `create` on Kind::device is this device whatever the index, on Kind::host a
 //                     NUMA node of the host. PhysicalIds count from 1 and are never reused.
-//                     `set_access` speaks for this device, `set_access_for` for another one, by its
-//                     ordinal; neither touches the access of the others.
+//                     `set_access` applies to this device, `set_access_for` to another one, by its
+//                     ordinal; neither changes the access of the others.
 //   streams           StreamId 0 is the legacy default stream; others are made at first use and do
 //                     not synchronize with it. A program's own streams join with `adopt`.
-//   points            per stream in order: when one has passed, so have all before it, and asking
-//                     about those costs no driver call. Their native events are recycled and made
-//                     without timing. A stream keeps at most kPointsMax unfinished ones apart: past
-//                     that every second is merged into its successor, and reads as passed a little
-//                     later than it was. A point recorded on a captured stream lies in no queue: it
-//                     orders the captured work, and once the capture is over it reads as a real
-//                     point beside it.
+//   points            per stream in order: when one has passed, so have all before it, and checking
+//                     those costs no driver call. Their native events are recycled and made
+//                     without timing. A stream keeps at most kPointsMax unfinished ones separate:
+//                     beyond that every second one is merged into its successor, and is reported
+//                     as passed a little late. A point recorded on a captured stream is in no
+//                     queue:
+//                     it orders the captured work, and once the capture has ended it is reported
+//                     like a real point next to it.
 //   captures          in thread-local mode. While any known stream captures, `complete`,
-//                     `check_pattern`, what synchronizes, frees or trims is refused before
-//                     they reach the driver, for which a query can be enough to spoil the capture;
-//                     calls that make memory are let through in relaxed mode. A capture of a stream
-//                     that this device has never seen goes unnoticed until the driver refuses.
-//   time              `now` and the counters read the steady clock. What `synchronize`,
-//                     `check_pattern` and a `complete` that awaits have waited is `stall_ns`, not
+//                     `check_pattern`, and everything that synchronizes, frees or trims is refused
+//                     before it reaches the driver, where even a query can spoil the capture; calls
+//                     that make memory are allowed in relaxed mode. A capture of a stream that this
+//                     device has never seen goes unnoticed until the driver refuses.
+//   time              `now` and the counters read the steady clock. The waiting time of
+//                     `synchronize`, `check_pattern` and a `complete` that waits is `stall_ns`, not
 //                     `call_ns`; the synchronization of an idle stream is driver time, that of the
 //                     device always a stall.
 #pragma once
@@ -67,14 +68,15 @@ class CudaStreams;
 struct CudaConfig {
     int ordinal = 0;
     bool await_events =
-        false;  // `complete` waits instead of saying no: the same decisions each run
-    bool track_memory = false;  // after each growing call ask how much is free: see lowest_free()
+        false;  // `complete` waits instead of refusing: the same decisions in each run
+    // after each growing call, query how much is free: see lowest_free()
+    bool track_memory = false;
 };
 
 class CudaDevice final : public Device {
   public:
-    // Retains the primary context of `config.ordinal`. Errors: not_found for an ordinal that there
-    // is not, unsupported for a feature asked for that the device lacks, driver for the rest.
+    // Retains the primary context of `config.ordinal`. Errors: not_found for an ordinal that does
+    // not exist, unsupported for a requested feature that the device lacks, driver for the rest.
     static Result<std::unique_ptr<CudaDevice>> open(std::shared_ptr<const CudaDriver> driver,
                                                     const CudaConfig& config);
 
@@ -89,43 +91,42 @@ class CudaDevice final : public Device {
     // The primary context, for callers that make driver calls of their own.
     cuda::CUcontext native_context() const;
 
-    // A stream of the program's, by its CUstream or cudaStream_t. The same handle gives the same
+    // One of the program's streams, by its CUstream or cudaStream_t. The same handle gives the same
     // StreamId until it is disowned; null and the legacy handle (1) are the default stream. Ids are
     // counted from kFirstAdopted. O(1), no driver call.
     static constexpr std::uint32_t kFirstAdopted = 0x8000'0000;
     StreamId adopt(std::uintptr_t native);
 
-    // A stream of the program's that it may destroy whenever none of its calls is about it. The
-    // handle is used while a CudaVisit says so, on that thread alone; what was queued on it before
-    // is known by what was noted then. The same handle gives the same StreamId, the first free one
-    // from `first` on; null and 1 are the default stream. O(1), no driver call.
+    // One of the program's streams that it may destroy whenever none of its calls uses it. The
+    // handle is used while a CudaVisit says so, only on that thread; what was queued on it before
+    // is known from the notes made then. The same handle gives the same StreamId, the first free
+    // one from `first` on; null and 1 are the default stream. O(1), no driver call.
     StreamId borrow(std::uintptr_t native, StreamId first);
 
-    // From now on it is as one that was adopted: it lives until it is disowned. O(1).
+    // From now on it counts as adopted: it exists until it is disowned. O(1).
     void keep(StreamId stream);
 
-    // The program is about to destroy a stream that it had adopted here. Points already recorded
-    // on it can still be asked for; the StreamId takes no more work (invalid_value).
+    // The program is about to destroy a stream that it had adopted here. Points already recorded on
+    // it can still be queried; the StreamId takes no more work (invalid_value).
     void disown(StreamId stream);
 
-    // The CUstream of `stream`, made now if it was not yet, for work that the program queues
-    // itself.
+    // The CUstream of `stream`, made now if necessary, for work that the program queues itself.
     DeviceResult<std::uintptr_t> native(StreamId stream);
 
     // From now on the device `ordinal` reads and writes this one's virtual memory wherever this one
-    // may: what is mapped now, and what will be. Errors: not_supported: that device cannot reach
-    // this one; as set_access_for. O(mappings).
+    // may: present and future mappings. Errors: not_supported: that device cannot reach this one;
+    // as set_access_for. O(mappings).
     DeviceResult<void> open_to(int ordinal);
 
-    // The least free memory of the device that any growing call has left behind, as cuMemGetInfo
-    // says; what was free at open before the first. Needs CudaConfig::track_memory, else 0.
+    // The least free memory of the device after any growing call, as cuMemGetInfo reports it;
+    // before the first such call, what was free at open. Needs CudaConfig::track_memory, else 0.
     Bytes lowest_free() const;
 
-    // How many native events exist, in use or waiting to be used again.
+    // The number of native events, in use or waiting to be reused.
     std::size_t native_events() const;
 
-    // As end_capture; `auto_free` lets a graph that allocates be launched again without its memory
-    // having been freed (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH).
+    // Like end_capture; with `auto_free` a graph that allocates can be launched again without
+    // freeing its memory first (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH).
     DeviceResult<GraphId> end_capture(StreamId stream, bool auto_free);
 
     std::string_view name() const override { return info_.name; }
@@ -194,7 +195,7 @@ class CudaDevice final : public Device {
     CudaDevice(std::shared_ptr<const CudaDriver> driver, const CudaConfig& config,
                CudaDeviceInfo info, std::unique_ptr<CudaContext> context);
 
-    // A call that must not be made while a stream is captured, and one that then needs relaxing.
+    // A call that must not be made while a stream is captured, and one that needs relaxing then.
     DeviceResult<void> refuse_while_capturing(CudaCall& call) const;
     void relax_while_capturing(CudaCall& call) const;
 
@@ -211,7 +212,7 @@ class CudaDevice final : public Device {
     DeviceResult<void> give_back_host(CudaCall& call, Address address,
                                       const CudaSymbol<cuda::CUresult(void*)>& function);
 
-    // Does `address` lie in pinned or registered host memory of this device?
+    // Is `address` in pinned or registered host memory of this device?
     bool on_host(Address address) const;
     void count_copy(Address target, Address source, Bytes size);
 
@@ -228,7 +229,7 @@ class CudaDevice final : public Device {
     CudaTable<cuda::CUmemHandle> physicals_;
     CudaTable<cuda::CUgraphExec> graphs_;
 
-    mutable std::mutex mutex_;  // of what follows
+    mutable std::mutex mutex_;  // guards what follows
     cuda::CUmemoryPool pool_ = nullptr;
     std::map<Address, Bytes> host_ranges_;  // pinned and registered
 };

@@ -1,8 +1,8 @@
-// CudaEvents: the native events of one device, made without timing and used again and again.
+// CudaEvents: the native events of one device, made without timing and reused.
 //
-// An event is taken, recorded, and given back once its point has passed. Whoever uses one outside
-// of its stream's lock holds it meanwhile, so that it is not recorded anew under his hands.
-// Thread-safe; O(1).
+// An event is taken, recorded, and returned once its point has passed. A caller that uses one
+// outside of its stream's lock holds it meanwhile, so that nobody records it again during that
+// time. Thread-safe; O(1).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class CudaEvents {
     CudaEvents(const CudaEvents&) = delete;
     CudaEvents& operator=(const CudaEvents&) = delete;
 
-    // An event that nobody uses; asks the driver for a new one if all are in use.
+    // An unused event; makes a new one if all are in use.
     DeviceResult<CudaEvent*> take(CudaCall& call);
     void give_back(CudaEvent* event);
 

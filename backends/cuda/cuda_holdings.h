@@ -1,6 +1,6 @@
 // CudaHoldings: the virtual memory of a device that no context owns: reservations and mappings. The
-// driver keeps them when a context dies, until the process ends; a device that was lost gives them
-// back by this list when it closes, since nobody else can then.
+// driver keeps them when a context dies, until the process ends. A lost device uses this list to
+// release them when it closes, since nobody else can then.
 //
 // Thread-safe. O(log entries) a call.
 #pragma once
@@ -26,7 +26,7 @@ class CudaHoldings {
     // What is mapped now.
     std::vector<Range> mappings() const;
 
-    // Unmaps and frees all of it, as far as the driver lets it. Nothing is listed afterwards.
+    // Unmaps and frees all of it, as far as the driver allows. Nothing is listed afterwards.
     void give_back(const CudaDriver& driver);
 
   private:

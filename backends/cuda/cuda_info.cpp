@@ -13,7 +13,7 @@ namespace {
 using cuda::CUdevice_attribute;
 using cuda::CUresult;
 
-// An attribute; 0 where the driver does not know it.
+// An attribute; 0 if the driver does not know it.
 int attribute(const CudaDriver& driver, CUdevice_attribute name, cuda::CUdevice device) {
     int value = 0;
     return driver.cuDeviceGetAttribute(&value, name, device) == CUresult::success ? value : 0;
@@ -31,7 +31,7 @@ std::string uuid_text(const CudaDriver& driver, cuda::CUdevice device) {
     return text;
 }
 
-// The smallest piece of physical memory; 0 where the device has no virtual memory management.
+// The smallest piece of physical memory; 0 if the device has no virtual memory management.
 Bytes granularity(const CudaDriver& driver, int ordinal) {
     cuda::CUmemAllocationProp properties;
     properties.location = {cuda::CUmemLocationType::device, ordinal};

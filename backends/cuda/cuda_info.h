@@ -1,5 +1,5 @@
-// What CUDA devices are here and what each can do: read from the driver, without making a context,
-// so that asking costs a device no memory.
+// The CUDA devices of this computer and what each can do: read from the driver without making a
+// context, so that it costs a device no memory.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct CudaDeviceInfo {
     int compute_major = 0;
     int compute_minor = 0;
     int multiprocessors = 0;
-    int numa_node = -1;  // of the host, next to the device; -1 where the driver does not say
+    int numa_node = -1;  // of the host, next to the device; -1 if the driver does not report it
 
     // What Tidemark can use. Each needs the driver's functions as well as the device.
     bool virtual_memory = false;
@@ -38,10 +38,10 @@ struct CudaDeviceInfo {
     std::vector<int> peers;  // ordinals of the devices whose memory this one can reach
 };
 
-// One device. Errors: not_found for an ordinal that there is not, driver where the driver refuses.
+// One device. Errors: not_found for an ordinal that does not exist, driver if the driver refuses.
 Result<CudaDeviceInfo> cuda_device_info(const CudaDriver& driver, int ordinal);
 
-// All devices, by ordinal; an empty list where there are none. O(devices^2) driver calls.
+// All devices, by ordinal; an empty list if there are none. O(devices^2) driver calls.
 Result<std::vector<CudaDeviceInfo>> cuda_devices(const CudaDriver& driver);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
 // PTX written by hand: small enough to read, and no compiler is needed to build Tidemark. Each
-// thread takes every n-th piece of 16 bytes, where the target is aligned to that; then words of 4
+// thread takes every n-th piece of 16 bytes, if the target is aligned to that; then words of 4
 // bytes; then the last bytes one by one. Bytes that differ are counted without a branch: adding
 // 0x7f to each byte's low bits carries into its high bit if any was set.
 #include "backends/cuda/cuda_kernels.h"
@@ -54,7 +54,7 @@ const char* const kKernels = R"ptx(
     mul.wide.u32 %stride, %blocks, %threads;
     mov.u64 %count, 0;
 
-    // Pieces of 16 bytes: `end` of them, none where the target is not aligned to that.
+    // Pieces of 16 bytes: `end` of them, none if the target is not aligned to that.
     shr.u64 %end, %size, 4;
     and.b64 %wide, %target, 15;
     setp.ne.u64 %none, %wide, 0;

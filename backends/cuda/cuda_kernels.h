@@ -1,4 +1,4 @@
-// Kernels of ours, as PTX that the driver compiles at first use.
+// Our kernels, as PTX that the driver compiles at first use.
 #pragma once
 
 namespace tidemark::cuda {
@@ -11,8 +11,8 @@ constexpr const char* kCountMismatches = "tidemark_count_mismatches";
 // The module that holds it: null-terminated text.
 extern const char* const kKernels;
 
-// Goes on until the GPU's clock (nanoseconds) shows `end` (8 bytes) at least, and then writes what
-// it shows to the 64-bit word at `slot` (8 bytes). Parameters: slot, end. One thread.
+// Runs until the GPU's clock (nanoseconds) shows at least `end` (8 bytes), and then writes the
+// clock's value to the 64-bit word at `slot` (8 bytes). Parameters: slot, end. One thread.
 constexpr const char* kPassUntil = "tidemark_pass";
 
 // The module that holds that.

@@ -1,5 +1,5 @@
-// CudaDevice, memory that the driver lays out: plain, stream-ordered, pinned on the host, and what
-// of it other processes may use.
+// CudaDevice, memory that the driver places: plain, stream-ordered, pinned on the host, and the
+// parts of it that other processes may use.
 #include <cstring>
 
 #include "backends/cuda/cuda_context.h"

@@ -49,7 +49,7 @@ DeviceResult<void> CudaDevice::copy_batch(std::span<const CopyRange> copies, Str
     CudaCall call{*context_, DeviceCall::copy_batch};
     TM_ASSIGN(const CudaStream* const known, streams_->find(call, stream));
     TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
-    // The driver takes batches on no default stream, and a capture has no node for them.
+    // The driver accepts batches only on non-default streams, and a capture has no node for them.
     const bool batches =
         info_.batch_copies && queue != nullptr && copies.size() > 1 && !streams_->captured(*known);
     if (batches)
@@ -108,7 +108,7 @@ DeviceResult<void> CudaDevice::write_pattern(Address target, std::uint32_t patte
                                              StreamId stream) {
     CudaCall call{*context_, DeviceCall::write_pattern};
     if (to_integer(target) % kCudaMovementWord != 0)
-        return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
+        return call.refuse(DeviceStatus::invalid_value, "the address is not a multiple of 4");
     TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     const Bytes whole = size / kCudaMovementWord;
     DeviceResult<void> done;
@@ -127,7 +127,7 @@ DeviceResult<Bytes> CudaDevice::check_pattern(Address target, std::uint32_t patt
     CudaCall call{*context_, DeviceCall::check_pattern};
     TM_TRY(refuse_while_capturing(call));
     if (to_integer(target) % kCudaMovementWord != 0)
-        return call.refuse(DeviceStatus::invalid_value, "the address is no multiple of 4");
+        return call.refuse(DeviceStatus::invalid_value, "the address is not a multiple of 4");
     TM_ASSIGN(const cuda::CUstream queue, native_of(call, stream));
     if (size == 0)
         return Bytes{0};

@@ -1,4 +1,4 @@
-// CudaStreams, order: points are recorded, asked about, waited for and drained.
+// CudaStreams, order: recording, checking, waiting for and draining points.
 #include "backends/cuda/cuda_streams.h"
 
 namespace tidemark {
@@ -32,7 +32,8 @@ DeviceResult<EventId> CudaStreams::record(CudaCall& call, StreamId id) {
     return name(stream, stream.points.append(event, is_captured));
 }
 
-// All that the program queued on it before its last call about it: nothing has come since.
+// Covers everything that the program queued on it before its last call about it: nothing has come
+// since.
 DeviceResult<EventId> CudaStreams::point_of_absent(CudaCall& call, CudaStream& stream) {
     if (stream.untold.exchange(false)) {
         const auto waited = capturing() ? call.refuse(DeviceStatus::not_permitted, kCaptured)
@@ -50,7 +51,7 @@ DeviceResult<EventId> CudaStreams::point_of_absent(CudaCall& call, CudaStream& s
 bool CudaStreams::known_to_have_passed(EventId event) const {
     if (begun_captures_.load(std::memory_order_relaxed) > 0 ||
         foreign_count_.load(std::memory_order_relaxed) > 0)
-        return false;  // it may not be asked for now
+        return false;  // it may not be checked now
     std::uint64_t number = 0;
     const CudaStream* stream = locate(event, &number);
     return stream != nullptr && stream->points.passed(number);
@@ -64,7 +65,7 @@ DeviceResult<bool> CudaStreams::complete(CudaCall& call, EventId event, bool awa
     std::unique_lock lock{stream->mutex};
     if (number > stream->points.last())
         return call.refuse(DeviceStatus::invalid_value, kUnknownEvent);
-    stream->points.drop_captured();  // nothing is captured while this may be asked
+    stream->points.drop_captured();  // nothing is captured while this may be called
     if (stream->points.passed(number))
         return true;
     const CudaPoint* kept = stream->points.telling(number);
@@ -99,7 +100,7 @@ DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event)
     CudaStream* awaited = locate(event, &number);
     if (awaited == nullptr)
         return call.refuse(DeviceStatus::invalid_value, kUnknownEvent);
-    if (!usable(*waiting)) {  // the host waits in its place
+    if (!usable(*waiting)) {  // the host waits instead
         if (capturing())
             return call.refuse(DeviceStatus::not_permitted, kCaptured);
         TM_TRY(complete(call, event, true));
@@ -115,7 +116,7 @@ DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event)
             awaited->points.drop_captured();
         const CudaPoint* kept = awaited->points.telling(number);
         if (awaited == waiting || awaited->points.passed(number) || kept == nullptr)
-            return {};  // it is so already
+            return {};  // nothing to do
         point = *kept;
         if (any_captured && !point.captured && captured(*waiting))
             return call.refuse(DeviceStatus::not_permitted,
@@ -126,7 +127,7 @@ DeviceResult<void> CudaStreams::wait(CudaCall& call, StreamId id, EventId event)
         call.make(context_.driver().cuStreamWaitEvent, waiting->native, point.event->native, 0U);
     events_.let_go(point.event);
     if (done && point.captured)
-        share(*waiting);  // now captured too, perhaps by others: to be asked about
+        share(*waiting);  // now captured too, perhaps by others: to be checked
     return done;
 }
 
@@ -143,7 +144,7 @@ DeviceResult<void> CudaStreams::synchronize(CudaCall& call, StreamId id) {
         const std::lock_guard lock{stream.mutex};
         reached = stream.points.last();
     }
-    // Asked first only to tell a stall from driver time: pools give back at the wait itself.
+    // Checked first only to distinguish a stall from driver time: pools release at the wait itself.
     const CudaDriver& driver = context_.driver();
     const bool idle = call.ask(driver.cuStreamQuery, stream.native) == CUresult::success;
     const auto waited = idle ? call.make(driver.cuStreamSynchronize, stream.native)

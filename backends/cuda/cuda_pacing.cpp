@@ -63,7 +63,7 @@ Result<void> CudaPacing::load() {
     return {};
 }
 
-// The reading with the least time around it is the best.
+// The reading that took the least time is the best.
 Result<void> CudaPacing::start() {
     Nanoseconds least = std::numeric_limits<Nanoseconds>::max();
     watch_ = Stopwatch();

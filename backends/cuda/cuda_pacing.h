@@ -1,8 +1,8 @@
 // CudaPacing: kernels that let a stream's time pass, by the GPU's own clock, and that count wrong
-// bytes without anybody waiting: what a replay runs on a real GPU in place of a program's kernels.
+// bytes without any wait: a replay on a real GPU runs them instead of a program's kernels.
 //
 // Time counts from start() on, the same for the GPU and for this process: the GPU's clock is read
-// between two readings of the process's, to some microseconds. Not thread-safe.
+// between two readings of the process's, to within a few microseconds. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ class CudaPacing {
   public:
     static constexpr std::uint32_t kStreams = 256;
 
-    // Errors (driver): the kernels can't be made. `device` outlives it.
+    // Errors (driver): the kernels can't be made. `device` must outlive it.
     static Result<std::unique_ptr<CudaPacing>> open(CudaDevice& device);
     ~CudaPacing();
 
-    // Time begins. Errors (driver).
+    // Starts the time. Errors (driver).
     Result<void> start();
 
     // Since start(), by this process's clock.
     Nanoseconds now() const { return watch_.elapsed(); }
 
     // Keeps the stream (its number is below kStreams) busy until that time, or not at all if it has
-    // passed; then writes the time down.
+    // passed; then records the time.
     void pass_until(StreamId stream, Nanoseconds when);
 
     // Adds the bytes of [target, target + size) that differ from `pattern` to the count of faults.
@@ -37,7 +37,7 @@ class CudaPacing {
     void check(StreamId stream, Address target, std::uint32_t pattern, Bytes size);
 
     struct Figures {
-        Nanoseconds end = 0;  // of what was passed last
+        Nanoseconds end = 0;  // of the last kernel that ran
         std::uint64_t wrong_bytes = 0;
     };
 
@@ -61,7 +61,7 @@ class CudaPacing {
     Stopwatch watch_;
     std::uint64_t gpu_start_ = 0;
     std::uint64_t faults_before_ = 0;
-    bool sound_ = true;  // every launch was taken
+    bool sound_ = true;  // every launch succeeded
 };
 
 }  // namespace tidemark

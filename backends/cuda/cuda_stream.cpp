@@ -66,7 +66,7 @@ void CudaPoints::merge() {
     std::deque<CudaPoint> kept;
     for (std::size_t i = 0; i < points_.size(); ++i) {
         const bool last = i + 1 == points_.size();
-        // A real point is not told by a captured one.
+        // A captured point says nothing about a real one.
         if (i % 2 == 1 || last || points_[i].captured != points_[i + 1].captured)
             kept.push_back(points_[i]);
         else

@@ -1,4 +1,4 @@
-// The table of streams: which there are, whose they are, and which of them are captured.
+// The table of streams: which exist, who owns them, and which of them are captured.
 #include "backends/cuda/cuda_streams.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ CudaStreams::CudaStreams(CudaContext& context) : context_(context), events_(cont
 CudaStreams::~CudaStreams() {
     const CudaCurrent current{context_};
     if (context_.lost() != CUresult::success || current.code() != CUresult::success)
-        return;  // they go with the context
+        return;  // they end with the context
     const CudaDriver& driver = context_.driver();
     for (const CudaStream& stream : streams_) {
         cuda::CUgraph graph = nullptr;
@@ -60,7 +60,7 @@ DeviceResult<CudaStream*> CudaStreams::find(CudaCall& call, StreamId id) {
         if (to_integer(id) >= CudaDevice::kFirstAdopted)
             return call.refuse(DeviceStatus::invalid_value, "no such stream was adopted");
         const std::lock_guard lock{table_mutex_};
-        const auto found = by_id_.find(to_integer(id));  // another thread may have been quicker
+        const auto found = by_id_.find(to_integer(id));  // another thread may have been faster
         stream = found == by_id_.end() ? &append(id) : found->second;
     }
     if (stream->closed)
@@ -203,7 +203,7 @@ DeviceResult<cuda::CUgraph> CudaStreams::end_capture(CudaCall& call, StreamId id
     cuda::CUgraph graph = nullptr;
     const auto ended = call.make(driver.cuStreamEndCapture, stream->native, &graph);
     bool over = ended.has_value();
-    if (!over) {  // it goes on, unless the driver says otherwise
+    if (!over) {  // it continues, unless the driver says otherwise
         auto status = cuda::CUstreamCaptureStatus::none;
         over = call.ask(driver.cuStreamIsCapturing, stream->native, &status) == CUresult::success &&
                status == cuda::CUstreamCaptureStatus::none;

@@ -4,9 +4,9 @@
 // carry. Thread-safe: the table has a mutex, each stream has its own, and no driver call that waits
 // is made under either.
 //
-// A borrowed stream may be destroyed by the program between its calls: its handle is used on the
-// thread that is in a call about it, and nowhere else. What was queued on it is told by the points
-// that were recorded on it while it was there.
+// The program may destroy a borrowed stream between its calls: its handle is used only on the
+// thread that is in a call about it. The points that were recorded on it while it existed cover
+// what was queued on it.
 #pragma once
 
 #include <atomic>
@@ -27,10 +27,10 @@ class CudaStreams {
     CudaStreams(const CudaStreams&) = delete;
     CudaStreams& operator=(const CudaStreams&) = delete;
 
-    // Ends what captures there are, and destroys the streams made here and all events.
+    // Ends existing captures, and destroys the streams made here and all events.
     ~CudaStreams();
 
-    // The stream of `id`, made if it was not yet used. invalid_value if it was disowned, or was
+    // The stream of `id`, made if it was not used yet. invalid_value if it was disowned, or was
     // never adopted but has the id of an adopted one.
     DeviceResult<CudaStream*> find(CudaCall& call, StreamId id);
 
@@ -40,21 +40,21 @@ class CudaStreams {
     void keep(StreamId id);
     void disown(StreamId id);
 
-    // See CudaVisit: the stream is in a call of the program's on this thread from now on, and no
-    // more. enter() gives the one that was before; null: none.
+    // See CudaVisit: from now on the stream is, or is no longer, in a call of the program on this
+    // thread. enter() returns the previous one; null: none.
     const CudaStream* enter(StreamId id);
     void leave_to(const CudaStream* before);
 
-    // What the program has queued on a borrowed stream so far will be told by a point, recorded now
-    // or, if `record_now` is false, when it is needed: by then for the price of a wait for the
-    // device. Nothing for other streams.
+    // A point will cover what the program has queued on a borrowed stream so far. It is recorded
+    // now or, if `record_now` is false, when it is needed: by then it costs a wait for the device.
+    // Nothing for other streams.
     void note_work(StreamId id, bool record_now);
 
-    // The handle of the stream, for work; of a borrowed stream that is in no call on this thread
-    // the default stream's, behind all that was queued on it.
+    // The handle of the stream, for work; for a borrowed stream that is in no call on this thread,
+    // the default stream's, ordered behind everything that was queued on it.
     DeviceResult<cuda::CUstream> queue(CudaCall& call, StreamId id);
 
-    // Could a stream be captured that nobody here can see? Then prohibited calls need leave.
+    // Could a stream be captured that nobody here can see? Then prohibited calls need permission.
     bool has_foreign() const { return adopted_count_.load(std::memory_order_relaxed) > 0; }
 
     std::size_t native_events() const { return events_.count(); }
@@ -65,26 +65,27 @@ class CudaStreams {
     DeviceResult<EventId> record(CudaCall& call, StreamId id);
     DeviceResult<bool> complete(CudaCall& call, EventId event, bool await);
 
-    // True only if `complete` would say so without asking the driver, and be allowed to. Cheap: no
-    // driver call, no stream's mutex.
+    // True only if `complete` would return true without asking the driver, and be allowed to.
+    // Cheap: no driver call, no stream's mutex.
     bool known_to_have_passed(EventId event) const;
     DeviceResult<void> wait(CudaCall& call, StreamId id, EventId event);
     DeviceResult<void> synchronize(CudaCall& call, StreamId id);
     DeviceResult<void> synchronize_all(CudaCall& call);
 
     // Is any known stream captured? One driver call for each stream that others have; borrowed
-    // streams count while they were captured when they were last in a call.
+    // streams count if they were captured when they were last in a call.
     bool capturing() const;
 
     // See Device.
     std::uint64_t replaced() const { return replaced_.load(std::memory_order_acquire); }
 
-    // Is this one? No driver call where it cannot be.
+    // Is this one? No driver call if it cannot be.
     bool captured(const CudaStream& stream) const;
 
     DeviceResult<void> begin_capture(CudaCall& call, StreamId id);
 
-    // Ends it. From another thread than began it the driver refuses, and drops the capture.
+    // Ends it. From another thread than the one that began it, the driver refuses and drops the
+    // capture.
     DeviceResult<cuda::CUgraph> end_capture(CudaCall& call, StreamId id);
 
   private:
@@ -102,8 +103,8 @@ class CudaStreams {
     // May its handle be used?
     bool usable(const CudaStream& stream) const { return !stream.borrowed || &stream == visited_; }
 
-    // Notices that a borrowed stream is captured, or is another one under the handle of one that is
-    // gone.
+    // Notices that a borrowed stream is captured, or has become another one with the handle of a
+    // stream that is gone.
     void look_at(CudaStream& stream);
     DeviceResult<EventId> point_of_absent(CudaCall& call, CudaStream& stream);
     DeviceResult<void> make_native(CudaCall& call, CudaStream& stream);
@@ -112,7 +113,7 @@ class CudaStreams {
     CudaContext& context_;
     CudaEvents events_;
 
-    mutable std::shared_mutex table_mutex_;  // of what follows
+    mutable std::shared_mutex table_mutex_;  // guards what follows
     std::deque<CudaStream> streams_;         // by slot; stable addresses; 0 is the default stream
     std::unordered_map<std::uint32_t, CudaStream*> by_id_;
     std::unordered_map<std::uintptr_t, StreamId> adopted_;
@@ -123,7 +124,7 @@ class CudaStreams {
     std::atomic<std::uint32_t> begun_captures_{0};
     mutable std::atomic<std::uint32_t> foreign_count_{0};  // of those, whose capture is asked for
 
-    // What this thread is in a call about, of any device.
+    // The stream of the call that this thread is in, for any device.
     static thread_local const CudaStream* visited_;
 };
 

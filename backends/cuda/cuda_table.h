@@ -1,6 +1,6 @@
-// CudaTable: native handles by an id of ours that is never reused, so that a stale id is refused
-// here and never reaches the driver, for which it could mean something else by then.
-// Thread-safe; O(1) expected.
+// CudaTable: native handles by our own ids, which are never reused. So a stale id is refused here
+// and never reaches the driver, where it could mean something else by then. Thread-safe; O(1)
+// expected.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class CudaTable {
         return found->second;
     }
 
-    // Takes the handle out, so that one of two threads that give it back at once comes too late.
+    // Removes the handle, so that the second of two threads that release it at once comes too late.
     std::optional<Handle> take(std::uint64_t id) {
         const std::lock_guard lock{mutex_};
         const auto found = handles_.find(id);
@@ -40,7 +40,7 @@ class CudaTable {
         return handle;
     }
 
-    // Puts back what was taken out.
+    // Puts back what was removed.
     void restore(std::uint64_t id, Handle handle) {
         const std::lock_guard lock{mutex_};
         handles_.emplace(id, handle);

@@ -46,7 +46,7 @@ DeviceResult<PhysicalId> CudaDevice::create(Location where, Bytes size) {
         properties.location = {cuda::CUmemLocationType::host_numa, where.index};
     if (where.kind == Location::Kind::disk ||
         (where.kind == Location::Kind::host && !info_.host_numa_memory))
-        return call.refuse(DeviceStatus::not_supported, "no physical memory at such a place");
+        return call.refuse(DeviceStatus::not_supported, "no physical memory at such a location");
     relax_while_capturing(call);
     const cuda::CUmemAllocationProp* wanted = &properties;
     CUmemHandle handle = 0;
@@ -126,7 +126,7 @@ DeviceResult<void> CudaDevice::set_access_for(Location who, Range range, bool wr
     return grant(call, ordinal, range, writable);
 }
 
-// Listed before the mappings are: what is mapped meanwhile is in one of the two.
+// Listed before the mappings are read: new mappings meanwhile are in one of the two.
 DeviceResult<void> CudaDevice::open_to(int ordinal) {
     {
         const std::lock_guard lock(opened_mutex_);

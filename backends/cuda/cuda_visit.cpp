@@ -1,4 +1,4 @@
-// Borrowed streams: when they are there, and what is known of them when they aren't.
+// Borrowed streams: when they exist, and what is known about them when they don't.
 #include "backends/cuda/cuda_visit.h"
 
 #include <utility>
@@ -41,7 +41,7 @@ void CudaStreams::leave_to(const CudaStream* before) {
 void CudaStreams::look_at(CudaStream& stream) {
     const CudaCurrent current{context_};
     const CudaDriver& driver = context_.driver();
-    // In a capture the driver is asked for nothing else: a call too many ends the capture.
+    // In a capture the driver is asked nothing else: one call too many ends the capture.
     if (asks_captured(stream.native)) {
         if (!stream.foreign.exchange(true))
             ++foreign_count_;
@@ -59,8 +59,8 @@ void CudaStreams::look_at(CudaStream& stream) {
             return;
         }
     }
-    // Another stream under the handle of one that is gone: what comes on it comes after what was
-    // queued on that one.
+    // Another stream with the handle of one that is gone: work on it comes after what was queued on
+    // that one.
     replaced_.fetch_add(1, std::memory_order_acq_rel);
     CudaCall call{context_, DeviceCall::wait};
     call.uncounted();

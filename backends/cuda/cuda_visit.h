@@ -1,8 +1,8 @@
-// CudaVisit: a call of the program's is about one of its streams.
+// CudaVisit: a call of the program that is about one of its streams.
 //
-// A borrowed stream (CudaDevice::borrow) is there for as long as the program's call: its handle may
-// be used, on this thread. Afterwards the program may destroy it, as the contracts of CCCL, RMM and
-// cuda.core allow once memory is given back. Visits nest. For other streams it does nothing.
+// A borrowed stream (CudaDevice::borrow) exists during the program's call: its handle may be used,
+// on this thread. Afterwards the program may destroy it, as the contracts of CCCL, RMM and
+// cuda.core allow once memory is freed. Visits nest. For other streams it does nothing.
 #pragma once
 
 #include "backends/cuda/cuda_device.h"
@@ -14,15 +14,15 @@ struct CudaStream;
 class CudaVisit {
   public:
     // `device` may be null: a simulated one has no handles. Two driver calls for a borrowed stream:
-    // is it captured, is it still the same under this handle.
+    // is it captured, and is it still the same one with this handle.
     CudaVisit(CudaDevice* device, StreamId stream);
     CudaVisit(const CudaVisit&) = delete;
     CudaVisit& operator=(const CudaVisit&) = delete;
     ~CudaVisit();
 
-    // Memory is given back on `stream`: what is queued on it by now is told by a point from now on,
-    // or, where `record_now` is false, by a wait for the whole device once somebody asks. An
-    // event's record, for which the stream has to be the visited one, or nothing.
+    // Memory is freed on `stream`. From now on a point covers what is queued on it by now or, if
+    // `record_now` is false, a wait for the whole device does once somebody asks. Costs an event's
+    // record, for which the stream has to be the visited one, or nothing.
     void note_work(StreamId stream, bool record_now);
 
   private:

@@ -1,4 +1,4 @@
-// CudaDriver: finds the library and its symbols, and says in words what is missing.
+// CudaDriver: finds the library and its symbols, and reports what is missing.
 #include "backends/cuda/driver.h"
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ std::string library_name(const std::string& requested) {
 
 enum class Need { required, optional };
 
-// Finds `symbol`; says whether a driver that it is looked up in will do.
+// Finds `symbol`; returns whether the driver is usable so far.
 template <class Signature>
 bool resolved(void* library, CudaSymbol<Signature>& symbol, Need need) {
     symbol.resolve(dlsym(library, symbol.name()));
@@ -34,7 +34,7 @@ const char* hint_for_start(CUresult code) {
         case CUresult::stub_library:
             return "this is the toolkit's stub: put the driver's own libcuda.so.1 first";
         case CUresult::system_driver_mismatch:
-            return "library and kernel module are of different versions: load the module anew";
+            return "library and kernel module are of different versions: reload the module";
         default:
             return "see `nvidia-smi` and the kernel's log";
     }

@@ -1,5 +1,5 @@
-// CudaDriver: the CUDA driver, loaded with dlopen as one table of symbols. One binary serves
-// machines with and without a GPU; which functions there are is listed in driver_symbols.inc.
+// CudaDriver: the CUDA driver, loaded with dlopen as one table of symbols. One binary works on
+// machines with and without a GPU; driver_symbols.inc lists the functions.
 //
 // Thread-safety: immutable once open; the driver's functions may be called from any thread. The
 // library stays loaded until the process ends, since the driver is not made to be unloaded.
@@ -17,7 +17,7 @@ namespace tidemark {
 template <class Signature>
 class CudaSymbol;
 
-// One function of the driver: its name, and where it is. A function that this driver lacks answers
+// One function of the driver: its name and address. A function that this driver lacks returns
 // `not_supported` instead of crashing.
 template <class... Parameters>
 class CudaSymbol<cuda::CUresult(Parameters...)> {
@@ -35,7 +35,7 @@ class CudaSymbol<cuda::CUresult(Parameters...)> {
 
     const char* name() const { return name_; }
 
-    // For CudaDriver::open: `address` is what dlsym says, null where the driver lacks it.
+    // For CudaDriver::open: `address` is the result of dlsym, null if the driver lacks it.
     void resolve(void* address) { function_ = reinterpret_cast<Function>(address); }
 
   private:
@@ -57,22 +57,22 @@ struct Symbols {
 class CudaDriver : public cuda::Symbols {
   public:
     // Loads `library` (empty: the environment variable TIDEMARK_CUDA_DRIVER if it is set, else
-    // libcuda.so.1), looks its symbols up and initializes it. Errors: not_found where there is no
-    // such library or it lacks a required symbol, driver where it refuses to start; each says which
-    // and what to do.
+    // libcuda.so.1), looks up its symbols and initializes it. Errors: not_found if there is no such
+    // library or it lacks a required symbol, driver if it refuses to start; each names which, and
+    // what to do.
     static Result<std::shared_ptr<const CudaDriver>> open(const std::string& library = "");
 
-    // The file that was loaded, as it was named.
+    // The file that was loaded, under the name that was used.
     const std::string& library() const { return library_; }
 
     // The CUDA version that this driver implements: 12080 is 12.8.
     int version() const { return version_; }
 
-    // How many devices there are; 0 where the driver cannot say.
+    // How many devices there are; 0 if the driver cannot tell.
     int device_count() const;
 
-    // The driver's words for a code: "CUDA_ERROR_OUT_OF_MEMORY" and "out of memory". "error 1234"
-    // and "" for one that it does not know.
+    // The driver's texts for a code: "CUDA_ERROR_OUT_OF_MEMORY" and "out of memory". "error 1234"
+    // and "" for an unknown one.
     std::string error_name(cuda::CUresult code) const;
     std::string error_text(cuda::CUresult code) const;
 

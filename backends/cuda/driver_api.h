@@ -1,4 +1,4 @@
-// The CUDA driver's binary interface as far as Tidemark speaks it: our own declarations, so that no
+// The CUDA driver's binary interface as far as Tidemark uses it: our own declarations, so that no
 // toolkit is needed to build. Types keep the driver's names; their layouts, sizes and numbers are
 // those of its documented ABI (CUDA 12.0 and later, 64-bit Linux), which does not change under a
 // versioned symbol name. The functions are listed in driver_symbols.inc.
@@ -9,7 +9,7 @@
 
 namespace tidemark::cuda {
 
-// Handles. Each is its own pointer type, so that a stream is not passed where an event is wanted.
+// Handles. Each is its own pointer type, so that a stream is not passed instead of an event.
 using CUcontext = struct CUctx*;
 using CUstream = struct CUstreamObject*;
 using CUevent = struct CUeventObject*;
@@ -25,7 +25,7 @@ using CUdeviceptr = unsigned long long;     // an address in the space that all 
 using CUmemHandle = unsigned long long;     // CUmemGenericAllocationHandle
 using CUhostFn = void (*)(void* argument);  // runs on a driver's thread; may call no CUDA
 
-// What every function returns. Only the codes that Tidemark treats apart have a name here; the
+// The result of every function. Only the codes that Tidemark distinguishes have a name here; the
 // driver itself names the others (cuGetErrorName).
 enum class CUresult : int {
     success = 0,
@@ -127,7 +127,7 @@ enum class CUmemPool_attribute : int {
     used_mem_high = 8,
 };
 
-// CU_GRAPH_MEM_ATTR_*: cuuint64_t each; what graphs' own allocations hold on a device.
+// CU_GRAPH_MEM_ATTR_*: cuuint64_t each; what the allocations of graphs hold on a device.
 enum class CUgraphMem_attribute : int {
     used_mem_current = 0,
     used_mem_high = 1,

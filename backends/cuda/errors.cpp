@@ -1,4 +1,4 @@
-// The driver's codes, sorted by what they mean for whoever called.
+// The driver's codes, sorted by what they mean for the caller.
 #include "backends/cuda/errors.h"
 
 namespace tidemark {
@@ -62,19 +62,18 @@ std::string_view hint_for(CUresult code) {
         case CUresult::illegal_address:
         case CUresult::misaligned_address:
         case CUresult::invalid_address_space:
-            return "a kernel used an address that it must not: compute-sanitizer says which "
-                   "kernel; "
-                   "the process cannot go on with CUDA";
+            return "a kernel used an invalid address: compute-sanitizer finds the kernel; the "
+                   "process cannot continue to use CUDA";
         case CUresult::assert_failed:
         case CUresult::hardware_stack_error:
         case CUresult::illegal_instruction:
         case CUresult::invalid_pc:
         case CUresult::launch_failed:
-            return "a kernel failed: compute-sanitizer says which; the process cannot go on with "
-                   "CUDA";
+            return "a kernel failed: compute-sanitizer finds it; the process cannot continue to "
+                   "use CUDA";
         case CUresult::launch_timeout:
-            return "a kernel ran longer than the display's watchdog allows; the process cannot go "
-                   "on with CUDA";
+            return "a kernel ran longer than the display's watchdog allows; the process cannot "
+                   "continue to use CUDA";
         case CUresult::deinitialized:
             return "the driver is shutting down: the process is about to end";
         case CUresult::invalid_context:
@@ -96,20 +95,20 @@ std::string_view hint_for(CUresult code) {
         case CUresult::stream_capture_invalidated:
         case CUresult::stream_capture_isolation:
         case CUresult::captured_event:
-            return "something that a capture forbids was called while it ran: begin it anew";
+            return "a call that a capture forbids was made during it: start the capture again";
         case CUresult::invalid_ptx:
         case CUresult::unsupported_ptx_version:
         case CUresult::jit_compiler_not_found:
         case CUresult::jit_compilation_disabled:
         case CUresult::no_binary_for_gpu:
-            return "the driver could not compile a kernel of ours: see that its PTX compiler is "
-                   "installed and CUDA_DISABLE_PTX_JIT is not set";
+            return "the driver could not compile one of our kernels: check that its PTX compiler "
+                   "is installed and CUDA_DISABLE_PTX_JIT is not set";
         case CUresult::map_failed:
             return "the process may have too many mappings: see /proc/sys/vm/max_map_count";
         case CUresult::operating_system:
             return "the system refused: see the limits of open files and locked memory (ulimit)";
         case CUresult::not_supported:
-            return "this device or driver lacks it: `tidemark devices` lists what there is";
+            return "this device or driver lacks it: `tidemark devices` lists what is available";
         default:
             return "";
     }

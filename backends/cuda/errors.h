@@ -10,12 +10,11 @@
 namespace tidemark {
 
 // The status of `call` that ended in `code`, which is not success. Sticky errors (a kernel that
-// faulted, a context that is gone, memory that the hardware gave up) are `lost`; what a graph
+// faulted, a context that is gone, memory that the hardware retired) are `lost`; what a graph
 // capture forbids is `not_permitted`; no room for a reservation is `address_space`.
 DeviceStatus to_status(cuda::CUresult code, DeviceCall call);
 
-// What to do about it: one sentence without a period, empty where nothing is known beyond the
-// status.
+// What to do about it: one sentence without a period, empty if nothing is known beyond the status.
 std::string_view hint_for(cuda::CUresult code);
 
 }  // namespace tidemark

@@ -26,7 +26,7 @@ class UringFiles : public PosixFiles {
     }
 };
 
-// Why there is no io_uring here; empty if there is.
+// Why io_uring is unavailable here; empty if it is available.
 std::string refusal() {
     if (!kHaveLiburing)
         return "this program was built without liburing";

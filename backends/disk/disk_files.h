@@ -1,4 +1,4 @@
-// The real disk's BlockFiles: by io_uring where program and kernel have it, else by pread/pwrite.
+// The real disk's BlockFiles: by io_uring if program and kernel have it, else by pread/pwrite.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace tidemark {
 
 enum class DiskEngine : std::uint8_t {
-    automatic,  // io_uring if it can be had
+    automatic,  // io_uring if it is available
     io_uring,
     posix,
 };
@@ -21,11 +21,11 @@ std::string_view to_text(DiskEngine engine);  // "automatic", "io_uring", "posix
 
 struct DiskFiles {
     std::unique_ptr<BlockFiles> files;
-    std::string note;  // why it is not io_uring, when that would have been taken; else empty
+    std::string note;  // why it is not io_uring, if that was preferred; else empty
 };
 
-// Tries a ring of the kernel's before it says io_uring. Errors: unsupported if io_uring is asked
-// for and refused, with the kernel's reason.
+// Tries one of the kernel's rings before it chooses io_uring. Errors: unsupported if io_uring is
+// requested and refused, with the kernel's reason.
 Result<DiskFiles> open_disk_files(DiskEngine engine = DiskEngine::automatic);
 
 }  // namespace tidemark

@@ -24,8 +24,8 @@
 namespace tidemark {
 namespace {
 
-// A system call's result as a value: tried again when a signal interrupts it, errno when it fails.
-// `call` gives -1 and errno, or a number that is not negative.
+// A system call's result as a value: retried when a signal interrupts it, errno when it fails.
+// `call` returns -1 and errno, or a number that is not negative.
 template <class Call>
 FileResult<decltype(std::declval<Call>()())> system_call(Call&& call) {
     while (true) {
@@ -41,7 +41,7 @@ int descriptor(FileId file) {
     return static_cast<int>(file);
 }
 
-// Of direct transfers into this file; 0 if there are none that suit us.
+// The alignment of direct transfers into this file; 0 if there are none that suit us.
 Bytes direct_alignment(int file) {
 #ifdef STATX_DIOALIGN
     struct statx facts {};
@@ -55,12 +55,12 @@ Bytes direct_alignment(int file) {
         return suits ? std::max(memory, offset) : 0;
     }
 #endif
-    return kFileBlock;  // an older kernel does not say: every file system takes this
+    return kFileBlock;  // older kernels do not report it: every file system accepts this
 }
 
-// Turns to direct transfers if it can, and to blocking calls. Gives the alignment of memory.
+// Switches to direct transfers if possible, and to blocking calls. Returns the alignment of memory.
 //
-// Asked for at open(), O_DIRECT may fail after the file has been created; so it is set here.
+// If open() requested O_DIRECT, it might fail after the file has been created; so it is set here.
 Bytes set_up(int file, PageCache cache) {
     const int flags = fcntl(file, F_GETFL) & ~O_NONBLOCK;
     const Bytes alignment = cache == PageCache::avoid ? direct_alignment(file) : 0;
@@ -70,7 +70,7 @@ Bytes set_up(int file, PageCache cache) {
     return 1;
 }
 
-// How much of the file is in the page cache: advice to drop them is free to be ignored.
+// How much of the file is in the page cache: the kernel may ignore the advice to drop it.
 FileResult<Bytes> cached_bytes(int file, Bytes size) {
     if (size == 0)
         return 0;
@@ -106,8 +106,8 @@ BlockCompletion transfer_now(const BlockTransfer& transfer) {
     return {transfer.tag, static_cast<Bytes>(moved), 0};
 }
 
-// Transfers by preadv and pwritev, on as many threads as are to be in flight, or as many of them as
-// the system grants; on the caller's when that is none.
+// Transfers by preadv and pwritev, on as many threads as there are to be transfers in flight, or as
+// many as the system grants; on the caller's thread if that is none.
 class PosixQueue : public BlockQueue {
   public:
     explicit PosixQueue(unsigned depth);
@@ -168,7 +168,8 @@ std::size_t PosixQueue::wait(std::span<BlockCompletion> done) {
 }  // namespace
 
 FileResult<OpenFile> PosixFiles::create_scratch(const std::string& directory) {
-    // For nobody else to read: what was in memory. Not O_TMPFILE, which some file systems lack.
+    // Not readable for others: it contains what was in memory. Not O_TMPFILE, which some file
+    // systems lack.
     std::string path = directory + "/.tidemark-XXXXXX";
     TM_ASSIGN(const int file, system_call([&] { return mkostemp(path.data(), O_CLOEXEC); }));
     if (unlink(path.c_str()) != 0) {
@@ -180,7 +181,7 @@ FileResult<OpenFile> PosixFiles::create_scratch(const std::string& directory) {
 }
 
 FileResult<void> PosixFiles::close(FileId file) {
-    // Never again after EINTR: Linux has closed it, and the number may be another's by now.
+    // Never again after EINTR: Linux has closed it, and the number may be in use again by now.
     if (::close(descriptor(file)) == 0 || errno == EINTR)
         return {};
     return tl::make_unexpected(FileError{errno});

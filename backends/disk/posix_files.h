@@ -1,5 +1,5 @@
 // PosixFiles: BlockFiles by the ordinary calls of Linux: pread and pwrite on a few threads of each
-// queue, past the page cache (O_DIRECT) where the file system has that.
+// queue, past the page cache (O_DIRECT) if the file system supports that.
 //
 // FileIds are file descriptors; all are closed on exec. Thread-safety and errors: as BlockFiles.
 #pragma once
@@ -14,8 +14,8 @@ namespace tidemark {
 
 // Whether transfers go past the page cache.
 enum class PageCache : std::uint8_t {
-    avoid,  // where the file system has direct transfers
-    use,    // always: what a file system without them gets
+    avoid,  // if the file system has direct transfers
+    use,    // always, as for a file system without them
 };
 
 class PosixFiles : public BlockFiles {

@@ -1,4 +1,4 @@
-// A ring of the kernel's as a queue of transfers.
+// One of the kernel's rings as a queue of transfers.
 #include "backends/disk/uring_queue.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tidemark {
 namespace {
 
-// Of a call that will succeed when it is made again.
+// An error of a call that will succeed when it is repeated.
 bool passes(int error) {
     return error == -EINTR || error == -EAGAIN || error == -EBUSY;
 }
@@ -33,7 +33,7 @@ class UringQueue : public BlockQueue {
             io_uring_queue_exit(&ring_);
     }
 
-    // 0, or what the kernel says.
+    // 0, or the kernel's error.
     int open() {
         const int error = io_uring_queue_init(std::bit_ceil(depth_), &ring_, 0);
         open_ = error == 0;
@@ -45,7 +45,7 @@ class UringQueue : public BlockQueue {
     void submit(std::span<const BlockTransfer> transfers) override {
         for (const BlockTransfer& transfer : transfers)
             prepare(transfer);
-        // What the kernel does not take now, it is given again by wait().
+        // What the kernel does not accept now, wait() submits again.
         const int taken = io_uring_submit(&ring_);
         TM_CHECK(taken >= 0 || passes(taken));
     }
@@ -87,7 +87,7 @@ class UringQueue : public BlockQueue {
         io_uring_sqe_set_data64(entry, index);
     }
 
-    // Takes the completions that are there.
+    // Takes the existing completions.
     std::size_t reap(std::span<BlockCompletion> done) {
         std::array<io_uring_cqe*, 64> entries;
         const auto most = static_cast<unsigned>(std::min(done.size(), entries.size()));

@@ -1,7 +1,7 @@
-// What every file of the imagined CUDA declares its entry points with.
+// How every file of the imagined CUDA declares its entry points.
 //
 // A stub library with the name of one of NVIDIA's (python/tidemark/predicting/stubs.py) forwards
-// each function X to imagined_X, if there is one, and else to imagined_unknown. Own declarations
+// each function X to imagined_X if that exists, and otherwise to imagined_unknown. Own declarations
 // only: no header of CUDA is needed, and a function takes what the call passes by the ABI.
 #pragma once
 
@@ -12,8 +12,8 @@
 #define IMAGINED(result, name) \
     extern "C" __attribute__((visibility("default"))) result imagined_##name
 
-// Defines imagined_DRIVERS as what imagined_RUNTIMES, of the same file, does: the driver's name for
-// a function with the same arguments.
+// Defines imagined_DRIVERS with the body of imagined_RUNTIMES, from the same file: the driver's
+// name for a function with the same arguments.
 #define SAME_OF_DRIVER(drivers, runtimes)                    \
     extern "C" __attribute__((                               \
         visibility("default"), alias("imagined_" #runtimes), \
@@ -21,7 +21,7 @@
 
 namespace tidemark::imagined {
 
-// cudaError_t and CUresult, which agree in what is used here.
+// cudaError_t and CUresult, which agree in the values that are used here.
 enum CudaStatus : int {
     kSuccess = 0,
     kInvalidValue = 1,

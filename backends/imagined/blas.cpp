@@ -1,4 +1,4 @@
-// cuBLAS and cuBLASLt: handles, and the one question that decides a size.
+// cuBLAS and cuBLASLt: handles, and the one query that determines a size.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kHeuristicResult = 96;  // cublasLtMatmulHeuristicResult_t
 
-// A handle is room that the program's own library may look into.
+// A handle is memory that the program's own library may look into.
 int fresh(void** out) {
     *out = new std::uint64_t[64]{};
     return kSuccess;
@@ -41,7 +41,7 @@ IMAGINED(int, cublasGetPointerMode_v2)(void*, int* mode) {
 }
 
 IMAGINED(const char*, cublasGetStatusString)(int) {
-    return "refused by the imagined card";
+    return "refused by the imagined GPU";
 }
 
 IMAGINED(const char*, cublasGetStatusName)(int) {
@@ -60,8 +60,8 @@ IMAGINED(std::size_t, cublasLtGetCudartVersion)() {
     return 13000;
 }
 
-// One algorithm, without a workspace: PyTorch gives cuBLASLt a workspace of a size of its own, and
-// asks only whether there is an algorithm.
+// One algorithm, without a workspace: PyTorch gives cuBLASLt a workspace of its own size, and only
+// checks that there is an algorithm.
 IMAGINED(int, cublasLtMatmulAlgoGetHeuristic)
 
 (void*, void*, void*, void*, void*, void*, void*, int wanted, void* results, int* found) {

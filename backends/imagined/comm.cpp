@@ -1,5 +1,5 @@
-// NCCL: every collective succeeds at once, as if the other ranks were there and held what this one
-// holds. So what a program gathers to compare or to unpack is its own, as often as there are ranks.
+// NCCL: every collective succeeds immediately, as if the other ranks existed and had the same data
+// as this one. So what a program gathers, to compare or unpack, is its own data once per rank.
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -16,10 +16,10 @@ namespace {
 struct Communicator {
     int ranks = 1;
     int rank = 0;
-    bool collective = false, paired = false;  // has been used so
+    bool collective = false, paired = false;  // has been used that way
 };
 
-// A communicator takes its memory when it is used first, in memory of its own addresses.
+// A communicator takes its memory at its first use, at addresses of its own.
 void use_collectively(Communicator* one) {
     static bool is_first = true;
     Lock machine;
@@ -50,7 +50,7 @@ std::size_t size_of(int type) {
     return type >= 0 && type < 12 ? kSizes[type] : 1;
 }
 
-// `copies` pieces of `size` bytes at `from` are at `to`, and the stream has work.
+// `copies` pieces of `size` bytes from `from` are now at `to`, and the stream has work.
 int spread(const void* from, void* to, std::size_t size, int copies, const void* handle) {
     Lock machine;
     const auto source = reinterpret_cast<Pointer>(from);
@@ -213,7 +213,7 @@ IMAGINED(int, ncclCommGetAsyncError)(Communicator*, int* error) {
 }
 
 IMAGINED(const char*, ncclGetErrorString)(int) {
-    return "refused by the imagined card";
+    return "refused by the imagined GPU";
 }
 
 IMAGINED(const char*, ncclGetLastError)(void*) {

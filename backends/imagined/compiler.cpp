@@ -1,4 +1,4 @@
-// NVRTC, where the real compiler isn't there: whatever is compiled is nothing.
+// NVRTC, if the real compiler is missing: every compilation gives an empty result.
 #include <cstddef>
 
 #include "backends/imagined/api.h"

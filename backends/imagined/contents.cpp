@@ -1,4 +1,4 @@
-// Pieces of known bytes, cut where others are written over them.
+// Pieces of known bytes, which later writes cut.
 #include "backends/imagined/contents.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// What is known of the bytes on the imagined devices: those that the program itself put there.
+// What is known about the bytes on the imagined devices: those that the program itself put there.
 //
-// Most kernels do nothing, so what they would have written is not known. A copy from the host, a
-// fill and what arithmetic.h computes are remembered, up to a size; a block that is handed out anew
-// is forgotten, because only other kernels can have written it since. Not thread-safe. O(log
+// Most kernels do nothing, so what they would have written is unknown. A copy from the host, a fill
+// and what arithmetic.h computes are remembered, up to a size. A block that is handed out again
+// becomes unknown, because only other kernels can have written it since. Not thread-safe. O(log
 // pieces) a call, and O(bytes) of what is copied.
 #pragma once
 
@@ -17,15 +17,16 @@ namespace tidemark::imagined {
 
 class Contents {
   public:
-    static constexpr std::size_t kLargest = std::size_t{32} << 20;  // what is larger isn't kept
-    static constexpr std::size_t kMost = std::size_t{512} << 20;    // of all; then the oldest go
+    static constexpr std::size_t kLargest = std::size_t{32} << 20;  // larger ones aren't kept
+    // in total; beyond that the oldest are dropped
+    static constexpr std::size_t kMost = std::size_t{512} << 20;
 
     void write(std::uint64_t at, std::span<const std::byte> bytes);
     void fill(std::uint64_t at, std::byte value, std::size_t size);
     void copy(std::uint64_t to, std::uint64_t from, std::size_t size);
     void forget(std::uint64_t at, std::size_t size);
 
-    // A range that has a new owner: what is there is unknown.
+    // A range that has a new owner: its content is unknown.
     void hand_out(std::uint64_t at, std::size_t size);
 
     struct Owned {
@@ -33,10 +34,10 @@ class Contents {
         std::size_t size = 0;
     };
 
-    // The range that was handed out last with `at` in it; nothing if nobody owns that.
+    // The range with `at` in it that was handed out last; nothing if nobody owns that.
     std::optional<Owned> owner_of(std::uint64_t at) const;
 
-    // Are all bytes of the range known? Then they are put into `bytes`.
+    // Are all bytes of the range known? Then they are written to `bytes`.
     bool read(std::uint64_t at, std::span<std::byte> bytes) const;
 
     // Is any byte of the range known? Is all of it, in one piece, so that writing there is
@@ -44,7 +45,7 @@ class Contents {
     bool any(std::uint64_t at, std::size_t size) const;
     bool in_one_piece(std::uint64_t at, std::size_t size) const;
 
-    // Reads many near each other: O(1) while they are of one piece. Until the next change.
+    // Reads many values near each other: O(1) while they are in one piece. Until the next change.
     class Reader {
       public:
         explicit Reader(const Contents& contents) : contents_(contents) {}
@@ -60,7 +61,7 @@ class Contents {
   private:
     struct Piece {
         std::vector<std::byte> bytes;
-        std::uint64_t age = 0;  // pieces are numbered as they come
+        std::uint64_t age = 0;  // pieces are numbered in order of arrival
     };
 
     using Pieces = std::map<std::uint64_t, Piece>;
@@ -69,7 +70,7 @@ class Contents {
     Pieces::iterator drop(Pieces::iterator piece);
     Pieces::const_iterator piece_of(std::uint64_t at) const;
 
-    std::map<std::uint64_t, std::size_t> owned_;   // begin -> size, none over another
+    std::map<std::uint64_t, std::size_t> owned_;   // begin -> size, none overlapping another
     Pieces pieces_;                                // by their first address
     std::map<std::uint64_t, std::uint64_t> ages_;  // age -> first address
     std::uint64_t next_age_ = 0;

@@ -1,7 +1,7 @@
-// cuDNN: its plans come from a real library that is asked about the described card, where there is
-// one, and else from the little that is known.
+// cuDNN: its plans come from a real library, which is given a description of the GPU, if there is
+// one, and otherwise from the little that is known.
 //
-// cuDNN 9.8 and later can plan for a device that isn't there, from a description of it
+// cuDNN 9.8 and later can plan for a device that doesn't exist, from a description of it
 // (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). It is never asked to execute anything.
 #include <cstdint>
 #include <unordered_map>
@@ -28,7 +28,7 @@ struct Library {
     int (*finalize)(void*) = nullptr;
     std::size_t (*version)() = nullptr;
     void* card = nullptr;
-    std::unordered_map<void*, int> types;  // of the descriptors that live; by the machine's lock
+    std::unordered_map<void*, int> types;  // of existing descriptors; guarded by the machine's lock
 };
 
 template <class Function>
@@ -57,7 +57,7 @@ Library* open_library() {
         library->set(library->card, kJsonOfDevice, kTypeCharacters,
                      static_cast<std::int64_t>(card.size()), card.c_str()) != 0 ||
         library->finalize(library->card) != 0) {
-        note_unknown("cudnn: " + path + " takes no description of a card", false);
+        note_unknown("cudnn: " + path + " takes no description of a GPU", false);
         return nullptr;
     }
     return library;
@@ -68,7 +68,7 @@ Library* library() {
     return one;
 }
 
-// What the card would say: as measured, or as far as it is understood.
+// The GPU's answer: as measured, or as far as it is understood.
 void correct_workspace(const Library& real, void* plan, std::int64_t& bytes) {
     if (settings().book.plans.empty() && settings().card.clusters.empty())
         return;
@@ -142,7 +142,7 @@ IMAGINED(int, cudnnBackendDestroyDescriptor)(void* descriptor) {
 IMAGINED(int, cudnnBackendSetAttribute)
 
 (void* descriptor, int name, int type, std::int64_t count, const void* values) {
-    if (Library* const real = library())  // there is no handle: the described card stands for it
+    if (Library* const real = library())  // there is no handle: the described GPU replaces it
         return type == kTypeHandle ? kSuccess : real->set(descriptor, name, type, count, values);
     set_described(*static_cast<DescribedDnn*>(descriptor), name, type, count, values);
     return kSuccess;

@@ -1,4 +1,4 @@
-// Names of plans and of convolutions, and the run's book of them.
+// Names of plans and of convolutions, and the run's table of them.
 #include "backends/imagined/dnn_book.h"
 
 #include <mutex>
@@ -26,7 +26,7 @@ std::string tensor_name(const DnnTensor& tensor) {
     return fmt::format("{} {}:{}", tensor.type, joined(tensor.sizes), joined(tensor.strides));
 }
 
-// "CUDNN_DATA_HALF" without its beginning, or "" of a name that begins otherwise.
+// "CUDNN_DATA_HALF" without its prefix, or "" for a name with another prefix.
 std::string after(std::string_view prefix, const std::string& name) {
     return name.starts_with(prefix) ? name.substr(prefix.size()) : "";
 }
@@ -52,7 +52,7 @@ std::string convolution_in(const Json& graph) {
                              node.at("pad"), node.at("stride"), node.at("dilation")});
 }
 
-// Names that were looked up, by whether they were there.
+// Names that were looked up, by whether they were found.
 struct Looked {
     std::mutex guard;
     std::set<std::string> found, missing;
@@ -112,7 +112,7 @@ std::optional<std::int64_t> measured_convolution(const Convolution& one) {
 
 }  // namespace tidemark::imagined
 
-// Of the names that the run looked up in its book: how many it has (0), how many it hasn't (1).
+// Of the names that the run looked up in its table: how many it has (0), how many it hasn't (1).
 IMAGINED(std::uint64_t, workspaces_measured)(int missing) {
     using namespace tidemark::imagined;
     const std::scoped_lock lock(looked().guard);

@@ -1,5 +1,5 @@
-// What a GPU said of cuDNN's workspaces: measured there (dnn_measure.cpp), believed where there is
-// none.
+// cuDNN's workspaces as reported on a GPU: measured there (dnn_measure.cpp), and used where there
+// is none.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,8 @@
 namespace tidemark::imagined {
 
 // A plan's name: a hash of its JSON (CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) without the
-// device and the alignment of pointers, which differ between a card and its description.
-// Hexadecimal;
-// "" where it isn't JSON.
+// device and the alignment of pointers, which differ between a GPU and its description.
+// Hexadecimal; "" if it isn't JSON.
 std::string plan_key(const std::string& json);
 
 using DnnSizes = std::vector<std::int64_t>;
@@ -24,7 +23,7 @@ struct DnnTensor {
     DnnSizes sizes, strides;
 };
 
-// A convolution, which a program that has no cuDNN to make a plan describes as well.
+// A convolution, as described also by a program that has no cuDNN to make a plan.
 struct Convolution {
     std::string kind;  // "FORWARD", "BACKWARD_DATA", "BACKWARD_FILTER"
     DnnTensor image, filter, output;
@@ -43,11 +42,11 @@ struct DnnBook {
     std::map<std::string, std::int64_t> convolutions;
 };
 
-// What the run's book has of a plan, by its JSON. Thread-safe, as the next; both count how many
+// The run's entry for a plan, by its JSON. Thread-safe, like the next; both count how many
 // different ones it has and hasn't, for workspaces_measured().
 std::optional<std::int64_t> measured_plan(const std::string& json);
 
-// The same of a convolution, by the plan that was chosen for it.
+// The same for a convolution, by the plan that was chosen for it.
 std::optional<std::int64_t> measured_convolution(const Convolution& one);
 
 }  // namespace tidemark::imagined

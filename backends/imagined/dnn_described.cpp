@@ -36,7 +36,7 @@ constexpr std::array<Roles, 3> kRoles{
 const std::map<std::int64_t, const char*> kDataTypes{
     {0, "FLOAT"}, {1, "DOUBLE"}, {2, "HALF"}, {9, "BFLOAT16"}};
 
-// Programs destroy a descriptor as soon as another has taken it: what it knew is shared.
+// Programs destroy a descriptor as soon as another has taken it: its contents are shared.
 struct Known {
     int type = 0;
     std::map<int, DnnSizes> numbers;
@@ -83,7 +83,7 @@ std::int64_t workspace(const Known& operation) {
 
 struct DescribedDnn {
     std::shared_ptr<Known> known = std::make_shared<Known>();
-    std::shared_ptr<const Known> operation;  // that this is for
+    std::shared_ptr<const Known> operation;  // which this is for
 };
 
 DescribedDnn* describe(int type) {

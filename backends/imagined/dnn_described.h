@@ -1,5 +1,5 @@
-// cuDNN's descriptors for programs without a cuDNN to ask: they remember what they were given, so
-// that a convolution's workspace can be looked up in the run's book.
+// cuDNN's descriptors for programs without a real cuDNN: they remember what they were given, so
+// that a convolution's workspace can be looked up in the run's table.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ struct DescribedDnn;  // a descriptor of cuDNN's backend
 DescribedDnn* describe(int type);
 void forget(DescribedDnn* descriptor);
 
-// cudnnBackendSetAttribute. Attributes that nobody asks for are dropped.
+// cudnnBackendSetAttribute. Attributes that nobody needs are dropped.
 void set_described(DescribedDnn& to, int name, int type, std::int64_t count, const void* values);
 
-// cudnnBackendGetAttribute: how many there are; writes one if `wanted`. A plan wants the workspace
-// that the run's book has for its convolution; attention 256 bytes, as in recordings of several
-// transformers on Hopper; anything else none.
+// cudnnBackendGetAttribute: how many there are; writes one if `wanted`. A plan reports the
+// workspace that the run's table has for its convolution; attention reports 256 bytes, as in
+// recordings of several transformers on Hopper; anything else none.
 int get_described(const DescribedDnn& from, int name, bool wanted, void* out);
 
 }  // namespace tidemark::imagined

@@ -1,6 +1,6 @@
-// Measures cuDNN's workspaces in a program on a real GPU: stands before two of its functions
-// (python/tidemark/predicting/book.py), and writes what they say as lines of JSON to the file that
-// TIDEMARK_MEASURED names. Nothing else of the imagined CUDA is used by such a process.
+// Measures cuDNN's workspaces in a program on a real GPU: wraps two of its functions
+// (python/tidemark/predicting/book.py), and writes their results as lines of JSON to the file that
+// TIDEMARK_MEASURED names. Such a process uses nothing else of the imagined CUDA.
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -36,7 +36,7 @@ Get* real_get() {
     return function;
 }
 
-// Lines that were written, and the plan that each convolution was last computed by.
+// Lines that were written, and the plan that last computed each convolution.
 struct Written {
     std::mutex guard;
     std::set<std::string> plans;

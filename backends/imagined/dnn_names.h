@@ -1,4 +1,4 @@
-// Of cudnn_backend.h, the numbers that are looked at.
+// The numbers from cudnn_backend.h that are used here.
 #pragma once
 
 #include <cstddef>

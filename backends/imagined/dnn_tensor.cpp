@@ -1,4 +1,4 @@
-// Setting and asking for it.
+// Setting and getting.
 #include "backends/imagined/dnn_tensor.h"
 
 #include <algorithm>

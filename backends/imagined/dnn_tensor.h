@@ -1,4 +1,4 @@
-// cudnnTensorDescriptor_t: what it was given, kept in the room that its handle points to.
+// cudnnTensorDescriptor_t: its contents, kept in the memory that its handle points to.
 #pragma once
 
 #include <array>

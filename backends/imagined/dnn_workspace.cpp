@@ -19,13 +19,13 @@ using Json = nlohmann::json;
 constexpr std::array kSharing{62, 65, 67, 68, 71};
 constexpr std::array kOfBlas{58, 63};
 
-// Where cuBLASLt has more tiles than these, it wants descriptors: by tiles of 128 x 128 of each
-// image in float32, of 128 x 256 of all images in halves.
+// If cuBLASLt has more tiles than these, it needs descriptors: by tiles of 128 x 128 of each image
+// in float32, of 128 x 256 of all images in half precision.
 constexpr std::int64_t kManyOfFloat = 110, kManyOfHalves = 33, kManyOfChannelsLast = 66;
 
 constexpr int kAssumed = 18;  // multiprocessors, by cuDNN without a device
 
-// Bytes of a workspace beside parts of tiles.
+// Bytes of a workspace in addition to parts of tiles.
 constexpr std::int64_t kCopies = 16, kAlignment = 127, kSplit = 32, kCounter = 4, kPart = 4;
 
 struct Tile {
@@ -46,8 +46,8 @@ constexpr std::array<Tile, 12> kTiles{{{0, 128, 128},
                                        {18, 64, 192},
                                        {20, 256, 96}}};
 
-// What a level of adding parts up costs, as so many steps along the inner dimension, by the tile's
-// elements.
+// The cost of a level of adding up parts, as a number of steps along the inner dimension, by the
+// tile's elements.
 struct Level {
     std::int64_t elements = 0;
     double steps = 0;
@@ -55,8 +55,8 @@ struct Level {
 
 constexpr std::array<Level, 4> kLevels{{{4096, 720}, {8192, 592}, {16384, 450}, {32768, 320}}};
 
-// In bfloat16 a single round is split from this length of the inner dimension on, and then into as
-// many parts as there may be, or so many.
+// In bfloat16 a single round is split if the inner dimension has at least this length, into as many
+// parts as possible, or this many.
 constexpr std::int64_t kLongBfloat16 = 12800, kMostOfBfloat16 = 13;
 
 template <class List>
@@ -68,11 +68,11 @@ std::int64_t in_whole(std::int64_t size, std::int64_t part) {
     return (size + part - 1) / part;
 }
 
-// One convolution: its engine, and the matrices that it is.
+// One convolution: its engine, and the matrices that represent it.
 struct Plan {
     int engine = 0;
     bool of_filter = false, halves = false, bfloat16 = false;
-    bool plain = false;  // of two dimensions, and not in groups
+    bool plain = false;  // two-dimensional, and without groups
     std::int64_t images = 1;
     std::int64_t rows = 1, columns = 1;  // of the output
     std::int64_t taps = 1, depth = 1;    // inner dimension: of a filter's positions, and at each
@@ -113,7 +113,7 @@ Shape read_shape(const Json& graph, const Json& name, Plan& plan) {
     return {{0, 0}};
 }
 
-// Throws what nlohmann_json and std::vector throw where the JSON isn't as expected.
+// Throws what nlohmann_json and std::vector throw if the JSON isn't as expected.
 Plan read(const std::string& text) {
     const Json from = Json::parse(text);
     const Json& engine = from.at("engine");
@@ -151,7 +151,7 @@ Plan read(const std::string& text) {
     return plan;
 }
 
-// Tiles, so many at once, and what sharing them wants.
+// Tiles, how many run at once, and what sharing them needs.
 struct Sharing {
     std::int64_t elements = 0;  // of a tile
     std::int64_t tiles = 0, at_once = 0;
@@ -172,7 +172,7 @@ struct Sharing {
     }
 };
 
-// Of the plan where `clusters` of its size run at once.
+// For the plan, if `clusters` of its size run at once.
 Sharing share(const Plan& plan, const Tile& tile, std::int64_t clusters) {
     const auto rows = in_whole(in_whole(plan.rows, tile.rows), plan.cluster_rows);
     const auto columns = in_whole(in_whole(plan.columns, tile.columns), plan.cluster_columns);

@@ -22,8 +22,8 @@ int device_of_context(void* context) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 0x900;
 }
 
-// NVIDIA's own libraries have the CUDA runtime inside, which asks the driver for tables that no
-// document describes. They are told that there is no card, and can do without.
+// NVIDIA's own libraries contain the CUDA runtime, which asks the driver for undocumented tables.
+// They are told that there is no GPU, and work without one.
 bool called_by_nvidia(const void* return_address) {
     Dl_info caller;
     if (dladdr(return_address, &caller) == 0 || caller.dli_fname == nullptr)
@@ -41,7 +41,7 @@ int fresh_handle(void** out) {
     return kSuccess;
 }
 
-// What an allocation is to be like, as far as it matters: CUmemAllocationProp's location.
+// The requested location of an allocation, as far as it matters: CUmemAllocationProp's location.
 struct AllocationProperties {
     int type = 0, handle_types = 0;
     int location_type = 0, location_id = 0;
@@ -49,7 +49,7 @@ struct AllocationProperties {
 
 void* find_function(const char* name) {
     const std::string own = std::string("imagined_") + name;
-    // This library may not be among the global ones: look in itself.
+    // This library may not be among the global ones: it searches itself.
     static void* const self = [] {
         Dl_info here;
         dladdr(reinterpret_cast<const void*>(&fresh_handle), &here);
@@ -139,7 +139,7 @@ IMAGINED(int, cuCtxSetCurrent)(void* context) {
     return kSuccess;
 }
 
-// Contexts that are pushed on this thread's stack, as their devices.
+// Contexts on this thread's stack, as their devices.
 namespace {
 
 std::vector<int>& pushed() {
@@ -302,7 +302,7 @@ IMAGINED(int, cuLogsUnregisterCallback)(void*) {
     return kSuccess;
 }
 
-// Modules: whatever is loaded is a handle.
+// Modules: everything that is loaded becomes a handle.
 IMAGINED(int, cuModuleLoad)(void** out, const char*) {
     return fresh_handle(out);
 }
@@ -351,7 +351,7 @@ IMAGINED(int, cuKernelGetFunction)(void** out, void* kernel) {
 }
 
 // Attribute 0 is how many threads a block of the function may have, 4 its registers; the others are
-// memory beside registers.
+// memory other than registers.
 IMAGINED(int, cuFuncGetAttribute)(int* value, int attribute, void*) {
     *value = attribute == 0 ? settings().card.attributes[1] : attribute == 4 ? 32 : 0;
     return kSuccess;

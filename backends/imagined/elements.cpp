@@ -34,7 +34,7 @@ void put(Number number, std::byte* at) {
     std::memcpy(at, &value, sizeof value);
 }
 
-// Integers wrap as the card's do.
+// Integers wrap as on the GPU.
 std::int64_t to_integer(Number number) {
     constexpr Number kEnd = 9223372036854775808.0L;
     if (!std::isfinite(number))
@@ -47,7 +47,7 @@ std::int64_t to_integer(Number number) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(rest));
 }
 
-// OpType of PyTorch's comparisons; what is none of these is less.
+// OpType of PyTorch's comparisons; anything else is "less".
 constexpr int kGreaterEqual = 0, kGreater = 1, kLessEqual = 2;
 
 Number ordered(int code, Number a, Number b) {
@@ -147,7 +147,7 @@ void store(Element type, Number number, std::byte* at) {
     }
 }
 
-// What an operation gives whatever the side that isn't known is.
+// The result of an operation if it doesn't depend on the unknown side.
 Value absorbed(Op op, Element type, const Value& known) {
     if (!known)
         return {};

@@ -1,4 +1,4 @@
-// Elements of tensors as the host knows them, and what operations of PyTorch make of them.
+// Elements of tensors as the host knows them, and results of PyTorch's operations on them.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace tidemark::imagined {
 
-// The types that are computed; halves, complex and quantized ones are `unknown`.
+// The types that are computed; half precision, complex and quantized ones are `unknown`.
 enum class Element { unknown, boolean, i8, u8, i16, i32, i64, f32, f64 };
 
 Element type_named(std::string_view name);  // as in C++: "long"
 Element type_numbered(int scalar_type);     // by c10::ScalarType
-std::size_t size_of(Element type);          // in bytes; 1 of what is unknown
+std::size_t size_of(Element type);          // in bytes; 1 for unknown types
 
-// Long double holds each int64 and each double as it is. Nothing: not known.
+// Long double represents each int64 and each double exactly. Nothing: not known.
 using Number = long double;
 using Value = std::optional<Number>;
 
@@ -27,7 +27,7 @@ enum class Op {
     copy,
     equal,           // or not, by the functor's first word
     compare,         // four ways, by the functor's first word
-    compare_scalar,  // the same with the other side behind it
+    compare_scalar,  // the same with the other side after it
     bit_and,
     bit_or,
     bit_xor,
@@ -42,17 +42,17 @@ enum class Op {
     least,
 };
 
-// What a functor brings besides its operands.
+// What a functor has in addition to its operands.
 struct Functor {
     int code = 0;      // the kind of a comparison
     Number alpha = 1;  // of an addition
 };
 
-// What an operation gives; of one operand, `b` is the same. An operand that isn't known may not
-// matter: "and" with false is false.
+// The result of an operation; for one operand, `b` is the same. An unknown operand may not matter:
+// "and" with false is false.
 Value apply(Op op, Element type, const Functor& functor, const Value& a, const Value& b);
 
-// What it gives with `known` on one side, whatever the other is; nothing if that depends.
+// The result with `known` on one side, whatever the other is; nothing if it depends on that.
 Value absorbed(Op op, Element type, const Value& known);
 
 }  // namespace tidemark::imagined

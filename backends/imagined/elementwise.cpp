@@ -1,4 +1,4 @@
-// Kernels that make each element of their output from the same one of their inputs.
+// Kernels that compute each element of their output from the same element of their inputs.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -28,7 +28,7 @@ bool is_strided(Form form) {
     return form == Form::strided || form == Form::strided_casting;
 }
 
-// Where a launch finds its tensors' elements, and of what type.
+// Where a launch has its tensors' elements, and of what type.
 struct Tensors {
     std::array<std::uint64_t, 3> begin{};
     std::array<Element, 3> types{};
@@ -63,7 +63,7 @@ class Elementwise : public Computation {
     }
 
   private:
-    // Fills `tensors`; the functor, or null where the launch doesn't look as expected.
+    // Fills `tensors`; returns the functor, or null if the launch doesn't look as expected.
     const std::byte* find(void** arguments, Tensors& tensors, int elements) const {
         const std::size_t number = operation_.tensors();
         tensors.types = {operation_.result, operation_.inputs[0], operation_.inputs[1]};
@@ -91,8 +91,8 @@ class Elementwise : public Computation {
         return whole ? functor : nullptr;
     }
 
-    // c10::ScalarType, a byte each, of the tensors from `first` on; of the output alone where that
-    // is all that the argument holds.
+    // c10::ScalarType, a byte each, of the tensors from `first` on; only of the output if that is
+    // all that the argument holds.
     void read_types(const std::byte* at, std::size_t first, Tensors& tensors) const {
         const bool alone = form_ == Form::casting && first == 0;
         const std::size_t end = alone ? 1 : operation_.tensors();
@@ -153,8 +153,8 @@ class Elementwise : public Computation {
         return load(type, bytes.data());
     }
 
-    // Elements in the order of their addresses where they fill a range; else only where that is
-    // known already, so that pieces stay few.
+    // Elements in the order of their addresses if they fill a range; otherwise only where values
+    // are known already, so that there are few pieces.
     static void write(const Tensors& tensors, const std::vector<std::byte>& results,
                       const std::vector<bool>& known, std::size_t size, Contents& contents) {
         const std::uint64_t begin = tensors.begin[0];
@@ -197,7 +197,7 @@ class Elementwise : public Computation {
     Operation operation_;
 };
 
-// A functor that isn't computed: its output is whatever it is.
+// A functor that isn't computed: its output is unknown.
 class Overwriting : public Computation {
   public:
     Overwriting(Form form, std::size_t size) : form_(form), size_(size) {}
@@ -206,7 +206,7 @@ class Overwriting : public Computation {
 
     void run(void** arguments, Contents& contents) const override {
         const int elements = read_as<int>(arguments[0]);
-        // Of a strided one, the number of tensors is in nothing that is known here.
+        // For a strided one, nothing known here has the number of tensors.
         if (elements > 0 && !is_strided(form_))
             contents.forget(read_as<std::uint64_t>(arguments[2]),
                             static_cast<std::size_t>(elements) * size_);

@@ -68,8 +68,8 @@ void use_first(Kernel& kernel, Machine& machine, int device) {
     machine.first_use(device, kernel.first_use);
 }
 
-// CUB's reduction takes its input, its output and the number of items; of many it has two passes.
-// Its selection takes seven others before the number.
+// CUB's reduction takes its input, its output and the number of items; for many items it has two
+// passes. Its selection takes seven others before the number.
 void note_count(const Kernel& kernel, void** arguments) {
     constexpr std::size_t kReduced = 2, kSelected = 7;
     const std::size_t at = kernel.counts_nonzero ? kReduced : kSelected;
@@ -204,7 +204,7 @@ struct LaunchConfig {
     void* stream = nullptr;
 };
 
-// cudaFuncAttributes, as far as it is answered.
+// cudaFuncAttributes, as far as it is supported.
 struct FunctionAttributes {
     std::size_t shared_bytes = 0, constant_bytes = 0, local_bytes = 0;
     int threads = 1024, registers = 32, ptx = 90, binary = 90, cache_mode = 0;
@@ -213,7 +213,7 @@ struct FunctionAttributes {
 
 constexpr std::size_t kFunctionAttributes = 144;
 
-// Blocks of `threads` that one multiprocessor runs at once, by threads alone: registers and shared
+// Blocks of `threads` that one multiprocessor runs at once, only by threads: registers and shared
 // memory of kernels are not known.
 int blocks_by_threads(int threads) {
     const int most = settings().card.attributes[39];  // threads of a multiprocessor
@@ -263,7 +263,7 @@ IMAGINED(int, cuOccupancyMaxActiveBlocksPerMultiprocessor)
     return kSuccess;
 }
 
-// A host function that is queued runs at once: all that is before it is done, or need not be.
+// A queued host function runs immediately: everything before it is done, or need not be.
 IMAGINED(int, cudaLaunchHostFunc)(void*, void (*function)(void*), void* data) {
     function(data);
     return kSuccess;

@@ -12,7 +12,7 @@
 namespace tidemark::imagined {
 
 struct Kernel {
-    const char* name = "";          // mangled; lives as long as the library that registered it
+    const char* name = "";          // mangled; valid as long as the library that registered it
     bool reduces_with_and = false;  // all()
     bool sums = false;              // sum()
     bool compares_equal = false;    // ==, element by element
@@ -21,7 +21,7 @@ struct Kernel {
     bool counts_distinct = false;   // unique()
     const char* first_use = "";     // see Card::first_uses
     std::uint64_t used_on = 0;      // a bit for each device
-    std::size_t parameters = 0;     // this and what follows once it has been launched
+    std::size_t parameters = 0;     // this and the following are known after its first launch
     std::vector<Output> outputs;    // of a kernel that isn't computed
     std::unique_ptr<const Computation> computation;
 };
@@ -30,7 +30,7 @@ struct Kernel {
 const Kernel* last_kernel();
 const Kernel* kernel_before_last();
 
-// What the last kernel of this thread counted: items that aren't zero, or that differ from the one
+// The count of this thread's last kernel: items that aren't zero, or that differ from the one
 // before.
 struct Counted {
     std::int64_t items = 0;

@@ -15,7 +15,7 @@ constexpr int kWindow = 52;  // each device's addresses, by their bits
 constexpr Pointer kMiddle = Pointer{1} << 51;
 constexpr Pointer kInWindow = (Pointer{1} << kWindow) - 1;
 
-// The host takes no time, so that a kernel of any duration is pending until the program waits; what
+// The host takes no time, so a kernel of any duration is pending until the program waits; what
 // counts is how many a stream has before it.
 constexpr Nanoseconds kKernel = 10'000;
 
@@ -157,7 +157,7 @@ int to_status(const DeviceError& error) {
 
 }  // namespace tidemark::imagined
 
-// For whoever asks how the run went.
+// For queries about how the run went.
 IMAGINED(std::uint64_t, streams_used)() {
     return tidemark::imagined::Lock()->streams_used();
 }

@@ -1,9 +1,9 @@
-// The machine that is imagined: its GPUs, each a SimDevice, and what the program holds of them.
+// The imagined machine: its GPUs, each a SimDevice, and what the program holds of them.
 //
 // Addresses that the program sees are the simulator's, each device in a window of its own far above
-// what a process can map: a pointer says by itself whether it is a device's, and a program that
-// follows one dies at once. Their order within a device is the driver's, as far as SimDevice knows
-// it, because PyTorch takes the block at the lowest address.
+// what a process can map: a pointer itself shows whether it is a device's, and a program that
+// follows one dies immediately. Their order within a device is the driver's, as far as SimDevice
+// knows it, because PyTorch takes the block at the lowest address.
 //
 // Everything but `Lock`'s own construction needs the lock. A child made by fork() has a machine of
 // its own.
@@ -72,18 +72,18 @@ class Machine {
     // Work of a kernel on a stream.
     void run(const Stream& stream);
 
-    // What the context takes when this is used for the first time on a device: "kernels", ...
+    // What the context takes when this is first used on a device: "kernels", ...
     void first_use(int device, const std::string& what);
 
-    // Memory that a library takes of the driver, and that PyTorch doesn't know of; and of the
-    // addresses that cudaMalloc gives.
+    // Memory that a library takes from the driver without PyTorch's knowledge; and from the
+    // addresses of cudaMalloc.
     void hold(int device, Bytes memory, Bytes addresses);
 
-    // What others than PyTorch's allocator take of the driver by allocations of their own.
+    // What others than PyTorch's allocator take from the driver in allocations of their own.
     void take_beside(int device, Pointer at, Bytes size);
     void give_beside(int device, Pointer at);
 
-    // All that isn't PyTorch's: the context, and the most that was taken beside.
+    // Everything that isn't PyTorch's: the context, and the most that was taken besides.
     Bytes held(int device) const {
         const Context& context = contexts_[static_cast<std::size_t>(device)];
         return context.held + context.most_beside;
@@ -91,9 +91,9 @@ class Machine {
 
     Contents contents;
 
-    // Memory of the host that the device reaches: begin -> size.
+    // Host memory that the device can reach: begin -> size.
     std::map<Pointer, std::uint64_t> pinned;
-    std::set<Pointer> managed;                             // of it, what cudaFree gives back
+    std::set<Pointer> managed;                             // of it, what cudaFree frees
     std::unordered_map<std::uint64_t, Physical> physical;  // by handle
     std::uint64_t next_handle = 1;
 
@@ -115,12 +115,12 @@ class Machine {
     CostProfile profile_;
     std::vector<Context> contexts_;
     std::vector<std::unique_ptr<SimDevice>> devices_;
-    Pointer top_ = 0;  // where the driver's order of plain memory begins, in the simulator
+    Pointer top_ = 0;  // where plain memory in the driver's order starts, in the simulator
     std::uint32_t streams_ = 0;
     std::set<StreamId> used_;
 };
 
-// The machine, for as long as this lives.
+// Holds the machine's lock as long as this exists.
 class Lock {
   public:
     Lock();
@@ -135,10 +135,10 @@ class Lock {
 int& current_device();
 int& last_error();
 
-// `status`, kept for cudaGetLastError if it is a failure.
+// `status`, kept for cudaGetLastError if it is an error.
 int report(int status);
 
-// What a refusal of the simulator is to a CUDA program.
+// The CUDA error for a simulator's error.
 int to_status(const DeviceError& error);
 
 template <class T>

@@ -1,4 +1,4 @@
-// NVML: what programs ask the driver's monitor for before they use CUDA, or beside it.
+// NVML: what programs ask the driver's monitor about, before they use CUDA or besides it.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "backends/imagined/api.h"
 #include "backends/imagined/machine.h"
 
-// Defined beside the driver's questions about devices.
+// Defined with the driver's queries about devices.
 extern "C" int imagined_cuDeviceGetUuid(char* to, int device);
 
 namespace tidemark::imagined {
@@ -97,7 +97,7 @@ IMAGINED(int, nvmlInitWithFlags)(unsigned) {
 }
 
 IMAGINED(const char*, nvmlErrorString)(int status) {
-    return status == 0 ? "Success" : "Not supported by the imagined card";
+    return status == 0 ? "Success" : "Not supported by the imagined GPU";
 }
 
 IMAGINED(int, nvmlSystemGetDriverVersion)(char* to, unsigned size) {
@@ -184,7 +184,7 @@ IMAGINED(int, nvmlDeviceGetUtilizationRates)(const void*, NvmlUtilization* rates
     return kSuccess;
 }
 
-// Nobody is listed: the answer to who else takes memory is none.
+// Nobody is listed: the answer to the question who else takes memory is "none".
 IMAGINED(int, nvmlDeviceGetComputeRunningProcesses)(const void*, unsigned* count, void*) {
     if (count == nullptr)
         return kInvalidArgument;

@@ -33,7 +33,7 @@ class Offsets {
         return sizeof(int) + kMostDims * (kDivider + tensors * sizeof(std::uint32_t));
     }
 
-    // Does this look like one that PyTorch made, of so many elements?
+    // Does this look like one that PyTorch made, for this many elements?
     bool plausible(std::uint64_t elements) const {
         if (dims_ > kMostDims)
             return false;

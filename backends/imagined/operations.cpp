@@ -16,7 +16,7 @@ struct Part {
     Op op;
 };
 
-// What a functor's name holds if it is of that operation. The more special come first.
+// What a functor's name contains if it is of that operation. The more specific come first.
 constexpr std::array kOps{Part{"FillFunctor<", Op::fill},
                           Part{"compare_scalar_kernel<", Op::compare_scalar},
                           Part{"CompareEqFunctor<", Op::equal},
@@ -38,7 +38,7 @@ constexpr std::array kOps{Part{"FillFunctor<", Op::fill},
 constexpr std::string_view kSecondHeld = "BUnaryFunctor<", kFirstHeld = "AUnaryFunctor<",
                            kTwoTensors = "BinaryFunctor<";
 
-// The template arguments of `name` in a functor's name, three at least.
+// The template arguments of `name` in a functor's name, at least three.
 std::vector<Element> types_of(std::string_view functor, std::string_view name) {
     std::vector<Element> read;
     for (const std::string_view one : template_arguments(functor, name))

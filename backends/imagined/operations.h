@@ -1,4 +1,4 @@
-// Operations of elementwise kernels, as the names of their functors say them.
+// Operations of elementwise kernels, from the names of their functors.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace tidemark::imagined {
 struct Operation {
     Op op = Op::copy;
     Element result = Element::unknown;
-    std::array<Element, 2> inputs{};  // as the functor wants them; unknown: there is none
+    std::array<Element, 2> inputs{};  // as the functor needs them; unknown: there is none
     Element scalar = Element::unknown;
     std::size_t scalar_operand = 1;
 
@@ -25,7 +25,7 @@ struct Operation {
     std::size_t size() const;
     std::size_t scalar_offset() const;
 
-    // What the functor at `at` brings.
+    // The values that the functor at `at` contains.
     Functor read_functor(const std::byte* at) const;
     Value read_scalar(const std::byte* at) const;
 
@@ -33,16 +33,16 @@ struct Operation {
     bool coded() const;
 };
 
-// Of a functor's name, demangled; nothing for all others. O(length).
+// For a functor's name, demangled; nothing for all others. O(length).
 std::optional<Operation> operation_of(std::string_view functor);
 
-// The type of the elements that a functor writes; if it isn't one of ours, its size all the same.
+// The type of the elements that a functor writes; its size even if it isn't one of ours.
 std::size_t result_size(std::string_view functor);
 
 // The first type that the innermost lambda in a name takes: "...{lambda(long)#1}".
 Element lambda_type(std::string_view name);
 
-// Of a kernel that is one lambda of AT_DISPATCH_ALL_TYPES, which numbers its lambdas by the type.
+// For a kernel that is one lambda of AT_DISPATCH_ALL_TYPES, which numbers its lambdas by the type.
 Element dispatched_type(std::string_view name);
 
 }  // namespace tidemark::imagined

@@ -13,6 +13,6 @@ IMAGINED(int, cuptiGetVersion)(unsigned* version) {
 }
 
 IMAGINED(int, cuptiGetResultString)(int, const char** text) {
-    *text = "refused by the imagined card";
+    *text = "refused by the imagined GPU";
     return kSuccess;
 }

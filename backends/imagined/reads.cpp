@@ -1,4 +1,4 @@
-// Answers to reads of the device; the allocator's events, which say what is stale.
+// Answers to reads of the device; the allocator's events, which show what is stale.
 #include "backends/imagined/reads.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace tidemark::imagined {
 namespace {
 
-// Is a byte that `last` left the answer to whether something holds for all? Programs ask that by
-// all(), or by comparing a sum with the number of elements.
+// Is a byte that `last` wrote the answer to whether something holds for all? Programs check that
+// with all(), or by comparing a sum with the number of elements.
 bool says_all(const Kernel* last) {
     const Kernel* const before = kernel_before_last();
     return last->reduces_with_and || (last->compares_equal && before != nullptr && before->sums);
@@ -24,8 +24,8 @@ bool is_count(std::size_t size) {
     return last_count() && (size == sizeof(std::int32_t) || size == sizeof(std::int64_t));
 }
 
-// Zero, but for two: what holds for all does, since programs ask whether all is well; and counts
-// are the share that the settings name.
+// Zero, with two exceptions: what should hold for all does, since programs check whether all is
+// well; and counts are the share that the settings name.
 void guess(void* to, std::size_t size) {
     std::memset(to, 0, size);
     const Kernel* const last = last_kernel();
@@ -80,12 +80,12 @@ int (*pass_on)(void*, const RecordedEvent*) = nullptr;
 
 }  // namespace
 
-// Where events of the allocator go after this library has seen them.
+// Where the allocator's events go after this library has seen them.
 IMAGINED(void, follow)(int (*next)(void*, const RecordedEvent*)) {
     pass_on = next;
 }
 
-// What is handed out anew holds whatever its last owner's kernels left there.
+// A block that is handed out again contains whatever its last owner's kernels left there.
 IMAGINED(int, event)(void* recorder, const RecordedEvent* event) {
     if (event->kind == kAllocate) {
         Lock machine;

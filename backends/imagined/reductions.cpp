@@ -1,4 +1,4 @@
-// Kernels that make few elements of many: sums, extremes, counts, running sums.
+// Kernels that compute few elements from many: sums, extremes, counts, running sums.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -81,14 +81,14 @@ class Reduction : public Computation {
     Element from_, within_, to_;
 };
 
-// What the first of two passes of a count has found, for the second.
+// The result of the first of two passes of a count, for the second.
 thread_local std::optional<std::int32_t> counted;
 
 // DeviceReduce...Kernel<..., transform_iterator<NonZeroOp<T>, ...> ...>: (input, output, items).
 // One pass of one tile, or the first of two, whose output is only the second's input.
 class Count : public Computation {
   public:
-    // `pointer`: where the iterator holds it.
+    // `pointer`: where in the iterator it is.
     Count(Element type, bool whole, std::size_t pointer)
         : type_(type), whole_(whole), pointer_(pointer) {}
 

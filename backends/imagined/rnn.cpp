@@ -1,8 +1,8 @@
-// cuDNN's recurrent networks: how much memory they ask for. They compute nothing.
+// cuDNN's recurrent networks: how much memory they request. They compute nothing.
 //
-// The sizes are ours, from what cuDNN 9.19 said on an H100 of 1,347 networks: the weights of all of
-// them to the byte, and the reserved and working memory of the standard algorithm (505 of 656 to
-// the byte, the others to 22 %). What the persistent ones want is taken to be the same. A part of
+// The sizes are ours, from what cuDNN 9.19 reported on an H100 for 1,347 networks: the weights of
+// all of them to the byte, and the reserved and working memory of the standard algorithm (505 of
+// 656 to the byte, the others to 22 %). The persistent ones are assumed to need the same. A part of
 // the measurement is in tests/python/rnn_sizes.json.
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ constexpr int kNoBias = 0, kOneInput = 1, kTwoBiases = 2, kOneRecurrent = 3;  //
 constexpr std::size_t kStreamBytes = std::size_t{8} << 20;  // of each layer and direction
 constexpr std::size_t kHeader = 256, kUnit = 32;
 
-// What descriptors hold; they live in what `unknown` hands out for cudnnCreate...Descriptor.
+// What descriptors contain; they are in what `unknown` hands out for cudnnCreate...Descriptor.
 struct Network {
     int cell, bias, bidirectional, type;
     std::size_t input, hidden, projected, layers;
@@ -64,7 +64,7 @@ struct Network {
 };
 
 struct Batch {
-    std::size_t steps, rows, elements;  // steps x rows, or fewer of sequences that end sooner
+    std::size_t steps, rows, elements;  // steps x rows, or fewer for sequences that end earlier
 };
 
 struct Sizes {
@@ -77,7 +77,7 @@ Sizes sizes_of(const Network& net, const Batch& batch, bool training) {
     const std::size_t input = batch.elements * net.input * net.element();
     const std::size_t layers = net.layers, both = net.directions();
     const bool twice = both == 2;
-    const std::size_t around = twice ? 4 : 0;  // what two directions want together
+    const std::size_t around = twice ? 4 : 0;  // what two directions together need
     const std::size_t kept = net.cell == kLstm ? 6 : net.cell == kGru ? 3 : 1;
     const std::size_t forward =
         (both * net.gates() + around) * all + (both * kept + around) * layers * state;
@@ -108,7 +108,7 @@ TensorDescriptor dense(int type, std::size_t rows, std::size_t columns) {
     return {type, 3, {1, height, width}, {height * width, width, 1}};
 }
 
-// Whoever doesn't ask for one gives null.
+// Callers that don't need one pass null.
 void say(const TensorDescriptor& tensor, char* address, TensorDescriptor* to, char** address_to) {
     if (to != nullptr)
         *to = tensor;
@@ -162,7 +162,7 @@ IMAGINED(int, cudnnGetRNNTempSpaceSizes)
     return kSuccess;
 }
 
-// Matrices of all layers, one after the other, then their biases; of a layer first those of the
+// Matrices of all layers, one after another, then their biases; of a layer first those of the
 // input, then those of the state, then the projection.
 IMAGINED(int, cudnnGetRNNWeightParams)
 

@@ -9,8 +9,8 @@
 namespace tidemark::imagined {
 namespace {
 
-// Where cudaDeviceProp of a CUDA version has a field, and which attribute tells it. Read from the
-// headers of CUDA 12.8 and 13.0; the names of the fields stand beside them.
+// Where cudaDeviceProp of a CUDA version has a field, and which attribute has its value. Read from
+// the headers of CUDA 12.8 and 13.0; the names of the fields are next to them.
 struct Field {
     int at12, at13, bytes, attribute;
 };
@@ -76,14 +76,14 @@ constexpr std::size_t kSize12 = 1032, kSize13 = 1008;
 constexpr std::size_t kNameSize = 256, kUuid = 256, kTotalMemory = 288;
 
 int attribute(int which, int device) {
-    constexpr int kPciBus = 33;  // the only one in which devices differ
+    constexpr int kPciBus = 33;  // the only one that differs between devices
     if (which == kPciBus)
         return kFirstBus + device;
     const auto& all = settings().card.attributes;
     return which >= 0 && which < Card::kAttributes ? all[static_cast<std::size_t>(which)] : 0;
 }
 
-// The program sees the same identity for the same device of every process.
+// The program sees the same identity for the same device in every process.
 void write_uuid(char* to, int device) {
     constexpr char kUuidText[] = "imagined-card-00";
     std::memcpy(to, kUuidText, 16);
@@ -144,7 +144,7 @@ const char* text_of(int status) {
         case kNotReady:
             return "device not ready";
         case kNotSupported:
-            return "operation not supported on the imagined card";
+            return "operation not supported on the imagined GPU";
         default:
             return "unknown error";
     }

@@ -1,4 +1,4 @@
-// Memory of the devices and of the host, and what moves between them: the runtime's functions and
+// Memory of the devices and of the host, and the copies between them: the runtime's functions and
 // the driver's.
 #include <cstdlib>
 #include <cstring>
@@ -82,7 +82,7 @@ int take_host(void** out, std::size_t size) {
     return kSuccess;
 }
 
-// Does the host wait for a copy from a device before it goes on? Only where the call says so.
+// Does the host wait for a copy from a device before it continues? Only if the call says so.
 int move(void* to, const void* from, std::size_t size, const void* handle, bool wait) {
     bool read = false;
     {
@@ -187,7 +187,7 @@ IMAGINED(int, cudaMallocHost)(void** out, std::size_t size) {
     return report(take_host(out, size));
 }
 
-// Managed memory moves to where it is used, and leaves room on the device again.
+// Managed memory moves to where it is used, and frees its room on the device.
 IMAGINED(int, cudaMallocManaged)(void** out, std::size_t size, unsigned) {
     Lock machine;
     const int taken = take_host(out, size);
@@ -280,7 +280,7 @@ IMAGINED(int, cudaPointerGetAttributes)(PointerAttributes* out, const void* at) 
     return kSuccess;
 }
 
-// Memory that goes with a variable of a module: one page for all, since nothing is ever in it.
+// Memory for a variable of a module: one page for all, since nothing is ever in it.
 IMAGINED(int, cudaGetSymbolAddress)(void** out, const void*) {
     static void* page = nullptr;
     Lock machine;
@@ -290,7 +290,7 @@ IMAGINED(int, cudaGetSymbolAddress)(void** out, const void*) {
     return kSuccess;
 }
 
-// PyTorch's allocator doesn't call these two: who does takes memory beside it.
+// PyTorch's allocator doesn't call these two: callers take memory in addition to it.
 IMAGINED(int, cuMemAlloc_v2)(void** out, std::size_t size) {
     Lock machine;
     const int taken = take(out, size);
@@ -318,7 +318,7 @@ SAME_OF_DRIVER(cuMemHostGetDevicePointer_v2, cudaHostGetDevicePointer);
 SAME_OF_DRIVER(cuMemHostRegister_v2, cudaHostRegister);
 SAME_OF_DRIVER(cuMemHostUnregister, cudaHostUnregister);
 
-// The driver's copies name their direction; pointers tell it here.
+// The driver's copies name their direction; here the pointers show it.
 IMAGINED(int, cuMemcpyHtoD_v2)(void* to, const void* from, std::size_t size) {
     return move(to, from, size, nullptr, true);
 }

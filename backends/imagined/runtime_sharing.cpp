@@ -1,5 +1,5 @@
-// Memory and events that one process shows another. Each process has a card of its own here: who
-// opens another's memory gets addresses, with contents that nobody knows.
+// Memory and events that one process shares with another. Each process has its own GPU here: a
+// process that opens another's memory gets addresses, with unknown contents.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "backends/imagined/api.h"
 #include "backends/imagined/machine.h"
 
-// Defined beside other events.
+// Defined with other events.
 extern "C" int imagined_cudaEventCreateWithFlags(tidemark::imagined::Event** out, unsigned flags);
 
 namespace tidemark::imagined {
@@ -68,7 +68,7 @@ IMAGINED(int, cudaIpcOpenEventHandle)(Event** out, SharedHandle) {
     return imagined_cudaEventCreateWithFlags(out, 0);
 }
 
-// As a file of the memory's size, which the other process asks for.
+// As a file of the memory's size, which the other process checks.
 IMAGINED(int, cuMemExportToShareableHandle)
 
 (int* out, std::uint64_t handle, int type, std::uint64_t) {

@@ -8,7 +8,7 @@
 namespace tidemark::imagined {
 namespace {
 
-// What was captured is not kept: it had no effect, and a launch has none. A graph is its handle.
+// Captured work is not kept: it had no effect, and a launch has none. A graph is its handle.
 struct Graph {};
 
 struct Capture {
@@ -214,9 +214,10 @@ IMAGINED(int, cudaEventSynchronize)(Event* event) {
     return report(await(event));
 }
 
-// All kernels take as long as each other, so that whoever times alternatives keeps the first. Those
-// who time often repeat a kernel until some time is over: so long that Triton's do_bench() repeats
-// no more than on a card, and so short that torch.compile's repeats as often as there.
+// All kernels take the same time, so that code that times alternatives keeps the first. Such code
+// often repeats a kernel until some time has passed. The time is long enough that Triton's
+// do_bench() repeats no more often than on a GPU, and short enough that torch.compile's repeats as
+// often as there.
 IMAGINED(int, cudaEventElapsedTime)(float* milliseconds, Event*, Event*) {
     *milliseconds = 0.25F;
     return kSuccess;

@@ -1,4 +1,4 @@
-// Settings: what the imagined CUDA is told, in a JSON file that TIDEMARK_IMAGINED names.
+// Settings: the inputs of the imagined CUDA, in a JSON file that TIDEMARK_IMAGINED names.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@
 
 namespace tidemark::imagined {
 
-// What a context takes for itself when something is used for the first time.
+// What a context takes for itself when something is first used.
 struct Taking {
     Bytes memory = 0;
-    std::vector<Bytes> addresses;  // one after the other
+    std::vector<Bytes> addresses;  // one after another
 };
 
 // What a communicator of NCCL takes: the first one of a process at its first collective, each other
-// one; one that only sends and receives; and sending beside collectives.
+// one; one that only sends and receives; and sending in addition to collectives.
 struct CommunicatorMemory {
     Bytes first = 0, next = 0, pair = 0, exchange = 0;
 };
 
-// One card: cards/NAME.json of the Python package.
+// One GPU: cards/NAME.json of the Python package.
 struct Card {
     static constexpr int kAttributes = 192;
 
@@ -31,7 +31,7 @@ struct Card {
     Bytes memory = 0;
     Bytes context = 0;                          // taken before PyTorch allocates anything
     std::array<int, kAttributes> attributes{};  // by cudaDeviceAttr
-    Bytes late_hole = 0;                        // addresses that the first kernels set free
+    Bytes late_hole = 0;                        // addresses that the first kernels free
     Bytes blas_handle = 0;                      // that each handle of cuBLAS takes
     std::map<std::string, Taking> first_uses;
     CommunicatorMemory communicators;
@@ -42,16 +42,16 @@ struct Settings {
     Card card;
     int gpus = 1;
     int cuda = 13000;          // the version of the runtime that the program was built for
-    bool late = false;         // queued work is done when the program waits for it, not at once
+    bool late = false;         // queued work is done when the program waits for it, not immediately
     double nonzero = 1;        // the share of elements that nonzero() finds
     double distinct = 1;       // the share that unique() keeps
     std::string journal;       // JSON lines: what was called and answered
-    std::string cudnn;         // a real libcudnn_graph to be asked for plans, or ""
-    std::string cudnn_device;  // its description of the card, JSON
-    DnnBook book;              // workspaces that were measured on such a card
+    std::string cudnn;         // a real libcudnn_graph for making plans, or ""
+    std::string cudnn_device;  // its description of the GPU, JSON
+    DnnBook book;              // workspaces that were measured on such a GPU
 };
 
-// Read once, at the first call; a file that is missing or at fault ends the process with its name.
+// Read once, at the first call; a missing or faulty file ends the process with its name.
 // Thread-safe.
 const Settings& settings();
 

@@ -25,11 +25,11 @@ bool begins_any(std::string_view name, std::initializer_list<std::string_view> p
 // One function of a stub library, as stubs.py writes it.
 struct Entry {
     const char* name;
-    std::uint64_t calls;  // with this one
+    std::uint64_t calls;  // including this one
 };
 
-// cublasStatus_t and others have a number of their own for what isn't supported; each library takes
-// it as a failure.
+// cublasStatus_t and others have numbers of their own for "not supported"; each library treats this
+// one as a failure.
 constexpr int kLibraryFailure = 15;
 
 bool is_of_library(std::string_view name) {
@@ -46,7 +46,7 @@ int failure_of(std::string_view name) {
 }  // namespace
 
 Unknown kind_of(std::string_view name) {
-    // These tell something about themselves or the device, or hand out memory.
+    // These report something about themselves or the device, or hand out memory.
     if (holds_any(name, {"Size", "Query", "Version", "Count", "Alloc", "Malloc", "malloc", "Export",
                          "Import", "Ipc", "Search", "Find", "Simulate", "Heuristic"}))
         return Unknown::refused;

@@ -6,9 +6,9 @@
 namespace tidemark::imagined {
 
 enum class Unknown {
-    quiet,    // changes only what lies on the device, or settings of a handle: success
-    creates,  // gives a handle by its first argument
-    refused,  // writes to the host what a program goes by: fails
+    quiet,    // changes only device memory, or settings of a handle: success
+    creates,  // returns a handle in its first argument
+    refused,  // writes values to the host on which programs rely: fails
 };
 
 // What calling `name` may do.

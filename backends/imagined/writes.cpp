@@ -1,4 +1,4 @@
-// Outputs of kernels by their types, and where they lie.
+// Outputs of kernels by their types, and where they are.
 #include "backends/imagined/writes.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool may_write(std::string_view type) {
     return false;
 }
 
-// A lambda holds what it uses in the order of first uses: those of scatter() begin with the index.
+// A lambda holds what it uses in the order of first uses: those of scatter() start with the index.
 std::size_t pointers_before_output(std::string_view type) {
     return holds(type, "scatter_gather_internal_kernel<true") ||
                    holds(type, "scatter_fill_internal_kernel")
@@ -53,7 +53,7 @@ const std::byte* end_of_stack() {
     return end;
 }
 
-// Where what begins at `at` ends at the latest: at the next argument, or with the stack.
+// The latest possible end of what begins at `at`: the next argument, or the end of the stack.
 const std::byte* end_of(const std::byte* at, void** arguments, std::size_t count) {
     const auto* const here = reinterpret_cast<const std::byte*>(__builtin_frame_address(0));
     if (at < here || at >= end_of_stack())

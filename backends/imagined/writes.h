@@ -1,5 +1,5 @@
-// What a kernel may write that isn't computed, told from the types of its parameters: what was
-// known of that memory is known no longer.
+// What a kernel that isn't computed may write, inferred from the types of its parameters: that
+// memory's content becomes unknown.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,21 @@
 
 namespace tidemark::imagined {
 
-// A parameter through which a kernel may write: a pointer, or a structure that holds one to the
-// device's memory, after so many that the kernel reads. PyTorch's iterators and lambdas have none
-// before it, but for a few.
+// A parameter through which a kernel may write: a pointer, or a structure that contains one to the
+// device's memory, after this many that the kernel reads. PyTorch's iterators and lambdas have none
+// before it, with a few exceptions.
 struct Output {
     std::size_t parameter = 0;
     bool is_pointer = false;
     std::size_t pointers_before = 0;
 };
 
-// Of the types of a kernel's parameters. O(their length).
+// For the types of a kernel's parameters. O(their length).
 std::vector<Output> outputs_of(const std::vector<std::string_view>& parameters);
 
-// Of a launch with so many `arguments`: what each output belongs to. A structure is looked into
-// only where it lies on this thread's stack, which ends somewhere. O(outputs * log(allocations)).
+// For a launch with this many `arguments`: which allocation each output belongs to. It looks into a
+// structure only if it is on this thread's stack, which ends somewhere. O(outputs *
+// log(allocations)).
 void forget_outputs(const std::vector<Output>& outputs, void** arguments, std::size_t count,
                     Contents& contents);
 

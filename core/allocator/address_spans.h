@@ -1,6 +1,6 @@
-// AddressSpan: a piece of the addresses that an allocator keeps reserved, also where no memory is:
-// what its regions don't show, since holes have none and zombies are second mappings of memory that
-// is shown elsewhere. For people, tests and bug reports.
+// AddressSpan: a piece of the addresses that an allocator keeps reserved, with or without memory
+// behind it. It shows what the allocator's regions don't: holes aren't in any region, and zombies
+// are second mappings of memory that is shown elsewhere. For people, tests and bug reports.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ struct AddressSpan {
     enum class State : std::uint8_t {
         allocated,
         free,
-        waiting,  // let go; an order between streams is still to be made
+        waiting,  // freed; an order between streams is still to be made
         zombie,   // still mapped here, used elsewhere
         hole,     // no memory
-        stuck,    // memory that nobody uses and the device refused to take back
+        stuck,    // unused memory that the device refused to take back
     };
     Range range;
     std::uint32_t root = 0;  // which reservation
     State state = State::hole;
-    bool owned = false;                          // by a stream; else by nobody yet
-    StreamId stream = StreamId::default_stream;  // that it was granted to or let go on
-    bool done = false;                           // free: may be taken by any stream
+    bool owned = false;                          // by a stream; false: by nobody yet
+    StreamId stream = StreamId::default_stream;  // that it was granted to or freed on
+    bool done = false;                           // free, and any stream may take it
     std::uint64_t id = 0;                        // free, zombie: its age, higher is younger
 };
 

@@ -1,4 +1,4 @@
-// What every allocator shares: the words for a refusal, and "cannot start from a given state".
+// What all allocators share: the text for each refusal, and the defaults of optional calls.
 #include "core/allocator/allocator.h"
 
 #include <array>

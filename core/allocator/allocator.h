@@ -1,14 +1,14 @@
-// Allocator: the interface of an allocation policy, which takes memory from one Device and grants
-// it to requests. Policies are in core/policies and found by name (find_policy, spec.h).
+// Allocator: the interface of an allocation policy, which reserves memory from one Device and
+// serves requests from it. Policies are in core/policies and found by name (find_policy, spec.h).
 //
 // An allocator never looks anything up by address: `allocate` returns an Allocation that carries
-// its own node, and the caller gives it back. It is deterministic: no clock, no randomness, no
-// order that depends on the process. Thread-safety: none; several threads share one through
-// SharedAllocator (core/concurrent).
+// its own node, and the caller passes it to `deallocate`. It is deterministic: no clock, no
+// randomness, no order that depends on the process. Thread-safety: none; several threads share one
+// through SharedAllocator (core/concurrent).
 //
-// Stream order, as in CUDA: memory is granted for use on the request's stream from then on, and
-// `deallocate` means "after the work that is queued so far": on the allocation's stream, and on
-// each stream that `record_use` named. The allocator sees to it, through Device's order calls, that
+// Stream order, as in CUDA: granted memory may be used on the request's stream from then on.
+// `deallocate` means "after the work that is queued so far" on the allocation's stream and on each
+// stream that `record_use` named. The allocator makes sure, through Device's order calls, that
 // nobody else gets the bytes earlier.
 #pragma once
 
@@ -31,17 +31,18 @@ struct Request {
     Bytes alignment = 1;  // a power of two; at most the device's granularity
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
-    // Of several places that the policy's rules hold for equally good, the one here, if it is one
-    // of them: how a system is followed that chooses among them by something that nobody records.
+    // If the policy's rules rate several addresses as equally good, the allocator takes this one if
+    // it is among them. That is how a replay follows a system that chooses among them by something
+    // that nobody records.
     Address among_equals = Address::null;
-    // Asked for again after a refusal: since then the device has done all its work, and what waited
-    // for that has been let go. An allocator that waits itself before it refuses goes on from
-    // there.
+    // The request is repeated after a refusal. Since then the device has finished all its work, and
+    // everything that was pending free has been freed. An allocator that waits for the device
+    // before it refuses continues from there.
     bool waited = false;
 };
 
-// A granted request. `size` is what it costs, at least what was asked for. `node` is the
-// allocator's own; nobody else reads it.
+// A granted request. `size` is what it costs, at least the requested size. `node` belongs to the
+// allocator; nobody else reads it.
 struct Allocation {
     Address address = Address::null;
     Bytes size = 0;
@@ -49,10 +50,10 @@ struct Allocation {
     bool retired = false;  // see Allocator::retire
 };
 
-// Why a request was refused.
+// Why a request failed.
 struct OutOfMemory {
     enum class Cause : std::uint8_t {
-        device_full,    // the device said no
+        device_full,    // the device refused
         limit,          // a limit on reserved bytes, set by the user
         too_large,      // no memory could ever hold it (kLargestRequest)
         address_space,  // no room for a reservation
@@ -64,15 +65,15 @@ struct OutOfMemory {
 
 std::string_view to_text(OutOfMemory::Cause cause);
 
-// The refusal that a device's refusal leads to.
+// The reason for a request's failure that follows from the device's error.
 OutOfMemory refused_by(const DeviceError& error);
 
 // What the engine samples at every event. Plain fields, kept exact by the allocator.
 struct Usage {
-    Bytes reserved = 0;   // physical memory held from the device
+    Bytes reserved = 0;   // physical memory reserved from the device
     Bytes mapped = 0;     // of `reserved`, what is mapped into the address space
-    Bytes allocated = 0;  // granted to live allocations, after rounding
-    Bytes active = 0;     // allocated, and let go but still awaited by the device
+    Bytes allocated = 0;  // live allocations, after rounding
+    Bytes active = 0;     // allocated, plus memory that is pending free
 
     // Sums over allocators.
     Usage& operator+=(const Usage& other) {
@@ -84,24 +85,24 @@ struct Usage {
     }
 };
 
-// Counters that nobody needs at every event.
+// Counters that aren't read at every event.
 struct AllocatorStats {
-    std::uint64_t retries = 0;           // emptied caches and asked the device again
-    std::uint64_t out_of_memory = 0;     // requests refused
-    std::uint64_t segments_created = 0;  // pieces of memory taken from the device
+    std::uint64_t retries = 0;           // caches emptied to try the device again
+    std::uint64_t out_of_memory = 0;     // failed requests
+    std::uint64_t segments_created = 0;  // segments reserved from the device
     std::uint64_t segments_released = 0;
     std::uint64_t maps = 0;  // runs of pages mapped into a reservation, and unmapped from one
     std::uint64_t unmaps = 0;
     std::uint64_t synchronizations = 0;  // times it waited for the device
-    std::uint64_t plan_deviations = 0;   // requests that came otherwise than planned
+    std::uint64_t plan_deviations = 0;   // requests that deviated from the plan
     std::uint64_t ties = 0;              // grants that Request::among_equals put elsewhere
-    Bytes private_reserved = 0;          // of Usage::reserved, what private pools hold
-    Bytes private_reserved_peak = 0;     // the most of it at any time
-    Bytes deferred = 0;                  // of frees that wait to be made (DeferringAllocator)
-    Bytes deferred_peak = 0;             // the most of it at any time
+    Bytes private_reserved = 0;          // part of Usage::reserved that private pools hold
+    Bytes private_reserved_peak = 0;     // its maximum so far
+    Bytes deferred = 0;                  // of frees that have yet to be made (DeferringAllocator)
+    Bytes deferred_peak = 0;             // its maximum so far
     std::uint64_t flushes = 0;           // batches of such frees
 
-    // Private pools hold `gained` more: of what they give back, the negative (it wraps).
+    // Private pools hold `gained` more; for memory that they release, pass the negative (it wraps).
     void count_private(Bytes gained) {
         private_reserved += gained;
         if (private_reserved > private_reserved_peak)
@@ -127,46 +128,46 @@ struct AllocatorStats {
     }
 };
 
-// A piece of what the allocator holds. Every reserved byte is in exactly one region.
+// A piece of the memory that the allocator holds. Every reserved byte is in exactly one region.
 struct Region {
     enum class State : std::uint8_t {
-        allocated,  // granted
-        waiting,    // let go, the device is not done with it
+        allocated,  // live
+        waiting,    // pending free: freed, but the device may still use it
         free,       // can be granted
         hole,       // held but never grantable until a trim (rounding of a segment, bump's past)
     };
     Range range;
-    Range segment;  // the device allocation that it lies in, or the run of mapped pages
+    Range segment;  // the device allocation that contains it, or the run of mapped pages
     State state = State::free;
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
     bool shared = false;  // free, but other parts of its memory are in use in another segment
-    Bytes page = 0;       // in which the segment grows and goes back; 0: as a whole, or in several
+    Bytes page = 0;       // step of growth and release; 0: the whole segment, or several sizes
 };
 
 enum class TrimLevel : std::uint8_t {
-    unused,  // what can be given back without waiting
-    all,     // wait for outstanding work, then everything that is not allocated
+    unused,  // what can be released without waiting
+    all,     // wait for outstanding work, then release everything that is not allocated
 };
 
-// How a private pool (of a graph capture, or made by the program) behaves.
+// How a private pool behaves (a graph capture's, or one that the program made).
 struct PoolTraits {
     bool serves_on_refusal = false;  // its free blocks may serve the default pool's last attempt
     bool splits = true;              // false: a block is granted whole
 };
 
-// A request that is going to come, known from a dry run. `begin` and `end` count what happens in
-// the pool, in order: it may be used from `begin` on, and no more from `end` on.
+// A request that is expected, known from a dry run. `begin` and `end` count what happens in the
+// pool, in order: the allocation may be used from `begin` until `end`.
 struct PlannedAllocation {
     Bytes size = 0;
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
     StreamId stream = StreamId::default_stream;
-    bool escapes = false;  // lives on when the pool has seen its last request
+    bool escapes = false;  // is still live when the pool has seen its last request
     Bytes alignment = 1;   // a power of two
 };
 
-// A state to begin with, for traces that start in the middle of a program's life (restore).
+// An initial state, for traces that start in the middle of a program (restore).
 struct SeedBlock {
     Address address = Address::null;
     Bytes size = 0;       // of the block
@@ -184,7 +185,7 @@ struct SeedSegment {
     std::vector<SeedBlock> blocks = {};  // live ones, by address
 };
 
-// Destroyed while its device is there: addresses that it keeps reserved without memory go back
+// Must be destroyed before its device: addresses that it keeps reserved without memory are freed
 // then.
 class Allocator {
   public:
@@ -192,39 +193,39 @@ class Allocator {
     Allocator& operator=(const Allocator&) = delete;
     virtual ~Allocator() = default;
 
-    // Grants `request` or says why not. Never throws, never aborts. After a refusal the allocator
-    // is as it was, save for caches that it emptied while trying, and memory that it took for a
-    // part of the request and keeps as free. size 0 is granted one minimal
-    // block. Requests of kLargestRequest or more are refused (too_large).
+    // Grants `request` or says why it can't. Never throws, never aborts. After a failure the
+    // allocator is as it was, except for caches that it emptied while trying, and memory that it
+    // reserved for a part of the request and keeps as free. A request of size 0 gets one minimal
+    // block. Requests of kLargestRequest or more fail (too_large).
     virtual tl::expected<Allocation, OutOfMemory> allocate(const Request& request) = 0;
 
-    // Takes back what `allocate` granted. `stream` is the caller's; order is kept for the streams
-    // named above. If the device fails on the way the memory stays held (a region in state
-    // `waiting` or `hole`), never lost and never granted early.
+    // Frees what `allocate` granted. `stream` is the caller's; order is kept for the streams named
+    // above. If the device fails on the way, the memory stays held (a region in state `waiting` or
+    // `hole`): it is never lost and never granted too early.
     virtual void deallocate(const Allocation& allocation, StreamId stream) = 0;
 
-    // `stream` uses the allocation too: no reuse before its work up to deallocate is done.
+    // `stream` uses the allocation too: it isn't reused before the stream's work up to deallocate
+    // is done.
     virtual void record_use(const Allocation& allocation, StreamId stream) = 0;
 
-    // For a caller that knows by itself when the device is done (a recorded trace does): the
-    // program lets go of `allocation` now (it is no longer allocated, still active), and
-    // `deallocate` follows when the device is done. The allocation keeps its bytes until then.
+    // For a caller that knows by itself when the device has finished (a recorded trace does). The
+    // program frees `allocation` now: it is no longer allocated, but still active. `deallocate`
+    // follows when the device has finished. The allocation keeps its bytes until `deallocate`.
     void retire(Allocation& allocation) {
         usage_.allocated -= allocation.size;
         allocation.retired = true;
     }
 
-    // Gives memory back to the device: never what is allocated. O(regions).
+    // Releases memory to the device, but never what is allocated. O(regions).
     virtual void trim(TrimLevel level) = 0;
 
-    // Private pools: memory that requests of one PoolId have to themselves. A pool comes into being
-    // with its first scope or request. Between begin_pool and end_pool the program is inside the
-    // pool's scope (a graph is captured, or a MemPool is in use; scopes may nest and repeat);
-    // requests say themselves which pool they are for. A request for a private pool that has no
-    // scope open is taken as one inside a scope of its own. After close_pool nobody will ask for
-    // the pool again: what is free in it goes back with the next trim. Policies without pools
-    // ignore the calls and serve all requests alike. O(1) but for trim_pool: as trim, for one
-    // closed pool alone.
+    // Private pools: memory that is only for the requests of one PoolId. A pool is created by its
+    // first scope or request. Between begin_pool and end_pool the program is inside the pool's
+    // scope (a graph is captured, or a MemPool is in use; scopes may nest and repeat). Each request
+    // says which pool it is for. A request for a private pool without an open scope counts as one
+    // inside a scope of its own. After close_pool there are no more requests for the pool: its free
+    // memory is released at the next trim. Policies without pools ignore these calls and serve all
+    // requests the same way. O(1) except trim_pool, which is a trim of one closed pool.
     virtual void begin_pool(PoolId /*pool*/, PoolTraits /*traits*/) {}
 
     virtual void end_pool(PoolId /*pool*/) {}
@@ -233,35 +234,35 @@ class Allocator {
 
     virtual void trim_pool(PoolId /*pool*/) {}
 
-    // What the requests for a private pool will be, in order, before its first; for the default
-    // pool (PlanScope::everything), what all requests will be. An allocator that plans places them
-    // by it; a request that comes otherwise is served all the same, and counted
-    // (AllocatorStats::plan_deviations). Others ignore it.
+    // Which requests the private pool will get, in order; called before its first request. For the
+    // default pool (PlanScope::everything): all requests of the run. An allocator that plans places
+    // them accordingly. A request that deviates is still served, and counted
+    // (AllocatorStats::plan_deviations). Other allocators ignore the call.
     virtual void plan_pool(PoolId /*pool*/, std::span<const PlannedAllocation> /*expected*/) {}
 
-    // Other options from now on, as a program may set them while it runs: what has been decided
-    // stays. Errors: unsupported by this policy; bad_option for what cannot change any more.
+    // New options from now on, as a program may set them while it runs; earlier decisions stay.
+    // Errors: unsupported by this policy; bad_option for options that can no longer change.
     virtual Result<void> reconfigure(const Options& options);
 
-    // The largest request that would be granted now without the device (0: none). A hint for
+    // The largest request that would now succeed without the device (0: none). A hint for
     // fragmentation metrics, exact up to rounding. At most O(log regions) per stream and pool.
     virtual Bytes largest_free() const = 0;
 
     // Every region once, in address order within each segment. O(regions log regions).
     virtual void for_each_region(const std::function<void(const Region&)>& visit) const = 0;
 
-    // Calls visit for every piece of the addresses that it keeps reserved whether there is memory
-    // or not, by address within each reservation. Policies that keep none, and those that don't
-    // say, call nobody. O(pieces log pieces).
+    // Calls visit for every piece of the addresses that the allocator keeps reserved, with or
+    // without memory, by address within each reservation. Policies without reservations, and those
+    // that don't report them, make no calls. O(pieces log pieces).
     virtual void for_each_address(const std::function<void(const AddressSpan&)>& /*visit*/) const {}
 
-    // A copy with the same state that talks to `device` from now on, for trying "what if" from the
-    // middle of a replay; null if the policy cannot. O(state).
+    // A copy with the same state that uses `device` from now on, for what-if runs from the middle
+    // of a replay; null if the policy can't be copied. O(state).
     virtual std::unique_ptr<Allocator> clone(Device& /*device*/) const { return nullptr; }
 
     // Starts from a given state instead of an empty one, and returns the live allocations in the
     // order of `segments` and their blocks. Only on a fresh allocator. Errors: unsupported by this
-    // policy; bad_input when the state cannot be (overlaps, blocks outside their segment).
+    // policy; bad_input for an impossible state (overlaps, blocks outside their segment).
     virtual Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments);
 
     const Usage& usage() const { return usage_; }  // O(1), not virtual: read at every event
@@ -271,12 +272,12 @@ class Allocator {
   protected:
     Allocator(const Allocator&) = default;
 
-    // For ends of allocators that give memory back: an exception is passing (the process has no
-    // memory). It may have come out of the middle of a change, so that nothing is sure of what the
-    // allocator and its device know of each other, and the device keeps what it has.
+    // For destructors of allocators, which release memory: true while an exception is passing (the
+    // process has no memory). The exception may have interrupted a change, so the allocator and its
+    // device may disagree, and the device keeps what it has.
     static bool is_broken_off() { return std::uncaught_exceptions() != 0; }
 
-    // Bookkeeping for a grant and its end; `deallocate` calls the latter with what it was given.
+    // Bookkeeping for a grant and for its end; pass the latter what `deallocate` got.
     void count_allocated(Bytes size) {
         usage_.allocated += size;
         usage_.active += size;
@@ -288,13 +289,13 @@ class Allocator {
         usage_.active -= allocation.size;
     }
 
-    // What `allocate` returns for a request that is refused.
+    // What `allocate` returns for a request that fails.
     tl::unexpected<OutOfMemory> refuse(OutOfMemory why) {
         ++stats_.out_of_memory;
         return tl::make_unexpected(why);
     }
 
-    // Segments of plain memory that were taken from the device, and given back.
+    // Segments of plain memory that were reserved from the device, and released to it.
     void count_taken(Bytes size) {
         usage_.reserved += size;
         usage_.mapped += size;
@@ -307,18 +308,19 @@ class Allocator {
         stats_.segments_released += segments;
     }
 
-    // Trims everything, for another attempt: true, and counted as a retry, if anything went back.
+    // Trims everything before another attempt. True, and counted as a retry, if anything was
+    // released.
     bool trim_for_retry();
 
     Usage usage_;
     AllocatorStats stats_;
 };
 
-// Which requests a policy wants to know beforehand, by Allocator::plan_pool.
+// Which requests a policy wants to know in advance, through Allocator::plan_pool.
 enum class PlanScope : std::uint8_t {
     nothing,
-    private_pools,  // each pool's
-    everything,     // all requests, of whatever pool, as the default pool's
+    private_pools,  // the requests of each private pool
+    everything,     // all requests, of any pool, as the default pool's
 };
 
 // A policy as the catalogue shows it. `source` names the paper or project it follows.
@@ -329,21 +331,23 @@ struct PolicyInfo {
     std::span<const OptionInfo> options;
     // Errors: options that contradict each other, a device without a needed feature.
     Result<std::unique_ptr<Allocator>> (*make)(Device& device, const Options& options);
-    // Environment variables of the modelled system: a policy's text may be a pasted assignment to
-    // one. The value of "NAME" is text for these options, that of "NAME=option" is that option's.
+    // Environment variables of the modelled system; a policy's text may be a pasted assignment to
+    // one. The value of "NAME" is text for these options, that of "NAME=option" is the value of
+    // that option.
     std::span<const std::string_view> variables = {};
-    // False: nothing that is measured depends on where the device puts memory, so a simulator need
-    // not place it as a driver would.
+    // False: no measured figure depends on where the device puts memory, so a simulator need not
+    // place memory as a driver would.
     bool placement_matters = true;
     PlanScope plans = PlanScope::nothing;
-    // Its name in the modelled system, with '-' for '_', by which it is found too; "" if none.
+    // Its name in the modelled system, with '-' instead of '_', by which it is found too; "" if
+    // none.
     std::string_view also_called = {};
-    // True: `compare` and `advise` try it where nobody says which.
+    // True: `compare` and `advise` include it if the user names no policies.
     bool tried_unasked = true;
-    // True: it follows another system's rules as they read, and no recording of that system has
-    // been held against it.
+    // True: it follows another system's published rules, but hasn't been checked against any
+    // recording of that system.
     bool only_read = false;
-    // True: its segments are pages that it maps, so they grow and shrink at any place.
+    // True: its segments consist of pages that it maps, so they grow and shrink at any address.
     bool maps_segments = false;
 };
 

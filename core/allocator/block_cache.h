@@ -1,13 +1,14 @@
-// BlockCache: freed blocks of one thread that were not given back to the policy, for requests of
-// the same size and stream. A hit asks neither the policy nor the device.
+// BlockCache: blocks that one thread freed and that were kept for its next requests of the same
+// size and stream, instead of going back to the policy. A hit needs neither the policy nor the
+// device.
 //
-// Sizes are rounded up to 256 bytes, which most policies do by themselves; a block serves only
-// requests of the rounded size that it was granted for, so that a cache wastes no memory inside
-// blocks. What it holds is bounded: by a budget of bytes, by the size of a block, and by use: what
-// nobody asked for while many blocks came and went is given up (the low-water marks of TCMalloc's
-// thread caches).
+// Sizes are rounded up to 256 bytes, which most policies do anyway. A block serves only requests of
+// the rounded size that it was granted for, so a cache wastes no memory inside blocks. A cache is
+// bounded by a budget of bytes, by the size of a block, and by use: it drops blocks that were not
+// requested while many blocks came and went (the low-water marks of TCMalloc's thread caches).
 //
-// Block is whatever its owner knows a block by. Not thread-safe. take and put are O(1) expected.
+// Block is whatever its owner identifies a block by. Not thread-safe. take and put are O(1)
+// expected.
 #pragma once
 
 #include <algorithm>
@@ -23,31 +24,31 @@ namespace tidemark {
 // How much a thread may keep for itself.
 struct ThreadCaches {
     Bytes budget = 0;      // bytes for each thread; 0: no caches
-    unsigned threads = 0;  // that have a cache of their own (a power of two); 0: as many as run
-    // A thread keeps no more than the most that was ever granted over this; 0: no such bound.
+    unsigned threads = 0;  // with a cache of their own (a power of two); 0: as many as run
+    // A thread keeps at most the peak of granted memory divided by this; 0: no such bound.
     std::uint32_t part = 0;
 
     // The largest block that is kept.
     Bytes largest() const { return budget / 4; }
 
-    // Whether requests like this one are served from caches. Private pools aren't: their memory is
-    // planned, and ends with them.
+    // Whether caches may serve requests like this one. Not those for private pools: their memory is
+    // planned, and ends with the pool.
     bool serve(const Request& request) const {
         return request.size <= largest() && request.alignment <= kAlignment &&
                request.pool == PoolId::default_pool && budget != 0;
     }
 
-    // Whether what was granted to `request` may be kept.
+    // Whether the block that was granted to `request` may be kept.
     bool keep(const Request& request, const Allocation& granted) const {
         return serve(request) && to_integer(granted.address) % kAlignment == 0 &&
                rounded(request.size) <= granted.size;
     }
 
-    // What is asked of the policy for a request that `serve` takes.
+    // The request that the policy gets for a request that `serve` takes.
     static Bytes rounded(Bytes size) { return align_up(std::max(size, Bytes{1}), kUnit); }
 
-    // A 2048th of the device's memory, from 4 to 64 MiB: enough for what a thread uses again and
-    // again; and a 1024th of what the program uses, so that eight threads keep less than a percent.
+    // 1/2048 of the device's memory, from 4 to 64 MiB: enough for what a thread uses again and
+    // again. And 1/1024 of what the program uses, so that eight threads keep less than a percent.
     static ThreadCaches for_device(const Device& device) {
         return {.budget = std::clamp(device.memory().total / 2048, 4_MiB, 64_MiB), .part = 1024};
     }
@@ -57,8 +58,8 @@ struct ThreadCaches {
     static constexpr Bytes kAlignment = 512;  // of every block that is kept
 };
 
-// How much a thread may keep at the moment: it grows with the program. note() is for one thread at
-// a time, now() for any.
+// How much a thread may keep now; it grows with the program. Only one thread at a time may call
+// note(); any thread may call now().
 class CacheBudget {
   public:
     explicit CacheBudget(const ThreadCaches& caches)
@@ -66,14 +67,14 @@ class CacheBudget {
 
     CacheBudget(const CacheBudget&) = delete;
 
-    // Goes on where the other one is.
+    // Continues from the state of the other one.
     CacheBudget& operator=(const CacheBudget& other) {
         caches_ = other.caches_;
         budget_.store(other.budget_.load(std::memory_order_relaxed), std::memory_order_relaxed);
         return *this;
     }
 
-    // So much is granted. O(1).
+    // This much is granted now. O(1).
     void note(Bytes granted) {
         if (caches_.part == 0 || granted / caches_.part <= budget_.load(std::memory_order_relaxed))
             return;
@@ -95,13 +96,12 @@ class CacheBudget {
     std::atomic<Bytes> budget_;
 };
 
-// When the caches of all threads are emptied so that the policy need not take more memory: only if
-// so many requests have come since the last time that filling them again costs each of those
-// little. Else the program is still growing into its memory, and would have them emptied at each
-// step.
+// When to empty the caches of all threads so that the policy need not reserve more memory: only if
+// enough requests have come since the last time that refilling the caches costs each of them
+// little. Otherwise the program is still growing, and would empty them at each step.
 class Emptying {
   public:
-    // `granted` requests of all time, and `blocks` that would be given back. True counts as done.
+    // `granted` counts all requests so far; `blocks` would be freed. True counts as done.
     bool pays(std::uint64_t granted, std::uint64_t blocks) {
         if (granted - granted_then_ < kRequestsForBlock * blocks)
             return false;
@@ -120,10 +120,10 @@ class BlockCache {
   public:
     explicit BlockCache(ThreadCaches settings = {}) : budget_(settings.budget) {}
 
-    // What it holds at most from now on.
+    // The most that it holds from now on.
     void set_budget(Bytes budget) { budget_ = budget; }
 
-    // A block for a request of `size` (rounded) on `stream`, the one that came last; or none.
+    // The newest block for a request of `size` (rounded) on `stream`, or none.
     std::optional<Block> take(Bytes size, StreamId stream) {
         const std::uint32_t number = numbers_.find(key(size, stream));
         if (number == HashIndex::kNothing || bins_[number].blocks.empty())
@@ -136,8 +136,8 @@ class BlockCache {
         return kept.block;
     }
 
-    // Keeps a block of `granted` bytes for requests of `size` (rounded) on `stream`. True: it is
-    // time to call give_up.
+    // Keeps a block of `granted` bytes for requests of `size` (rounded) on `stream`. True: call
+    // give_up now.
     bool put(Block block, Bytes size, Bytes granted, StreamId stream) {
         const std::uint64_t bin_key = key(size, stream);
         std::uint32_t number = numbers_.find(bin_key);
@@ -151,10 +151,10 @@ class BlockCache {
         return ++puts_ >= kPeriod || bytes_ > budget_;
     }
 
-    // Appends to `given_up` what no request came for since the last time, and, if it still holds
-    // more than its budget, the largest blocks until it doesn't: fewest calls for the most bytes,
-    // and small sizes, of which there are many, go on being served. O(what it holds and the
-    // sizes).
+    // Appends to `given_up` the blocks that no request has needed since the last time. If the cache
+    // still exceeds its budget, it also appends the largest blocks until it doesn't: that frees the
+    // most bytes with the fewest calls, and small sizes, of which there are many, stay cached.
+    // O(blocks and sizes).
     void give_up(std::vector<Block>& given_up) {
         for (Bin& bin : bins_)
             give_up(bin, bin.idle, given_up);
@@ -163,7 +163,7 @@ class BlockCache {
         end_period();
     }
 
-    // Appends everything to `given_up`. O(what it holds).
+    // Appends everything to `given_up`. O(blocks).
     void empty(std::vector<Block>& given_up) {
         for (Bin& bin : bins_)
             give_up(bin, bin.blocks.size(), given_up);
@@ -188,8 +188,8 @@ class BlockCache {
     }
 
   private:
-    static constexpr unsigned kPeriod = 4096;        // blocks that came
-    static constexpr std::size_t kMostSizes = 1024;  // with a bin, before those that are empty go
+    static constexpr unsigned kPeriod = 4096;        // number of blocks put
+    static constexpr std::size_t kMostSizes = 1024;  // beyond that, empty bins are removed
 
     struct Kept {
         Block block;
@@ -198,8 +198,8 @@ class BlockCache {
 
     struct Bin {
         std::uint64_t key = 0;
-        std::vector<Kept> blocks;  // the one that came last is at the end
-        std::size_t idle = 0;      // so many of the first were there since the period began
+        std::vector<Kept> blocks;  // the newest is at the end
+        std::size_t idle = 0;      // the first so many have been here since the period began
     };
 
     static std::uint64_t key(Bytes size, StreamId stream) {
@@ -221,7 +221,7 @@ class BlockCache {
             by_size.push_back(&bin);
         std::sort(by_size.begin(), by_size.end(),
                   [](const Bin* a, const Bin* b) { return a->key > b->key; });
-        const Bytes wanted = budget_ - budget_ / 32;  // not again at once
+        const Bytes wanted = budget_ - budget_ / 32;  // so that it isn't full again immediately
         for (Bin* bin : by_size) {
             if (bytes_ <= wanted)
                 return;
@@ -241,7 +241,7 @@ class BlockCache {
             forget_empty_bins();
     }
 
-    // For programs whose sizes never come again.
+    // For programs whose sizes don't recur.
     void forget_empty_bins() {
         std::vector<Bin> left;
         numbers_ = {};

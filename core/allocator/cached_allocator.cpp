@@ -1,4 +1,4 @@
-// Nodes of our own; a cached block stays allocated for the policy.
+// Its own nodes; a cached block stays allocated for the policy.
 #include "core/allocator/cached_allocator.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void CachedAllocator::deallocate(const Allocation& allocation, StreamId stream) 
         ForwardingAllocator::deallocate(inner, stream);
         return;
     }
-    if (allocation.retired)  // for the policy the program never let go of it
+    if (allocation.retired)  // for the policy the program never freed it
         usage_.allocated += allocation.size;
     hold_back(allocation.size);
     Cache& cache = caches_[entry.thread];
@@ -98,7 +98,7 @@ void CachedAllocator::empty_caches() {
     give_back(given_up);
 }
 
-// Whether what caches hold may help a request.
+// Whether the memory in caches may help a request.
 bool CachedAllocator::may_help(const Request& request) const {
     return request.size < kLargestRequest &&
            std::any_of(caches_.begin(), caches_.end(),

@@ -1,11 +1,12 @@
-// CachedAllocator: what a policy becomes behind the caches of SharedAllocator in a program of so
-// many threads, as an Allocator of one thread: replays say by it what caches cost in memory.
+// CachedAllocator: what a policy becomes behind the caches of SharedAllocator in a program with
+// this many threads, as an Allocator of one thread. Replays use it to show what caches cost in
+// memory.
 //
-// A recording does not say which thread a request came from: they are dealt to the threads in turn,
-// which spreads equal sizes over all caches and so shows the most that they cost. All else is as in
+// A recording does not say which thread made a request. Requests are dealt to the threads in turn,
+// which spreads equal sizes over all caches and so shows the highest cost. All else is as in
 // SharedAllocator: the same BlockCache, emptied for the same reasons.
 //
-// Not thread-safe, as any allocator.
+// Not thread-safe, like any allocator.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ class CachedAllocator final : public ForwardingAllocator {
     void trim(TrimLevel level) override;
     Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
-    // What caches hold is free.
+    // Memory in caches counts as free.
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
     std::unique_ptr<Allocator> clone(Device& device) const override;
 
@@ -50,7 +51,7 @@ class CachedAllocator final : public ForwardingAllocator {
     std::unique_ptr<Allocator> policy_;
     CacheBudget budget_;
     std::vector<Cache> caches_;  // of each thread
-    std::uint32_t turn_ = 0;     // whose the next request is
+    std::uint32_t turn_ = 0;     // the thread of the next request
     std::uint64_t grants_ = 0;
     Emptying emptying_;
     NodeTable<Entry> entries_;

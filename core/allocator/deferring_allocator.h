@@ -1,12 +1,12 @@
-// DeferringAllocator: a policy behind a list of frees that wait, as Numba has one: what the program
-// frees goes back in batches, in order, when more than so many frees wait, when they hold more than
-// a share of the device's memory, or when a request would be refused. Frees are cheaper so where a
-// policy gives memory back to the driver, and memory is reused later.
+// DeferringAllocator: a policy behind a list of delayed frees, as Numba has one. The list is freed
+// as one batch, in order, when it has more than a number of frees, when these hold more than a
+// share of the device's memory, or when a request would otherwise fail. That makes frees cheaper
+// where a policy releases memory to the driver, but memory is reused later.
 //
-// What waits is let go and still active (Usage), a region in state `waiting`.
+// Memory on the list is no longer allocated but still active (Usage), a region in state `waiting`.
 // Source: numba-cuda's _PendingDeallocs (count 10, ratio 0.2).
 //
-// Not thread-safe, as any allocator. A free is O(1); a batch O(its frees).
+// Not thread-safe, like any allocator. A free is O(1); a batch O(its frees).
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@
 
 namespace tidemark {
 
-// When a batch goes back; 0: that is no reason.
+// When a batch is freed; a 0 turns its condition off.
 struct DeferredFrees {
-    std::uint64_t count = 0;  // more than so many wait
-    Bytes bytes = 0;          // they hold more
+    std::uint64_t count = 0;  // more frees than this are on the list
+    Bytes bytes = 0;          // they hold more than this
 
     bool are_reached(std::size_t frees, Bytes held) const {
         return (count != 0 && frees > count) || (bytes != 0 && held > bytes);

@@ -1,11 +1,11 @@
-// Forwards, and keeps the counters of both sides the same.
+// Forwards calls, and keeps the counters of both sides the same.
 #include "core/allocator/forwarding_allocator.h"
 
 namespace tidemark {
 namespace {
 
-// Allocator::retire isn't virtual: it has changed our counters only. The inner allocator hears of
-// it before its next call, as one retirement of as many bytes: it keeps no other note of one.
+// Allocator::retire isn't virtual, so it has changed our counters only. The inner allocator learns
+// of it before its next call, as one retirement of as many bytes; it keeps no other record of one.
 void retire_bytes(Allocator& allocator, Bytes size) {
     Allocation bytes{.size = size};
     allocator.retire(bytes);

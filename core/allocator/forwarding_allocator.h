@@ -1,10 +1,10 @@
 // ForwardingAllocator: an Allocator over an Allocator that passes every call on and keeps the
-// counters of both the same. What watches, counts or charges allocations derives from it and
-// overrides the calls that concern it.
+// counters of both the same. Classes that watch, count or charge allocations derive from it and
+// override the calls that they need.
 //
-// A derived class whose nodes aren't those of the inner allocator (it keeps entries of its own, see
-// NodeTable) overrides allocate, deallocate, record_use and restore, and hands the inner one its
-// own allocation with the flag `retired` of what it was given.
+// A derived class may have nodes of its own instead of the inner allocator's (it keeps entries of
+// its own, see NodeTable). It then overrides allocate, deallocate, record_use and restore, and
+// passes the inner allocator's allocation on, with the flag `retired` of the one it got.
 //
 // Not thread-safe. Costs a virtual call and a copy of the counters.
 #pragma once
@@ -22,7 +22,7 @@ namespace tidemark {
 
 class ForwardingAllocator : public Allocator {
   public:
-    // `inner` outlives it.
+    // `inner` must outlive it.
     explicit ForwardingAllocator(Allocator& inner);
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
@@ -43,17 +43,17 @@ class ForwardingAllocator : public Allocator {
   protected:
     Allocator& inner() const { return inner_; }
 
-    // A clone of the inner allocator that has heard of every retirement; null if it has none.
+    // A clone of the inner allocator that knows of every retirement; null if it can't be cloned.
     std::unique_ptr<Allocator> clone_inner(Device& device) const;
 
-    // Counts a request that was refused here and never came to the inner allocator.
+    // Counts a request that failed here, without reaching the inner allocator.
     void count_refusal() {
         ++own_.out_of_memory;
         ++stats_.out_of_memory;
     }
 
-    // Counts bytes whose free waits here, and that none waits any more. `granted`: the inner
-    // allocator has not heard that they were let go.
+    // Counts bytes whose free is delayed here; and resets that count. `granted`: the inner
+    // allocator does not know yet that they were freed.
     void count_deferred(Bytes size, bool granted) {
         own_.deferred += size;
         let_go(granted ? size : 0);
@@ -68,20 +68,20 @@ class ForwardingAllocator : public Allocator {
         note_deferred();
     }
 
-    // Counts a request that is made again, after what was kept here has gone back.
+    // Counts a request that is repeated, after the memory that was kept here has been freed.
     void count_retry() {
         ++own_.retries;
         ++stats_.retries;
     }
 
-    // Those of the allocator that this is a clone of.
+    // The counters of the allocator that this is a clone of.
     void take_counts(const ForwardingAllocator& other) {
         own_ = other.own_;
         let_go(other.let_go_ - let_go_);
         note_deferred();
     }
 
-    // Bytes that are granted for the inner allocator and free for the program: `more` of them now,
+    // Bytes that are granted for the inner allocator but free for the program: `more` of them now,
     // or fewer (it wraps).
     void hold_back(Bytes more) {
         held_back_ += more;
@@ -112,7 +112,7 @@ class ForwardingAllocator : public Allocator {
     void before_call();
     void after_call();
 
-    // Of what the inner allocator has granted, `more` is allocated no more, though active.
+    // Of what the inner allocator has granted, `more` is no longer allocated, but active.
     void let_go(Bytes more) {
         let_go_ += more;
         usage_.allocated -= more;
@@ -129,10 +129,10 @@ class ForwardingAllocator : public Allocator {
     Usage reported_;  // usage_ as the last call left it
     Bytes held_back_ = 0;
     Bytes let_go_ = 0;
-    AllocatorStats own_;  // what is counted here, beside what the inner one counts
+    AllocatorStats own_;  // counted here, on top of the inner one's counts
 };
 
-// Entries of a wrapper by Allocation::node, used again when they are vacated. O(1).
+// Entries of a wrapper by Allocation::node; vacated entries are reused. O(1).
 template <class Entry>
 class NodeTable {
   public:

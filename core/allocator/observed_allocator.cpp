@@ -1,4 +1,4 @@
-// Forwards, and reports.
+// Forwards calls, and reports them.
 #include "core/allocator/observed_allocator.h"
 
 namespace tidemark {
@@ -16,7 +16,8 @@ tl::expected<Allocation, OutOfMemory> ObservedAllocator::allocate(const Request&
 }
 
 void ObservedAllocator::deallocate(const Allocation& allocation, StreamId stream) {
-    // Reported first: what the allocator gives back to the device on the way comes after the free.
+    // Reported first: memory that the allocator releases to the device meanwhile comes after the
+    // free.
     observer_.on_deallocate(allocation, stream);
     ForwardingAllocator::deallocate(allocation, stream);
 }

@@ -1,8 +1,9 @@
-// ObservedAllocator: an Allocator over an Allocator that reports every grant, free and refusal to a
-// MemoryObserver. Segments are reported by the device beneath (backends/wrap/observed_device.h), so
-// the two together are what a recorder of a living program needs.
+// ObservedAllocator: an Allocator over an Allocator that reports every grant, free and failed
+// request to a MemoryObserver. The device underneath reports segments
+// (backends/wrap/observed_device.h), so the two together are what a recorder of a running program
+// needs.
 //
-// Decisions stay the inner allocator's: it answers as it would without. Not thread-safe, as any
+// The inner allocator decides everything, exactly as it would unobserved. Not thread-safe, like any
 // allocator. Costs what ForwardingAllocator costs, and the observer's time.
 #pragma once
 
@@ -13,7 +14,7 @@ namespace tidemark {
 
 class ObservedAllocator final : public ForwardingAllocator {
   public:
-    // Both outlive it.
+    // Both must outlive it.
     ObservedAllocator(Allocator& inner, MemoryObserver& observer);
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
@@ -21,10 +22,10 @@ class ObservedAllocator final : public ForwardingAllocator {
     void record_use(const Allocation& allocation, StreamId stream) override;
     void trim(TrimLevel level) override;
 
-    // Reports what is restored as grants, in the order of the seeds.
+    // Reports restored allocations as grants, in the order of the seeds.
     Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
-    // Of the inner allocator, unobserved: it belongs to a replay of "what if".
+    // A clone of the inner allocator, unobserved: it belongs to a what-if replay.
     std::unique_ptr<Allocator> clone(Device& device) const override;
 
   private:

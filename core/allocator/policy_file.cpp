@@ -49,7 +49,7 @@ tl::unexpected<Error> refuse(std::string what, std::string_view path, std::strin
     return fail(ErrorCode::bad_input, std::move(what), std::string(path), std::move(hint));
 }
 
-// What dlopen says, without the path in front that the error has anyway.
+// What dlopen reports, without the leading path, which the error has anyway.
 std::string last_fault(std::string_view path) {
     const char* const text = dlerror();
     std::string_view fault = text == nullptr ? "" : text;
@@ -65,14 +65,15 @@ Result<const PolicyFile*> table_in(void* library, std::string_view path) {
     if (file == nullptr || file->mark != PolicyFile{}.mark)
         return refuse("a shared library without a policy for Tidemark", path, std::string(kHow));
     if (file->interface != kPolicyInterface)
-        return refuse(fmt::format("a policy for interface {}, and this is interface {}",
+        return refuse(fmt::format("the policy was built for interface {}, but this is interface {}",
                                   file->interface, kPolicyInterface),
                       path, "build it with the headers of this version");
     if (file->sizes != PolicyFile{}.sizes)
-        return refuse("a policy whose compiler lays out Tidemark's types differently", path,
+        return refuse("the policy's compiler lays out Tidemark's types differently", path,
                       "build it with the headers of this version and the compiler that built it");
     if (file->policy == nullptr || file->policy->make == nullptr)
-        return refuse("a policy that makes no allocator", path, "set PolicyInfo::make");
+        return refuse("the policy has no function that makes an allocator", path,
+                      "set PolicyInfo::make");
     return file;
 }
 
@@ -102,7 +103,7 @@ Result<const PolicyInfo*> load_policy_file(std::string_view path) {
     if (!std::filesystem::is_regular_file(path, unreadable))
         return fail(ErrorCode::not_found, "there is no such file", std::string(path),
                     "a policy's shared library, as in -p ./libmine.so");
-    // A bare name would be looked for among the system's libraries.
+    // dlopen would search the system's library folders for a bare name.
     const std::string location =
         path.find('/') == path.npos ? fmt::format("./{}", path) : std::string(path);
     void* const library = dlopen(location.c_str(), RTLD_NOW | RTLD_LOCAL);

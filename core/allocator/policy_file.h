@@ -1,4 +1,4 @@
-// A policy in a shared library of its own, so that an allocator is tried on traces without being
+// A policy in its own shared library, so that you can try an allocator on traces without making it
 // part of Tidemark: `tidemark replay TRACE -p ./libmine.so:option=value`.
 //
 // One file is enough (examples/own_policy.cpp):
@@ -9,8 +9,8 @@
 //                           .make = make_mine})
 //
 // and with CMake `add_library(mine MODULE mine.cpp)`, `target_link_libraries(mine PRIVATE
-// tidemark::core)`. The library is code that runs inside Tidemark: load only what you trust. Traces
-// and other data never cause one to be loaded.
+// tidemark::core)`. The library is code that runs inside Tidemark: load only libraries that you
+// trust. Traces and other data never cause one to be loaded.
 #pragma once
 
 #include <array>
@@ -22,13 +22,14 @@
 
 namespace tidemark {
 
-// Raised with each change of Allocator, Device, Options or PolicyInfo that a compiled policy would
-// notice.
+// Raised with each change of Allocator, Device, Options or PolicyInfo that affects a compiled
+// policy.
 inline constexpr std::uint32_t kPolicyInterface = 3;
 
-// What the library shows under the C name `tidemark_policy_file`. A plain table: for another
-// interface or layout the policy is refused without a call of its functions. But loading a library
-// runs its constructors first, whatever its table says, and those of the libraries that it needs.
+// What the library exports under the C name `tidemark_policy_file`. It is a plain table, so a
+// policy for another interface or layout is refused without calling any of its functions. But
+// loading a library runs its constructors, and those of the libraries that it needs, whatever its
+// table says.
 struct PolicyFile {
     std::array<char, 16> mark = {"tidemark-policy"};
     std::uint32_t interface = kPolicyInterface;
@@ -40,20 +41,21 @@ struct PolicyFile {
 };
 
 // Loads the policy of the shared library `path` (with a '/', or in the working directory) and adds
-// it to the catalogue under that very text, so that find_policy and parse_policy know it from then
-// on. The same path again gives the same policy; a library stays loaded. Thread-safe. Errors:
-// not_found; bad_input for what is no library, shows no policy, or was built for another interface.
+// it to the catalogue under exactly that text, so that find_policy and parse_policy know it from
+// then on. The same path again gives the same policy; a library stays loaded. Thread-safe. Errors:
+// not_found; bad_input for a file that is not a library, exports no policy, or was built for
+// another interface.
 Result<const PolicyInfo*> load_policy_file(std::string_view path);
 
-// Adds a policy of the program itself under `info.name`, which must be letters, digits, '_' and '-'
-// and no policy's name yet; find_policy and parse_policy know it from then on. `info`'s other texts
-// must live as long as the program. Thread-safe. Errors: bad_option.
+// Adds one of the program's own policies under `info.name`, which must consist of letters, digits,
+// '_' and '-' and be new; find_policy and parse_policy know it from then on. `info`'s other texts
+// must stay valid as long as the program runs. Thread-safe. Errors: bad_option.
 Result<const PolicyInfo*> add_policy(const PolicyInfo& info);
 
 // The path in a policy's text that names a library ("./libmine.so:page=2MiB"), "" if it names none.
 std::string_view policy_file_of(std::string_view text);
 
-// The loaded or added one of that path or name; null if there is none. For find_policy.
+// The loaded or added policy of that path or name; null if there is none. For find_policy.
 const PolicyInfo* loaded_policy(std::string_view path);
 
 }  // namespace tidemark

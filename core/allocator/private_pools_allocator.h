@@ -1,9 +1,9 @@
 // PrivatePoolsAllocator: a policy for the default pool, and another allocator for private pools
-// (captured graphs, MemPools): what a PyTorch program has under tidemark.torch.use(), where
-// PyTorch's own allocator goes on to serve them. Neither ever has the other's memory.
+// (captured graphs, MemPools). PyTorch programs have this under tidemark.torch.use(), where
+// PyTorch's own allocator keeps serving private pools. Neither ever gets the other's memory.
 //
-// It cannot start from a recorded state (restore). Not thread-safe, as any allocator. A call costs
-// a virtual call and a table entry more.
+// It cannot start from a recorded state (restore). Not thread-safe, like any allocator. A call
+// costs one more virtual call and table entry.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,7 @@ class PrivatePoolsAllocator final : public Allocator {
 
     Allocator& of(const Granted& granted) { return granted.own ? *own_ : *shared_; }
 
-    // Before and after a call of either: what was retired since is known here alone.
+    // Called before and after a call of either: only this class knows what was retired since.
     void begin_call() { retired_ += reported_ - usage_.allocated; }
 
     void end_call();
@@ -49,7 +49,7 @@ class PrivatePoolsAllocator final : public Allocator {
     std::unique_ptr<Allocator> shared_;
     std::unique_ptr<Allocator> own_;
     NodeTable<Granted> granted_;
-    Bytes retired_ = 0;   // let go, and not yet deallocated
+    Bytes retired_ = 0;   // freed by the program, but not yet deallocated
     Bytes reported_ = 0;  // usage_.allocated as the last call left it
 };
 

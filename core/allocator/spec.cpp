@@ -21,33 +21,36 @@ constexpr OptionInfo kWrapperOptions[] = {
      .type = OptionType::count,
      .default_value = "0",
      .maximum = "1000000",
-     .summary = "frees wait until there are more than so many, as Numba's do (10 there)"},
+     .summary = "collect frees, and make them in a batch once there are more than this many, as "
+                "Numba does (10 there)"},
     {.name = "defer_share",
      .type = OptionType::real,
      .default_value = "0.2",
      .maximum = "1",
-     .summary = "or, with defer_frees, until they hold more than this of the device's memory; 0 = "
-                "however much"},
+     .summary = "with defer_frees: also make the batch once it holds more than this share of the "
+                "device's memory; 0 = however much it holds"},
     {.name = "private_pools",
      .type = OptionType::choice,
      .default_value = kPolicyItself,
      .choices = kPrivatePools,
-     .summary = "what serves private pools (captured graphs, MemPools): the policy itself, or "
-                "PyTorch's own allocator with its defaults, as under tidemark.torch.use()"},
+     .summary =
+         "which allocator serves private pools (captured graphs, MemPools): the policy itself, or "
+         "PyTorch's own allocator with its defaults, as under tidemark.torch.use()"},
     {.name = "threads",
      .type = OptionType::count,
      .default_value = "0",
      .maximum = "1024",
-     .summary = "caches of so many threads before the policy; requests go to them in turn"},
+     .summary =
+         "put the caches of this many threads in front of the policy; requests go to them in turn"},
     {.name = "thread_cache",
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
-     .summary = "what each of them keeps at most; 0 = a 1024th of the most that was granted, "
-                "and no more than a 2048th of the device's memory, 4 to 64 MiB"},
+     .summary = "most that each thread's cache keeps; 0 = 1/1024 of the peak of granted memory, "
+                "but at most 1/2048 of the device's memory (4 to 64 MiB)"},
 };
 
-// Takes `word` off the front of `text` if it is there.
+// Removes `word` from the front of `text` if `text` starts with it.
 bool take(std::string_view& text, std::string_view word) {
     if (!text.starts_with(word))
         return false;
@@ -55,8 +58,8 @@ bool take(std::string_view& text, std::string_view word) {
     return true;
 }
 
-// Whether `text` is an assignment to `variable` as a shell reads it ("export NAME='value'", the
-// value bare or quoted); `value` is then what is assigned, and what may follow the quotes.
+// Whether `text` assigns to `variable` as a shell would read it ("export NAME='value'", with the
+// value bare or quoted). `value` is then the assigned text, plus whatever follows the quotes.
 bool is_assignment(std::string_view text, std::string_view variable, std::string& value) {
     text = trimmed(text);
     if (take(text, "export "))
@@ -71,7 +74,7 @@ bool is_assignment(std::string_view text, std::string_view variable, std::string
 }
 
 // The options that pasted assignments "A=1 B=2" set, where `variables` has "A=first", "B=second":
-// "first=1,second=2". "" if the text is anything else.
+// "first=1,second=2". Empty if the text is anything else.
 std::string assigned_options(std::span<const std::string_view> variables, std::string_view text) {
     constexpr std::string_view kSeparators = " ;\n";
     std::string options;
@@ -112,7 +115,7 @@ std::string resolved(const PolicyInfo& policy, std::string_view options) {
     return std::string(options);
 }
 
-// The policy that a pasted assignment without a policy's name is for; null if it is none.
+// The policy that a pasted assignment without a policy's name is for; null if there is none.
 const PolicyInfo* policy_of_assignment(std::string_view text) {
     std::string value;
     for (const PolicyInfo& policy : all_policies()) {

@@ -1,11 +1,11 @@
-// Spec: a policy as text, "name" or "name:key=value,key=value" (PyTorch's "key:value" too). Where a
-// policy models a system that is configured by an environment variable, the assignment may be
-// pasted as it is: "torch:PYTORCH_ALLOC_CONF=expandable_segments:True", with or without the
+// Spec: a policy as text, "name" or "name:key=value,key=value" (PyTorch's "key:value" too). If a
+// policy models a system that is configured by an environment variable, you may paste the
+// assignment as it is: "torch:PYTORCH_ALLOC_CONF=expandable_segments:True", with or without the
 // policy's name, "export" and quotes.
 //
-// Every policy also has the options of wrapper_options(): frees that are made in batches, as
-// Numba makes them (deferring_allocator.h), and the caches of SharedAllocator (core/concurrent)
-// that a program of so many threads has before it.
+// Every policy also has the options of wrapper_options(): frees in batches, as Numba makes them
+// (deferring_allocator.h), and the caches that SharedAllocator (core/concurrent) puts in front of
+// it in a program with many threads.
 #pragma once
 
 #include <memory>
@@ -23,19 +23,19 @@ struct PolicySpec {
     Options options;
     Options wrappers;  // of wrapper_options()
 
-    // "torch:max_split_size_mb=128": the name and the options that are not at their default. Reads
-    // back (parse_policy) as an equal spec.
+    // "torch:max_split_size_mb=128": the name and the options that differ from their defaults.
+    // Parsing it (parse_policy) gives an equal spec.
     std::string text() const;
 
-    // Whether the policy has an option `limit` and so keeps a limit on reserved bytes by itself.
+    // Whether the policy has an option `limit`, and so enforces a limit on reserved bytes itself.
     bool keeps_limit() const;
 
-    // This spec under a limit on reserved bytes (0: none) that it keeps by itself, if the policy
-    // has an option for that; else unchanged, and the device must keep the limit. Errors
+    // This spec with a limit on reserved bytes (0: none) that the policy enforces itself, if it has
+    // an option for that. Otherwise unchanged, and the device must enforce the limit. Errors
     // (bad_option): the spec has another limit already.
     Result<PolicySpec> with_limit(Bytes limit) const;
 
-    // When frees that wait are made; a count of 0: none waits.
+    // When delayed frees are made; a count of 0: no free is delayed.
     DeferredFrees deferred_frees(const Device& device) const;
 
     // A fresh allocator of this policy on `device`, which must outlive it.

@@ -1,5 +1,5 @@
-// Catalogues: lists of things that have a name (policies, victim policies), found by it. An entry
-// is any type with a `std::string_view name`. Pure functions; thread-safe; O(entries).
+// Catalogues: lists of named things (policies, victim policies) in which names are looked up. An
+// entry is any type with a `std::string_view name`. Pure functions; thread-safe; O(entries).
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace tidemark {
 
-// The entry called `name`, where '_' may stand for '-'. `kind` is what the entries are: "policy".
-// Errors (bad_option): there is none; the hint is the nearest name, or all of them.
+// The entry called `name`, where '_' may be written instead of '-'. `kind` is what the entries are:
+// "policy". Errors (bad_option): there is none; the hint is the nearest name, or all of them.
 template <class Entry>
 Result<const Entry*> find_named(std::span<const Entry> catalogue, std::string_view kind,
                                 std::string_view name) {

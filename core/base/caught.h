@@ -1,5 +1,6 @@
-// caught: what libraries throw, out of memory above all, as an Error, for threads that nobody joins
-// to learn of it and for the ends of interfaces; and the same for libraries that throw nothing.
+// caught: turns exceptions of libraries, especially out of memory, into an Error, for threads that
+// nobody joins and for the outer functions of interfaces; and the same for libraries without
+// exceptions.
 #pragma once
 
 #include <exception>
@@ -9,10 +10,10 @@
 
 namespace tidemark {
 
-// What a person is told when the system gives no more memory.
+// The message when the system has no more memory.
 constexpr const char* kNoMemory = "this computer has too little free memory for that";
 
-// What a library of C gave: if it is not there the system has no memory (std::bad_alloc).
+// Checks the result of a C library: if it is null, the system has no memory (std::bad_alloc).
 inline void check_memory(bool there) {
     if (!there)
         throw std::bad_alloc();
@@ -27,7 +28,7 @@ inline Error error_of(const std::exception_ptr& thrown) {
     } catch (const std::exception& exception) {
         return {ErrorCode::unsupported, exception.what(), {}, {}};
     } catch (...) {
-        return {ErrorCode::unsupported, "something was thrown that says nothing", {}, {}};
+        return {ErrorCode::unsupported, "an unknown exception was thrown", {}, {}};
     }
 }
 

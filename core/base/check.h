@@ -1,6 +1,6 @@
 // TM_CHECK: our own invariants. A failure is a defect of Tidemark, never of its input: it prints
-// the condition and the place to standard error and aborts. Always on; hot loops use
-// TM_CHECK_DEBUG, which is compiled out of release builds (NDEBUG).
+// the condition and its location to standard error and aborts. Always on; hot loops use
+// TM_CHECK_DEBUG, which release builds (NDEBUG) leave out.
 #pragma once
 
 namespace tidemark {

@@ -1,4 +1,4 @@
-// Calls that are repeated until all is done.
+// Calls that are repeated until everything is done.
 #include "core/base/file_descriptor.h"
 
 #include <system_error>

@@ -1,5 +1,5 @@
-// FileDescriptor: an open file of the system, closed when its owner goes. And the Error that says
-// why the system refused something. Not thread-safe, but for reading.
+// FileDescriptor: an open file of the system, closed when its owner is destroyed. And the Error for
+// a refusal of the system. Not thread-safe, except for reading.
 #pragma once
 
 #include <cerrno>
@@ -22,7 +22,7 @@ class FileDescriptor {
   public:
     FileDescriptor() = default;
 
-    // Takes over what open(2) has given; negative: none.
+    // Takes ownership of the result of open(2); negative: none.
     explicit FileDescriptor(int number) : number_(number) {}
 
     FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
@@ -38,12 +38,12 @@ class FileDescriptor {
 
     int get() const { return number_; }
 
-    // Fills `target` from `offset` on, and returns how much there was: less only at the file's end.
-    // Errors: io, with `path`.
+    // Fills `target` from `offset` on, and returns how many bytes were read: fewer only at the
+    // file's end. Errors: io, with `path`.
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> target,
                                 const std::string& path) const;
 
-    // Writes all of `bytes` at `offset`. 0, or the errno that says why not.
+    // Writes all of `bytes` at `offset`. Returns 0, or the errno of the failure.
     int write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
 
   private:

@@ -1,4 +1,4 @@
-// Probing goes upwards and around.
+// Probing goes upwards and wraps around.
 #include "core/base/hash_index.h"
 
 #include <utility>
@@ -49,8 +49,8 @@ void HashIndex::erase(std::uint64_t key, std::uint32_t value) {
     vacate(hole);
 }
 
-// A slot behind the hole moves into it unless its home lies between the two: then a search that
-// starts there would no longer be led past.
+// A slot behind the hole moves into it unless its home is between the two: otherwise a search that
+// starts at its home would no longer reach it.
 void HashIndex::vacate(std::size_t hole) {
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t i = after(hole); slots_[i].value != kNothing; i = after(i)) {

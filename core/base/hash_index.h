@@ -2,11 +2,11 @@
 // have one key.
 //
 // Model: open addressing with linear probing, at most half full, and deletion by shifting back
-// (Knuth, vol. 3, 6.4, algorithm R), so that no marks of the dead slow down a program that runs for
-// weeks. Never shrinks. The hash is multiplicative (golden ratio), which spreads addresses; it is
-// fixed, so a made-up file can make operations O(n), never wrong.
+// (Knuth, vol. 3, 6.4, algorithm R), so that no tombstones slow down a program that runs for weeks.
+// Never shrinks. The hash is multiplicative (golden ratio), which spreads addresses; it is fixed,
+// so a crafted file can make operations O(n), but never wrong.
 //
-// Not thread-safe. Everything is O(1) expected; insert is so amortised.
+// Not thread-safe. Everything is O(1) expected; insert is amortised.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class HashIndex {
     // A value under `key`, or kNothing.
     std::uint32_t find(std::uint64_t key) const;
 
-    // One for which `wanted(value)`, or kNothing.
+    // A value for which `wanted(value)` is true, or kNothing.
     template <class Wanted>
     std::uint32_t find(std::uint64_t key, Wanted wanted) const {
         for (std::size_t i = home(key); slots_[i].value != kNothing; i = after(i))
@@ -34,18 +34,18 @@ class HashIndex {
     // `value` is not kNothing. The key may be there already; the pair may not.
     void insert(std::uint64_t key, std::uint32_t value);
 
-    // Puts `value` in the place of the one under `key`, which is returned, or kNothing.
+    // Replaces the value under `key` by `value`; returns the old one, or kNothing.
     std::uint32_t exchange(std::uint64_t key, std::uint32_t value);
 
-    // Takes the one value under `key` out and returns it, or kNothing.
+    // Removes the only value under `key` and returns it, or kNothing.
     std::uint32_t erase(std::uint64_t key);
 
-    // Takes a pair out that must be there (TM_CHECK).
+    // Removes a pair that must exist (TM_CHECK).
     void erase(std::uint64_t key, std::uint32_t value);
 
     std::size_t size() const { return count_; }
 
-    // Brings the memory of `key` in, so that finding it soon needn't wait for that.
+    // Prefetches the memory of `key`, so that a find soon afterwards needn't wait for it.
     void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[home(key)]); }
 
   private:

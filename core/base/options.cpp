@@ -1,4 +1,4 @@
-// Reading "key=value,key=value" against declarations, and typed access to the result.
+// Parsing "key=value,key=value" according to declarations, and typed access to the result.
 #include "core/base/options.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kTypeNames{"bytes",  "count", "real", "boolean",
                                                      "choice", "text",  "file"};
 
-// Python's, C++'s and a person's ways to say yes and no.
+// The spellings of yes and no in Python, in C++ and by hand.
 Result<bool> parse_boolean(std::string_view text) {
     constexpr std::array<std::string_view, 5> kTrue{"true", "True", "1", "on", "yes"};
     constexpr std::array<std::string_view, 5> kFalse{"false", "False", "0", "off", "no"};
@@ -26,7 +26,7 @@ Result<bool> parse_boolean(std::string_view text) {
     return fail(ErrorCode::bad_option, fmt::format("'{}' is neither true nor false", text));
 }
 
-// Writes "did you mean" for an unknown word, or lists what there is.
+// Writes "did you mean" for an unknown word, or lists the known ones.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
     if (known.empty())
         return "it has no options";
@@ -84,7 +84,7 @@ Result<void> check_value(const OptionInfo& option, std::string_view value) {
     return {};
 }
 
-// Takes the text up to the next comma outside brackets.
+// Removes and returns the text up to the next comma outside brackets.
 Result<std::string_view> take_entry(std::string_view& text) {
     int depth = 0;
     std::size_t end = 0;
@@ -105,7 +105,7 @@ Result<std::string_view> take_entry(std::string_view& text) {
     return entry;
 }
 
-// Reads one "key=value" into its place.
+// Parses one "key=value" and stores it.
 Result<void> read_entry(std::string_view entry, std::span<const OptionInfo> declared,
                         std::span<std::string> given, std::vector<bool>& seen) {
     const std::size_t mark = entry.find_first_of("=:");

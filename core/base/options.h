@@ -1,8 +1,9 @@
-// Options: typed key=value settings, declared once by whoever has them (a policy, a generator, a
-// device) and used by parsing, --help, `tidemark policies`, sweeps, docs and the property suites.
+// Options: typed key=value settings, declared once by their owner (a policy, a generator, a device)
+// and used by parsing, --help, `tidemark policies`, sweeps, docs and the property suites.
 //
-// Text form: "key=value,key=value"; ':' may stand for '=' (PyTorch writes "max_split_size_mb:128"),
-// commas inside [...] belong to the value. Values are immutable after parsing; thread-safe.
+// Text form: "key=value,key=value"; ':' may be written instead of '=' (PyTorch writes
+// "max_split_size_mb:128"), and commas inside [...] belong to the value. Values are immutable after
+// parsing; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ std::string_view to_text(OptionType type);
 // Values for a list of declared options: every one is present, defaults filled in.
 class Options {
   public:
-    // Each getter wants a declared name of that type: anything else is a defect (TM_CHECK).
+    // Each getter requires a declared name of that type: anything else is a defect (TM_CHECK).
     // O(number of options).
     Bytes bytes(std::string_view name) const;
     std::uint64_t count(std::string_view name) const;
@@ -57,7 +58,7 @@ class Options {
     static Result<Options> parse(std::span<const OptionInfo> declared, std::string_view text,
                                  std::string_view where);
 
-    // Takes the entries with a declared name out of `text` and reads them as parse does.
+    // Removes the entries with a declared name from `text` and parses them as parse does.
     static Result<Options> take(std::span<const OptionInfo> declared, std::string& text,
                                 std::string_view where);
 
@@ -68,8 +69,8 @@ class Options {
     std::vector<std::pair<std::string, std::string>> values_;
 };
 
-// "name:key=value,key=value": `name`, which may have options already, with those options that are
-// not at their default.
+// "name:key=value,key=value": `name`, which may have options already, plus those options that
+// differ from their defaults.
 std::string with_options(std::string_view name, const Options& options);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Character by character, but for runs of plain ASCII.
+// Character by character, except for runs of plain ASCII.
 #include "core/base/printable.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct CodeRange {
     char32_t last;
 };
 
-// What has no shape of its own beyond ASCII and Latin-1, in order.
+// Characters without a visible shape beyond ASCII and Latin-1, in order.
 constexpr std::array kShapeless = std::to_array<CodeRange>({
     {0x7f, 0x9f},        // controls
     {0xad, 0xad},        // soft hyphen
@@ -70,7 +70,7 @@ void put_json_escape(std::string& shown, char32_t code) {
         fmt::format_to(std::back_inserter(shown), "\\u{:04x}", number);
 }
 
-// `text` with `put` for each shapeless character and each byte that is no UTF-8.
+// `text` with `put` for each invisible character and each byte that is not UTF-8.
 std::string escaped_by(void (*put)(std::string&, char32_t), std::string_view text, bool lines) {
     std::string shown;
     shown.reserve(text.size());
@@ -95,8 +95,8 @@ std::string escaped_by(void (*put)(std::string&, char32_t), std::string_view tex
     return shown;
 }
 
-// The length of a colour that `text` begins with: ESC [ digits and semicolons m. 0 for anything
-// else.
+// The length of a colour sequence at the start of `text`: ESC [ digits and semicolons m. 0 for
+// anything else.
 std::size_t colour_length(std::string_view text) {
     if (!text.starts_with("\x1b["))
         return 0;

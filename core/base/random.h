@@ -1,6 +1,5 @@
-// Random: the one source of chance. Seeded, the same numbers on every machine (splitmix64,
-// S. Vigna's public-domain constants); std::distributions differ between libraries, so none is
-// used.
+// Random: the only source of randomness. Seeded, the same numbers on every machine (splitmix64, S.
+// Vigna's public-domain constants). std::distributions differ between libraries, so none is used.
 #pragma once
 
 #include <cstdint>

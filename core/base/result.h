@@ -1,12 +1,13 @@
-// How things fail in Tidemark. Three kinds, and no fourth:
+// How things fail in Tidemark. There are three kinds, and no fourth:
 //
-//   OutOfMemory  an allocator's "no": ordinary, small, no heap, part of the hot path (allocator.h)
-//   Error        the world is not as asked: a bad file, a bad option, a driver that refuses
-//   TM_CHECK     we are wrong: a broken invariant; prints the place and aborts (check.h)
+//   OutOfMemory  an allocator's refusal: ordinary, small, no heap, part of the hot path
+//   (allocator.h)
+//   Error        a problem outside: a bad file, a bad option, a driver that refuses
+//   TM_CHECK     our own mistake: a broken invariant; prints its location and aborts (check.h)
 //
-// Exceptions do not cross a function of ours. `main` and the bindings turn an Error into text or
-// into the host language's exception. A device's refusal is a DeviceError (core/device/device.h),
-// small enough for hot paths, and becomes an Error where it meets a person.
+// Exceptions do not cross our functions. `main` and the bindings turn an Error into text or into
+// the host language's exception. A device's refusal is a DeviceError (core/device/device.h), small
+// enough for hot paths; it becomes an Error when it is shown to a person.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ enum class ErrorCode : std::uint8_t {
     driver,
     unsupported,
     no_space,   // a quota or a disk is used up: ordinary where space comes and goes
-    cancelled,  // as the caller asked
+    cancelled,  // as the caller requested
 };
 
 // What went wrong, where, and what to do. `where` is "snapshot.pickle:0x1f40" or "--policy"; `hint`
@@ -40,7 +41,7 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-// An Error ready to be returned from a function that gives a Result.
+// An Error ready to be returned from a function that returns a Result.
 inline tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string where = {},
                                   std::string hint = {}) {
     return tl::make_unexpected(Error{code, std::move(what), std::move(where), std::move(hint)});
@@ -54,7 +55,7 @@ inline std::string to_text(const Error& error) {
     return text;
 }
 
-// Returns the error of `expr` to the caller, or goes on.
+// Returns the error of `expr` to the caller, or continues.
 #define TM_TRY(expr)                                                    \
     do {                                                                \
         if (auto tm_result = (expr); !tm_result)                        \

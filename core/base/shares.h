@@ -1,5 +1,5 @@
-// Shares and changes as text: the ones that every report puts beside figures, in one file so that
-// two of them never round alike figures differently. Pure, thread-safe, O(length).
+// Shares and changes as text, for all reports: in one file so that two of them never round equal
+// figures differently. Pure, thread-safe, O(length).
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace tidemark {
 
-// "12.3 %" of `whole`; "" of nothing.
+// "12.3 %" of `whole`; "" if `whole` is 0.
 std::string format_share(std::uint64_t part, std::uint64_t whole);
 
-// The same where there is little room: "< 0.1 %", "4.3 %", "85 %".
+// The same for narrow columns: "< 0.1 %", "4.3 %", "85 %".
 std::string format_brief_share(std::uint64_t part, std::uint64_t whole);
 
-// "+4.1 %", "-21.7 %" of a change of 0.041 and -0.217.
+// "+4.1 %" for a change of 0.041, "-21.7 %" for -0.217.
 std::string format_change(double change);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// One open, read to its end; texts of pipes by the pipe's identity.
+// One open, one read to the end; the text of a pipe is found by the pipe's identity.
 #include "core/base/small_file.h"
 
 #include <cerrno>
@@ -25,7 +25,7 @@ struct Kept {
 };
 
 Kept& kept() {
-    static Kept& all = *new Kept;  // for whoever reads while the program ends
+    static Kept& all = *new Kept;  // for readers while the program ends
     return all;
 }
 
@@ -74,7 +74,7 @@ Result<std::string> read_small_file(const std::string& path, std::size_t most) {
     if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode))
         return read_all(path, most);
     const PipeName name{status.st_dev, status.st_ino, path};
-    // Held while reading: another thread that wants the same must not take half of it.
+    // Held while reading: another thread that needs the same pipe must not take half of it.
     const std::lock_guard lock(kept().mutex);
     if (kept().wanted == 0)
         return read_all(path, most);

@@ -1,5 +1,5 @@
-// Small files that arguments name: descriptions, plans. Each may be a pipe as well, as a shell
-// makes one of `<(...)`: it gives its bytes once, and whoever needs them again gets what was kept.
+// Small files that arguments name: descriptions, plans. Each may also be a pipe, as a shell makes
+// one from `<(...)`: it delivers its bytes once, and later readers get what was kept.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace tidemark {
 
-// While one lives, what comes through pipes is kept for who reads the same path again. Commands are
-// run with one. Thread-safe; may be nested.
+// While one exists, the bytes that pipes deliver are kept for others that read the same path again.
+// Commands run with one. Thread-safe; may be nested.
 class KeptPipes {
   public:
     KeptPipes();
@@ -19,9 +19,9 @@ class KeptPipes {
     ~KeptPipes();
 };
 
-// All bytes of a file. Errors: not_found (there is none, with the system's reason); io, also for a
-// folder; bad_input: more than `most` bytes. Reads no further than that, so a pipe without an end
-// has one here. Thread-safe.
+// All bytes of a file. Errors: not_found (with the system's reason); io, also for a folder;
+// bad_input: more than `most` bytes. It reads no further than that, so a pipe without an end is cut
+// there. Thread-safe.
 Result<std::string> read_small_file(const std::string& path, std::size_t most);
 
 }  // namespace tidemark

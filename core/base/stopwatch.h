@@ -1,6 +1,6 @@
-// Stopwatch: how long our own work takes, for figures about Tidemark itself. The one home of the
-// wall clock; nothing that it says may reach a result that must be the same on every machine.
-// A plain value. Thread-safe to read.
+// Stopwatch: how long our own work takes, for figures about Tidemark itself. The only user of the
+// wall clock; none of its values may reach a result that must be the same on every machine. A plain
+// value. Thread-safe to read.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace tidemark {
 
 class Stopwatch {
   public:
-    // Since construction; never negative, never going back.
+    // Since construction; never negative, never decreasing.
     Nanoseconds elapsed() const {
         return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count();
     }

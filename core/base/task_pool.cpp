@@ -7,7 +7,7 @@ namespace tidemark {
 
 TaskPool::TaskPool(const char* name, unsigned most, Task at_start)
     : name_(name), most_(most), at_start_(std::move(at_start)) {
-    threads_.reserve(most);  // one that has been started must not fail to get in
+    threads_.reserve(most);  // a started thread must not fail to be stored
 }
 
 TaskPool::~TaskPool() {
@@ -71,7 +71,7 @@ void TaskPool::work() {
         run(std::move(*task));
 }
 
-// What the task holds goes before it counts as finished.
+// What the task holds is destroyed before the task counts as finished.
 void TaskPool::run(Task task) {
     std::exception_ptr thrown;
     try {

@@ -1,9 +1,9 @@
-// TaskPool: tasks for a few threads, begun in the order in which they were added. Tasks may add
-// others. Where the system gives no thread a task is run by the thread that adds it, within add().
-// A pool of no threads (`most` = 0) has its tasks wait until somebody runs them: run_one(), wait().
-// What a task throws is thrown by the next unfinished() or wait(), once.
+// TaskPool: tasks for a few threads, started in the order in which they were added. Tasks may add
+// others. If the system has no more threads, the thread that adds a task runs it, within add(). In
+// a pool without threads (`most` = 0) tasks wait until somebody runs them: run_one(), wait(). The
+// next unfinished() or wait() throws what a task has thrown, once.
 //
-// Thread-safe. The destructor waits for what runs and drops what has not begun.
+// Thread-safe. The destructor waits for running tasks and drops those that have not started.
 #pragma once
 
 #include <condition_variable>
@@ -22,8 +22,8 @@ class TaskPool {
   public:
     using Task = std::function<void()>;
 
-    // At most `most` threads, each started by a task for which none is free. Each begins with
-    // `at_start`, if there is one. `name`: see threads.h.
+    // At most `most` threads; a task starts one if no thread is free. Each first runs `at_start`,
+    // if there is one. `name`: see threads.h.
     TaskPool(const char* name, unsigned most, Task at_start = {});
     TaskPool(const TaskPool&) = delete;
     TaskPool& operator=(const TaskPool&) = delete;
@@ -31,13 +31,14 @@ class TaskPool {
 
     void add(Task task);
 
-    // Runs the oldest task that waits, here; false: none does. For a pool of no threads.
+    // Runs the oldest waiting task on this thread; false: there is none. For a pool without
+    // threads.
     bool run_one();
 
     // Tasks that wait or run.
     std::size_t unfinished();
 
-    // Waits until there are none. Not to be called by a task.
+    // Waits until there are none. A task must not call it.
     void wait();
 
   private:

@@ -1,4 +1,4 @@
-// Sizes, counts, times and near misses, from text and to text.
+// Sizes, counts, times and near misses, from and to text.
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr Bytes kLargestSize = Bytes{1} << 63;
-constexpr Bytes kLeastPlainNumber = Bytes{1} << 20;  // below, who types a size forgot its unit
+constexpr Bytes kLeastPlainNumber = Bytes{1} << 20;  // below, the user probably forgot the unit
 constexpr std::string_view kSizeHint = "write a size such as 512, 64KiB, 1.5GiB or 80GB";
 
 bool is_digit(char letter) {
@@ -28,14 +28,14 @@ char to_lower(char letter) {
 }
 
 tl::unexpected<Error> bad(std::string_view text, std::string_view what, std::string_view hint) {
-    constexpr std::size_t kShown = 80;  // of the culprit, so that a message stays a line
+    constexpr std::size_t kShown = 80;  // of the faulty text, so that a message stays one line
     return fail(
         ErrorCode::bad_option,
         fmt::format("'{}{}' {}", text.substr(0, kShown), text.size() > kShown ? "..." : "", what),
         {}, std::string(hint));
 }
 
-// The factor of "KiB", "kb", "G" and the like; 0 for anything else.
+// The factor of units such as "KiB", "kb" or "G"; 0 for anything else.
 Bytes unit_factor(std::string_view unit) {
     if (unit.empty() || (unit.size() == 1 && to_lower(unit[0]) == 'b'))
         return 1;
@@ -55,7 +55,7 @@ Bytes unit_factor(std::string_view unit) {
     return factor;
 }
 
-// Takes the leading digits of `text` away and gives their value, or false when it is above 2^64.
+// Removes the leading digits of `text` and returns their value, or false when it is above 2^64.
 bool take_digits(std::string_view& text, std::uint64_t& value) {
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (status != std::errc{})
@@ -64,7 +64,7 @@ bool take_digits(std::string_view& text, std::uint64_t& value) {
     return true;
 }
 
-// The digits behind a decimal point, at most 18 of them: the rest is below a thousandth of a byte.
+// The digits after a decimal point, at most 18 of them: the rest is below a thousandth of a byte.
 struct Fraction {
     std::uint64_t numerator = 0;
     std::uint64_t denominator = 1;
@@ -184,7 +184,7 @@ Result<std::uint64_t> parse_count(std::string_view text) {
 std::from_chars_result read_real(const char* begin, const char* end, double& value) {
 #ifdef __cpp_lib_to_chars
     return std::from_chars(begin, end, value);
-#else  // libc++ has it for whole numbers alone; what else strtod takes begins otherwise
+#else  // libc++ has it only for whole numbers; other texts that strtod accepts start differently
     constexpr std::ptrdiff_t kLongest = 400;
     const std::string copy(begin, begin + std::min(end - begin, kLongest));
     const std::size_t digit = copy.starts_with('-') ? 1 : 0;
@@ -227,12 +227,12 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
     return static_cast<Nanoseconds>(*count * factor);
 }
 
-// The largest number is what sums that 64 bits cannot hold end at.
+// The largest number is where sums end that 64 bits cannot hold.
 std::string format_bytes(Bytes bytes) {
     if (bytes < 1024)
         return fmt::format("{} B", bytes);
     constexpr std::array<std::string_view, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    if (bytes == ~Bytes{0})  // a sum that ended there
+    if (bytes == ~Bytes{0})  // a saturated sum
         return "16.0 EiB or more";
     double value = static_cast<double>(bytes) / 1024;
     std::size_t unit = 0;

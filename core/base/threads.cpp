@@ -1,4 +1,4 @@
-// Threads of the standard library, and what becomes of its exceptions.
+// Threads of the standard library, and the handling of their exceptions.
 #include "core/base/threads.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::vector<Thread> start_threads(const char* name, unsigned most,
             threads.push_back(std::move(*started));
         }
     } catch (const std::bad_alloc&) {
-        // Those that there are may wait for the caller: they aren't waited for here.
+        // Threads that were started may wait for the caller, so this doesn't wait for them.
     }
     return threads;
 }

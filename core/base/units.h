@@ -1,8 +1,8 @@
-// Units and identities: the words of which every signature in Tidemark is made.
+// Units and identities: the types that every signature in Tidemark uses.
 //
-// Sizes are bytes and times are nanoseconds, always; human units exist only where text meets a
-// person (core/base/text.h, replay/report). Each identity is its own type, so that a stream cannot
-// be passed where an address is wanted. Everything here is a plain value: no function fails, all
+// Sizes are always in bytes and times in nanoseconds; human units exist only where text is shown to
+// a person (core/base/text.h, replay/report). Each identity is its own type, so that a stream
+// cannot be passed instead of an address. Everything here is a plain value: no function fails, all
 // are O(1) and may be called from any thread.
 #pragma once
 
@@ -57,7 +57,7 @@ constexpr Address operator+(Address address, Bytes offset) {
     return Address{to_integer(address) + offset};
 }
 
-// The distance between two addresses; `end` must not lie below `begin`.
+// The distance between two addresses; `end` must not be below `begin`.
 constexpr Bytes operator-(Address end, Address begin) {
     return to_integer(end) - to_integer(begin);
 }
@@ -72,8 +72,8 @@ constexpr bool is_power_of_two(Bytes size) {
     return std::has_single_bit(size);
 }
 
-// Requests from here on are refused by every allocator: no machine has them, and below this no
-// rounding can overflow. The same bound as PyTorch's.
+// Requests of this size or more fail under every allocator: no machine has so much memory, and
+// below it no rounding can overflow. The same bound as PyTorch's.
 constexpr Bytes kLargestRequest = Bytes{1} << 60;
 
 inline namespace literals {

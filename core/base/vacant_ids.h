@@ -1,5 +1,5 @@
-// VacantIds: numbers for what lives, as dense as its number allows: a number is vacant again when
-// it is given back. A function of the calls alone. Memory O(vacant). Not thread-safe; O(1) each.
+// VacantIds: numbers for live things, kept as dense as possible: a number that is returned is
+// vacant again. Depends only on the calls. Memory O(vacant). Not thread-safe; O(1) each.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tidemark {
 
 class VacantIds {
   public:
-    // The number that was given back last, or the next one that was never given.
+    // The number that was returned last, or the next one that was never used.
     std::uint32_t take() {
         if (vacant_.empty())
             return count_++;
@@ -19,8 +19,8 @@ class VacantIds {
         return id;
     }
 
-    // Takes a number and puts `entry` there in `table`, which has an entry for each number given so
-    // far and gets them by this function alone. Amortised O(1).
+    // Takes a number and stores `entry` there in `table`, which has an entry for each number used
+    // so far and is extended only by this function. Amortised O(1).
     template <class Entry>
     std::uint32_t put_into(std::vector<Entry>& table, Entry entry) {
         const std::uint32_t id = take();
@@ -31,9 +31,9 @@ class VacantIds {
         return id;
     }
 
-    // The same with a new entry, which the caller fills in where it is. For what happens at every
-    // event: an entry that is filled in elsewhere and copied is read in wider pieces than it was
-    // written in, which waits for the writes (1 to 2 ns).
+    // The same with a new entry, which the caller fills in place. For code that runs at every
+    // event: copying an entry that has just been filled elsewhere reads it in wider pieces than it
+    // was written in, which waits for the writes (1 to 2 ns).
     template <class Entry>
     std::uint32_t put_new_into(std::vector<Entry>& table) {
         const std::uint32_t id = take();
@@ -44,13 +44,13 @@ class VacantIds {
         return id;
     }
 
-    // A number that was taken and not given back since.
+    // A number that was taken and not returned since.
     void give_back(std::uint32_t id) { vacant_.push_back(id); }
 
-    // Every number given so far is below this.
+    // Every number used so far is below this.
     std::uint32_t count() const { return count_; }
 
-    // Numbers that were taken and not given back since.
+    // Numbers that were taken and not returned since.
     std::size_t in_use() const { return count_ - vacant_.size(); }
 
   private:

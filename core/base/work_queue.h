@@ -1,6 +1,6 @@
-// WorkQueue: what some threads hand to others, first in, first out.
+// WorkQueue: passes items from some threads to others, first in, first out.
 //
-// Thread-safe but for the destructor. Each function is O(1) but for reserve() and cancel().
+// Thread-safe except for the destructor. Each function is O(1) except reserve() and cancel().
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ namespace tidemark {
 template <class T>
 class WorkQueue {
   public:
-    // Pushing needs no memory as long as no more than `items` wait.
+    // Pushing needs no memory as long as at most `items` are waiting.
     void reserve(std::size_t items) {
         const std::lock_guard lock(mutex_);
         spare_.resize(items);
@@ -39,8 +39,8 @@ class WorkQueue {
         changed_.notify_one();
     }
 
-    // The oldest item, waited for; nothing when the queue is closed and empty. Throws what fail()
-    // was given.
+    // Waits for the oldest item; nothing when the queue is closed and empty. Throws what fail() was
+    // given.
     std::optional<T> pop() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return closed_ || failure_ != nullptr || !items_.empty(); });
@@ -53,7 +53,7 @@ class WorkQueue {
         return take_first();
     }
 
-    // Nothing will be pushed: who waits gets what is left, then nothing.
+    // Nothing more will be pushed: waiting threads get what is left, then nothing.
     void close() {
         {
             const std::lock_guard lock(mutex_);
@@ -62,7 +62,7 @@ class WorkQueue {
         changed_.notify_all();
     }
 
-    // Whoever should push has failed by an exception, which is thrown to all who pop.
+    // The producer has failed with an exception, which is thrown to everyone who pops.
     void fail(std::exception_ptr failure) {
         {
             const std::lock_guard lock(mutex_);

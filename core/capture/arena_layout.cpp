@@ -1,4 +1,4 @@
-// ArenaLayout: following a plan with open eyes.
+// ArenaLayout: following a plan, and checking it.
 #include "core/capture/arena_layout.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// How far ahead the next expected request may be: the program left those before it out.
+// How far ahead the next expected request may be: the program left out those before it.
 constexpr std::uint32_t kLookAhead = 32;
 
 BumpArena upwards_from(Address begin) {
@@ -37,7 +37,7 @@ void ArenaLayout::skip_to(Address address) {
         above_.skip_to(address - above_.base());
 }
 
-// The next expected request that is like this one, or kUnplanned.
+// The next expected request that matches this one, or kUnplanned.
 std::uint32_t ArenaLayout::find_expected(const Request& request) const {
     const auto count = static_cast<std::uint32_t>(expected_.size());
     const std::uint32_t end = next_ + std::min(count - next_, kLookAhead);
@@ -50,7 +50,8 @@ std::uint32_t ArenaLayout::find_expected(const Request& request) const {
     return kUnplanned;
 }
 
-// Is nobody between `begin` and `end` who may be in use while `stream` goes on from here?
+// Are the bytes between `begin` and `end` free of anything that may be in use when `stream`
+// continues?
 bool ArenaLayout::is_clear(Address begin, Address end, StreamId stream) const {
     auto it = occupants_.upper_bound(begin);
     if (it != occupants_.begin() && std::prev(it)->second.end > begin)

@@ -1,14 +1,16 @@
-// ArenaLayout: where the requests of one capture go in their arena. By plan as far as they come as
-// planned, and upwards, never twice, where they do not.
+// ArenaLayout: where the requests of one capture go in their arena. Requests that match the plan
+// follow it; all others get increasing addresses, each only once.
 //
-// A plan is a promise about requests and lifetimes, made by a dry run; a program may break it. So a
-// planned place is given only if nobody lives there, and if all who lived there were let go on the
-// same stream, or on streams that are known (edge) to be done before. Any other request takes fresh
-// bytes above the plan, and is counted as a deviation. Without a plan all do: a bump arena.
+// A plan is a prediction of requests and lifetimes, made by a dry run; a program may deviate. So a
+// planned address is granted only if no live block has it, and if everything that was there before
+// was freed on the same stream, or on streams that are known (edge) to finish before. Any other
+// request takes fresh bytes above the plan, and is counted as a deviation. Without a plan all do: a
+// bump arena.
 //
-// It knows addresses, not memory: choose() says where a request would go, the caller sees to it
-// that there is memory, and take() makes it so.
+// It handles addresses, not memory: choose() says where a request would go, the caller makes sure
+// that memory exists there, and take() grants it.
 //
+// A value; not thread-safe. O(log allocations) a call.
 // A value; not thread-safe. O(log allocations) a call.
 #pragma once
 
@@ -29,55 +31,55 @@ class ArenaLayout {
     static constexpr Bytes kUnit = BumpArena::kUnit;
     static constexpr std::uint32_t kUnplanned = 0xffffffffU;
 
-    // A place for a request.
+    // An address for a request.
     struct Placement {
         Address address = Address::null;
         Bytes size = 0;                      // rounded up to units
-        std::uint32_t planned = kUnplanned;  // which of the expected requests it was taken for
+        std::uint32_t planned = kUnplanned;  // the expected request that it was matched with
     };
 
-    // Everything goes upwards from `floor`, an address below kLargestRequest.
+    // Without a plan: increasing addresses from `floor`, which is below kLargestRequest.
     explicit ArenaLayout(Address floor);
 
     ArenaLayout() : ArenaLayout(Address::null) {}
 
-    // The requests `expected` go where `plan`, made for them, says; counted from `floor`.
+    // The requests `expected` go where `plan`, made for them, says, relative to `floor`.
     ArenaLayout(Address floor, const Plan& plan, std::span<const PlannedAllocation> expected);
 
-    // The place that `request` would get. `request.size` is below kLargestRequest.
+    // The address that `request` would get. `request.size` is below kLargestRequest.
     Placement choose(const Request& request) const;
 
     // As choose(), but never by plan.
     Placement choose_above(const Request& request) const;
 
-    // Gives the place that one of them has just named for the request.
+    // Grants the address that one of them has just returned for the request.
     void take(const Request& request, const Placement& placement);
 
-    // Nobody uses what begins at `address` any more, after what `users` have queued so far. Says
-    // whether it was live.
+    // Nobody uses what begins at `address` any longer, after the work that `users` have queued so
+    // far. Returns whether it was live.
     BumpArena::Freed give(Address address, std::span<const StreamId> users);
 
-    // What is not given by plan goes to `address` or above, from now on.
+    // From now on, whatever is not granted by plan goes to `address` or above.
     void skip_to(Address address);
 
-    // What `to` does from now on runs after all that `from` did so far.
+    // What `to` does from now on runs after everything that `from` did so far.
     void edge(StreamId from, StreamId to) { clocks_.edge(++position_, from, to); }
 
-    // Where the bytes end that were ever handed out.
+    // The end of all bytes that were ever handed out.
     Address high_water() const { return high_water_; }
 
     bool planned() const { return !expected_.empty(); }
 
-    // Requests that did not come as planned; 0 without a plan.
+    // Requests that deviated from the plan; 0 without a plan.
     std::uint64_t deviations() const { return deviations_; }
 
   private:
-    // A planned place that is or was somebody's.
+    // A planned range that is or was in use.
     struct Occupant {
         Address end = Address::null;
         bool live = false;
         std::uint32_t freed_at = 0;
-        std::vector<StreamId> users;  // who may use it until then
+        std::vector<StreamId> users;  // who may use it until it is reused
     };
 
     using Occupants = std::map<Address, Occupant>;

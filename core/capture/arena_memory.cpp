@@ -35,7 +35,7 @@ DeviceResult<void> ArenaMemory::ensure(Device& device, Bytes size) {
     if (size > most)
         return tl::make_unexpected(DeviceError{DeviceStatus::out_of_memory, DeviceCall::create, 0});
     if (reservation_.held() != committed_)
-        reservation_.settle(device);  // pages that are stuck may lie where the next ones belong
+        reservation_.settle(device);  // stuck pages may be where the next ones belong
     const Bytes wanted = align_up(size, device.granularity());
     TM_TRY(reservation_.map(device, {base_ + committed_, wanted - committed_}));
     committed_ = wanted;

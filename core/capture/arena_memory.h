@@ -1,11 +1,11 @@
 // ArenaMemory: the device memory behind an arena. Its address never changes.
 //
-// Growing memory reserves addresses for all that the device has and maps pages behind them as they
-// are needed, so what was captured stays valid when more is asked for later. Fixed memory is one
-// plain allocation, for devices without virtual memory and for programs that know their size.
+// Growing memory reserves addresses for everything that the device has and maps pages behind them
+// as they are needed, so captured work stays valid when more is requested later. Fixed memory is
+// one plain allocation, for devices without virtual memory and for programs that know their size.
 //
 // A value that names its device only in calls: copying it copies the state, for allocators that are
-// copied in mid-run. Nothing is given back but by release(). Not thread-safe.
+// copied in mid-run. Only release() releases memory. Not thread-safe.
 #pragma once
 
 #include "core/device/device.h"
@@ -19,24 +19,23 @@ class ArenaMemory {
     // not_supported.
     static DeviceResult<ArenaMemory> growing(Device& device);
 
-    // `size` bytes, rounded up to the device's granularity, now and for ever. Errors:
-    // out_of_memory.
+    // `size` bytes, rounded up to the device's granularity, now and forever. Errors: out_of_memory.
     static DeviceResult<ArenaMemory> fixed(Device& device, Bytes size);
 
-    ArenaMemory() = default;  // of nothing
+    ArenaMemory() = default;  // empty
 
-    // Sees to it that the first `size` bytes are there. All or nothing. Errors: out_of_memory, also
-    // of fixed memory that is too short; whatever the device says while it maps.
+    // Makes sure that the first `size` bytes exist. All or nothing. Errors: out_of_memory, also if
+    // fixed memory is too small; any error of the device while it maps.
     DeviceResult<void> ensure(Device& device, Bytes size);
 
-    // Gives all of it back. The device must be done with it. After an error some may be held still:
-    // call it again.
+    // Releases all of it. The device must have finished with it. After an error some may still be
+    // held: call it again.
     DeviceResult<void> release(Device& device);
 
-    // What may be used: from an address that stays, as far as there is memory.
+    // The usable range: from an address that stays, as far as there is memory.
     Range range() const { return {base_, committed_}; }
 
-    // What it takes from the device: the range, and what the device refused to take back.
+    // What it holds of the device: the range, and what the device refused to take back.
     Bytes held() const { return grows_ ? reservation_.held() : committed_; }
 
     // Where to show what the device refused to take back: nothing is ever mapped there.

@@ -1,14 +1,14 @@
-// BumpArena: addresses for what one graph capture allocates, handed out upwards and never twice.
+// BumpArena: addresses for the allocations of one graph capture, handed out in increasing order,
+// each only once.
 //
 // Model: the arena of numr (ml-rust/numr, src/runtime/cuda/arena.rs): a cursor runs through a given
-// range; each allocation takes the next bytes, in units of 256, and 0 bytes take a unit. Giving
-// back is bookkeeping: the cursor never moves back, so two nodes of a graph can never share bytes.
-// The arena must therefore hold the sum of all sizes, not their peak. Unlike there, a base that is
-// not aligned costs its padding instead of misaligning everything, sizes near 2^64 are refused
-// instead of wrapping, and frees of what isn't live are told apart and reported.
+// range; each allocation takes the next bytes, in units of 256, and 0 bytes take a unit. Freeing is
+// bookkeeping: the cursor never moves back, so two nodes of a graph can never share bytes. The
+// arena must therefore hold the sum of all sizes, not their peak. Differences from numr: an
+// unaligned base costs its padding instead of misaligning everything, sizes near 2^64 are refused
+// instead of wrapping, and frees of anything that isn't live are distinguished and reported.
 //
-// It knows addresses only, not memory.
-// A value; not thread-safe.
+// It handles only addresses, not memory. A value; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class BumpArena {
         outside,      // not an address of this arena
     };
 
-    BumpArena() = default;  // of no bytes: refuses everything
+    BumpArena() = default;  // without bytes: refuses everything
 
     // Over `size` bytes at `base`. The first address is the first unit boundary in it.
     BumpArena(Address base, Bytes size);
@@ -39,19 +39,19 @@ class BumpArena {
     // Amortised O(1). A refusal (limit) changes nothing.
     tl::expected<Address, OutOfMemory> allocate(Bytes size, Bytes alignment = kUnit);
 
-    // Notes that nobody uses what begins at `address` any more. O(log allocations).
+    // Notes that nobody uses what begins at `address` any longer. O(log allocations).
     Freed deallocate(Address address);
 
-    // Leaves out what lies below `offset`, counted from the base. Never backwards. O(1).
+    // Skips everything below `offset`, counted from the base. Never moves backwards. O(1).
     void skip_to(Bytes offset);
 
-    // What allocate(size, alignment) needs the range's length to be; UINT64_MAX if no length would
-    // do. O(1).
+    // The length that allocate(size, alignment) needs the range to have; UINT64_MAX if no length
+    // would do. O(1).
     Bytes needed_for(Bytes size, Bytes alignment = kUnit) const;
 
     Address base() const { return base_; }
 
-    // Up to where bytes were handed out, from the base. Never moves back.
+    // The end of the bytes that were handed out, from the base. Never moves back.
     Bytes high_water() const { return high_water_; }
 
   private:

@@ -1,4 +1,4 @@
-// CaptureAllocator: who owns what, and what happens when it is let go.
+// CaptureAllocator: who owns what, and what happens when it is freed.
 #include "core/capture/capture_allocator.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ Result<std::shared_ptr<GraphArena>> CaptureAllocator::make_arena(Bytes size, Are
     return arena;
 }
 
-// Allocator::retire changes our counters only: what it took off since the last call is noted here.
+// Allocator::retire changes only our counters: what it subtracted since the last call is noted
+// here.
 void CaptureAllocator::before_call() {
     retired_ += reported_.allocated - usage_.allocated;
 }
@@ -166,7 +167,7 @@ tl::expected<Allocation, OutOfMemory> CaptureAllocator::allocate_in(Session& ses
             fmt::format("the arena is full: {} bytes requested, {} of {} used", request.size,
                         session.layout.high_water() - session.base,
                         session.setup.arena->range().size),
-            "capture", "a dry run says how many bytes the capture needs"};
+            "capture", "a dry run shows how many bytes the capture needs"};
         return tl::make_unexpected(why);
     };
     if (request.size >= kLargestRequest)
@@ -243,7 +244,7 @@ void CaptureAllocator::deallocate(const Allocation& allocation, StreamId stream)
     if (allocation.retired)
         retired_ -= allocation.size;
     {
-        // The last of an arena may go with it: before the counts are looked at.
+        // The last block of an arena may release the arena: before the counters are read.
         const Entry entry = std::exchange(entries_[allocation.node], {});
         if (entry.arena != nullptr)
             give_to_arena(entry, allocation);

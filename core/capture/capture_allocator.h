@@ -1,21 +1,22 @@
 // CaptureAllocator: the rules while graphs are captured, around any allocator.
 //
 // Outside of captures it passes everything on. A capture, or the dry run of one, is a session with
-// streams of its own: the one it was opened on, and those that join. What is asked for on these
-// belongs to the session: a dry run has it served as ever and writes it down; a capture has it
-// served from its arena, planned or bumped. So sessions on different streams are apart, and what
-// other streams do meanwhile is no session's.
+// streams of its own: the one it was opened on, and those that join. Requests on these streams
+// belong to the session: in a dry run they are served as usual and recorded; in a capture they are
+// served from its arena, planned or bump. So sessions on different streams are separate, and work
+// on other streams belongs to no session.
 //
-// What is let go
-//   of the arena, while its capture runs: bookkeeping; the layout says what may be had again
-//   of the arena, later: an escape has ended; bookkeeping too, the arena is the graph's
-//   not of the arena, on a stream of a capture: waits until no capture runs, then is let go
-//   all else: passed on at once
-// so that no address of an arena ever reaches the allocator outside, a capture never makes the
-// device take memory back, and nothing is lost.
+// What happens to a freed block:
+//   of the arena, while its capture runs: bookkeeping; the layout decides what may be reused
+//   of the arena, later: an escape has ended; bookkeeping too, since the arena belongs to the graph
+//   not of the arena, on a stream of a capture: waits until no capture runs, then is freed
+//   everything else: passed on immediately
 //
-// The device and the allocator outside must outlive it; arenas and graphs may outlive it, not the
-// device. Not thread-safe: threads share it under a lock, each with a session of its own.
+// So no address of an arena ever reaches the allocator outside, a capture never makes the device
+// take memory back, and nothing is lost.
+//
+// The device and the allocator outside must outlive it; arenas and graphs may outlive it, but not
+// the device. Not thread-safe: threads share it under a lock, each with a session of its own.
 #pragma once
 
 #include <cstdint>
@@ -42,16 +43,16 @@ struct CaptureSetup {
     EscapeRule escapes = EscapeRule::apart;
 };
 
-// What a session was, when it is over.
+// The summary of a session, when it has ended.
 struct CaptureReport {
     std::uint64_t requests = 0;    // that it served
-    std::uint64_t refused = 0;     // that it did not
+    std::uint64_t refused = 0;     // requests that failed
     Error last_refusal = {};       // by the arena: how much it lacked
     std::uint64_t deviations = 0;  // from the plan
     Bytes used = 0;                // of the arena, from its base
-    std::vector<Range> escapes;    // what is still alive, by address
-    std::uint64_t deferred = 0;    // frees of others' memory that waited for the end
-    DryRun dry_run;                // of a dry run: what it saw
+    std::vector<Range> escapes;    // what is still live, by address
+    std::uint64_t deferred = 0;    // frees of memory from outside that waited for the end
+    DryRun dry_run;                // of a dry run: its record
 };
 
 class CaptureAllocator final : public Allocator {
@@ -60,7 +61,7 @@ class CaptureAllocator final : public Allocator {
     CaptureAllocator(Device& device, Allocator& outside);
     ~CaptureAllocator() override;
 
-    // An arena whose memory counts in usage(). Size 0: it grows. Errors: the device's, worded.
+    // An arena whose memory counts in usage(). Size 0: it grows. Errors: the device's, as an Error.
     Result<std::shared_ptr<GraphArena>> make_arena(Bytes size = 0,
                                                    ArenaSharing sharing = ArenaSharing::one_graph);
 
@@ -71,11 +72,11 @@ class CaptureAllocator final : public Allocator {
     // `stream` takes part in the session from now on. Errors (unsupported): it is in one already.
     Result<void> join(SessionId session, StreamId stream);
 
-    // In the session, `to` runs from now on after what `from` did so far.
+    // In the session, from now on `to` runs after what `from` did so far.
     void edge(SessionId session, StreamId from, StreamId to);
 
-    // Ends a session; `graph` says whether a graph came of it, which holds the arena's addresses.
-    // When no capture is open any more, frees that waited are carried out.
+    // Ends a session; `graph` says whether it produced a graph, which holds the arena's addresses.
+    // When no capture is open any longer, delayed frees are carried out.
     CaptureReport close(SessionId session, bool graph);
 
     // The session of a stream, or null.
@@ -83,14 +84,14 @@ class CaptureAllocator final : public Allocator {
 
     bool any_capture() const;
 
-    // What arenas hold that are gone, but that the device refused to take back. trim() tries again.
+    // Memory of arenas that are gone, which the device refused to take back. trim() tries again.
     Bytes left_over() const { return ledger_->left_over(); }
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
     void deallocate(const Allocation& allocation, StreamId stream) override;
     void record_use(const Allocation& allocation, StreamId stream) override;
 
-    // Nothing is given back while a graph is captured.
+    // Nothing is released while a graph is captured.
     void trim(TrimLevel level) override;
 
     void begin_pool(PoolId pool, PoolTraits traits) override;
@@ -101,7 +102,7 @@ class CaptureAllocator final : public Allocator {
     Result<void> reconfigure(const Options& options) override;
     Bytes largest_free() const override;
 
-    // The regions outside, and then what is alive in arenas, each in a segment of its own.
+    // The regions outside, and then what is live in arenas, each in a segment of its own.
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
 
     void for_each_address(const std::function<void(const AddressSpan&)>& visit) const override {
@@ -119,7 +120,7 @@ class CaptureAllocator final : public Allocator {
         std::vector<StreamId> streams;
     };
 
-    // Something that was granted and not yet let go.
+    // A block that was granted and not yet freed.
     struct Entry {
         Allocation inner = {};                   // as the allocator outside knows it, or the arena
         std::shared_ptr<GraphArena> arena = {};  // null: from outside
@@ -152,13 +153,13 @@ class CaptureAllocator final : public Allocator {
     std::vector<Entry> entries_;
     VacantIds vacant_;
     std::vector<Deferred> deferred_;
-    Bytes in_arenas_ = 0;           // granted there and alive
+    Bytes in_arenas_ = 0;           // granted there and live
     Bytes arenas_peak_ = 0;         // of the memory that they hold
-    Bytes deferred_bytes_ = 0;      // let go, not yet passed on
-    Bytes retired_ = 0;             // retired, not yet let go
+    Bytes deferred_bytes_ = 0;      // freed, not yet passed on
+    Bytes retired_ = 0;             // retired, not yet freed
     Usage reported_;                // usage_ as the last call left it
     std::uint64_t refused_ = 0;     // by arenas
-    std::uint64_t deviations_ = 0;  // in sessions that are over
+    std::uint64_t deviations_ = 0;  // in sessions that have ended
 };
 
 }  // namespace tidemark

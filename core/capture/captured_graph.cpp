@@ -1,4 +1,4 @@
-// CapturedGraph: the order of beginnings and ends.
+// CapturedGraph: the order in which things start and end.
 #include "core/capture/captured_graph.h"
 
 #include <mutex>
@@ -8,7 +8,7 @@
 
 namespace tidemark {
 
-// Destroying a graph may touch the addresses in it: it goes first, then the arena.
+// Destroying a graph may touch the addresses in it: first the graph, then the arena.
 struct CapturedGraph::State {
     Device& device;
     std::shared_ptr<GraphArena> arena;
@@ -63,7 +63,7 @@ Result<CaptureScope> CaptureScope::begin(Device& device, CaptureAllocator& alloc
                                          const CaptureSetup& setup) {
     if (setup.arena == nullptr)
         return fail(ErrorCode::unsupported, "a capture without an arena", "capture",
-                    "make one with make_arena; memory of a graph's own would move or vanish");
+                    "make one with make_arena; the graph's own memory would move or vanish");
     TM_ASSIGN(const SessionId session, allocator.open(setup));
     if (device.has(Feature::capture)) {
         if (const auto begun = device.begin_capture(setup.stream); !begun) {

@@ -1,16 +1,17 @@
-// CapturedGraph: a graph with the memory that its nodes name; and capturing one, so that whatever
-// goes wrong on the way leaves nothing captured, frozen or lost.
+// CapturedGraph: a graph with the memory that its nodes name; and capturing one, so that no failure
+// on the way leaves anything captured, frozen or lost.
 //
 //     const auto graph = capture_graph(device, allocator, {.stream = s, .arena = arena}, [&] {
-//         ... ask the allocator for memory on s, queue work on s ...
+//         ... request memory on s from the allocator, queue work on s ...
 //         return Result<void>();
 //     });
 //     graph->launch(s);
 //
-// What the program promises: what the graph reads and writes from outside lives as long as the
-// graph does, at its address; outputs are allocated before, or escape and are kept.
+// The program's obligations: memory outside that the graph reads and writes stays live, at its
+// address, as long as the graph; outputs are allocated before, or escape and are kept.
 //
-// A device that cannot capture runs the body once, at once, and gives a graph that does nothing.
+// A device that cannot capture runs the body once, immediately, and returns a graph that does
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@
 
 namespace tidemark {
 
-// A handle: copies are the same graph and count its launches together. The graph is destroyed with
-// the last of them, before its arena is. May be launched, copied and dropped on any thread; the
-// device must outlive it.
+// A handle: copies are the same graph and share its count of launches. The graph is destroyed with
+// the last of them, before its arena. May be launched, copied and dropped on any thread; the device
+// must outlive it.
 class CapturedGraph {
   public:
-    // Does what was recorded, in the order of `stream`. Does not wait. Launches of one graph are
-    // made one after another.
+    // Runs what was recorded, in the order of `stream`. Does not wait. Launches of one graph run
+    // one after another.
     DeviceResult<void> launch(StreamId stream) const;
 
     std::uint64_t launches() const;
@@ -46,11 +47,11 @@ class CapturedGraph {
     std::shared_ptr<State> state_;
 };
 
-// A capture under way. Ends it, whatever happens, at its own end.
+// A capture in progress. Its destructor ends it in any case.
 class CaptureScope {
   public:
-    // Opens a session and begins to capture its stream. Errors: those of the session, the device's,
-    // worded; no arena (unsupported). After an error nothing is open and nothing captured.
+    // Opens a session and starts to capture its stream. Errors: those of the session, the device's
+    // as an Error, no arena (unsupported). After an error nothing is open and nothing captured.
     static Result<CaptureScope> begin(Device& device, CaptureAllocator& allocator,
                                       const CaptureSetup& setup);
 
@@ -60,11 +61,11 @@ class CaptureScope {
 
     SessionId session() const { return session_; }
 
-    // Ends the capture and the session. Errors: the device's, worded; then there is no graph, and
-    // what the session did is over all the same.
+    // Ends the capture and the session. Errors: the device's as an Error; then there is no graph,
+    // and the session has ended all the same.
     Result<CapturedGraph> end();
 
-    // Ends both without a graph, and says how the session was.
+    // Ends both without a graph, and returns the summary of the session.
     CaptureReport abandon();
 
   private:
@@ -72,7 +73,7 @@ class CaptureScope {
                  SessionId session)
         : device_(&device), allocator_(&allocator), setup_(setup), session_(session) {}
 
-    Device* device_;  // null: it is over
+    Device* device_;  // null: it has ended
     CaptureAllocator* allocator_;
     CaptureSetup setup_;
     SessionId session_;
@@ -83,7 +84,7 @@ class CaptureScope {
 Error with_reason(Error error, const CaptureReport& report);
 
 // Captures what `body()` does, a Result<void>. Errors: the body's first, then those of
-// CaptureScope. An exception of the body ends the capture on its way out.
+// CaptureScope. An exception of the body ends the capture before it propagates.
 template <class Body>
 Result<CapturedGraph> capture_graph(Device& device, CaptureAllocator& allocator,
                                     const CaptureSetup& setup, Body body) {
@@ -96,8 +97,8 @@ Result<CapturedGraph> capture_graph(Device& device, CaptureAllocator& allocator,
     return scope->end();
 }
 
-// Runs `body()` uncaptured and writes down what it asks for on `stream`. Errors: the body's; those
-// of opening a session.
+// Runs `body()` uncaptured and records its requests on `stream`. Errors: the body's; those of
+// opening a session.
 template <class Body>
 Result<DryRun> dry_run(CaptureAllocator& allocator, StreamId stream, Body body) {
     const Result<SessionId> session = allocator.open({.stream = stream});

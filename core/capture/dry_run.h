@@ -1,7 +1,7 @@
-// DryRun: what a program allocates while it does, uncaptured, what a graph shall do later. It says
-// how large an arena must be, and is what the planner plans from.
+// DryRun: a program's allocations while it does, uncaptured, what a graph will do later. It shows
+// how large an arena must be, and is the planner's input.
 //
-// Positions count requests, ends and edges, in order. A value; not thread-safe.
+// Positions count requests, frees and edges, in order. A value; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class DryRun {
         return static_cast<std::uint32_t>(allocations_.size() - 1);
     }
 
-    // Request `number` is let go. If `others` used it too it stays apart: nobody knows when they
-    // are done.
+    // Request `number` is freed. If `others` used it too it is kept apart: nobody knows when they
+    // finish.
     void deallocate(std::uint32_t number, bool others) {
         allocations_[number].end = position_++;
         allocations_[number].escapes = others;
@@ -35,15 +35,15 @@ class DryRun {
     // From now on `to` runs after what `from` did so far.
     void edge(StreamId from, StreamId to) { edges_.push_back({position_++, from, to}); }
 
-    // What is still alive has escaped.
+    // Blocks that are still live have escaped.
     const std::vector<PlannedAllocation>& allocations() const { return allocations_; }
 
     const std::vector<StreamEdge>& edges() const { return edges_; }
 
-    // What a bump arena needs: the sum of all. O(allocations).
+    // The size of a bump arena: the sum of all. O(allocations).
     Bytes volume() const;
 
-    // A plan, whose height is what a planned arena needs.
+    // A plan, whose height is the size of a planned arena.
     Result<Plan> plan(const PlanOptions& options = {}) const {
         return plan_offsets(allocations_, edges_, options);
     }

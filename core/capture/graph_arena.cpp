@@ -1,4 +1,4 @@
-// GraphArena: who may use it, and giving its memory back.
+// GraphArena: who may use it, and how its memory is released.
 #include "core/capture/graph_arena.h"
 
 #include <utility>
@@ -68,7 +68,7 @@ Result<Address> GraphArena::begin_capture() {
         return fail(ErrorCode::unsupported, "a graph is being captured into this arena already",
                     "capture", "give each capture an arena of its own");
     if (graphs_ != 0 && sharing_ != ArenaSharing::in_turn)
-        return fail(ErrorCode::unsupported, "a graph that lives holds the addresses of this arena",
+        return fail(ErrorCode::unsupported, "an existing graph holds the addresses of this arena",
                     "capture", "destroy it first, or declare that the graphs run in turn");
     capturing_ = true;
     if (escapes_.empty())

@@ -1,14 +1,15 @@
 // GraphArena: the memory of captured graphs, and whether it may be captured into.
 //
-// Whoever uses an arena shares its ownership: the session that captures, the graphs that hold its
-// addresses, and what escaped from a capture and is still alive. Its memory goes back with the last
-// of them. Graphs that are declared never to run together (ArenaSharing::in_turn) may be captured
-// into one arena: each begins at its base again, above what escaped from the others and lives, so
-// the arena is as large as the largest of them. An arena of one graph may be captured into again
-// when that graph is gone; growing memory keeps its address, so a recapture may need more.
+// Everything that uses an arena shares its ownership: the session that captures, the graphs that
+// hold its addresses, and blocks that escaped from a capture and are still live. Its memory is
+// released with the last of them. Graphs that are declared never to run together
+// (ArenaSharing::in_turn) may be captured into one arena: each starts at its base again, above live
+// blocks that escaped from the others, so the arena is as large as the largest of them. An arena of
+// one graph may be captured into again when that graph is gone; growing memory keeps its address,
+// so a recapture may need more.
 //
-// One made by CaptureAllocator::make_arena is used under that allocator's lock, but for its end,
-// which any thread may bring about.
+// One made by CaptureAllocator::make_arena is used under that allocator's lock, except for its end,
+// which any thread may cause.
 #pragma once
 
 #include <atomic>
@@ -26,8 +27,8 @@ namespace tidemark {
 
 enum class ArenaSharing : std::uint8_t { one_graph, in_turn };
 
-// Memory of arenas that are gone, as far as the device refused to take it (while it captures a
-// graph, say), and what all arenas hold. Thread-safe.
+// Memory of arenas that are gone, which the device refused to take back (while it captures a graph,
+// for example), and the memory of all arenas. Thread-safe.
 class ArenaLedger {
   public:
     explicit ArenaLedger(Device& device) : device_(device) {}
@@ -40,18 +41,18 @@ class ArenaLedger {
 
     Device& device() { return device_; }
 
-    // Waits for the device and gives memory back, now or at a later settle().
+    // Waits for the device and releases memory, now or at a later settle().
     void give_back(ArenaMemory memory);
 
-    // Tries again what the device refused.
+    // Offers again what the device refused to take.
     void settle();
 
-    // An arena holds `gained` more; of less, the negative (it wraps).
+    // An arena holds `gained` more; for less, the negative (it wraps).
     void count(Bytes gained);
 
     Bytes held() const;
 
-    // Of it, what belongs to no arena any more.
+    // The part of it that no longer belongs to an arena.
     Bytes left_over() const;
 
   private:
@@ -65,7 +66,8 @@ class ArenaLedger {
 
 class GraphArena {
   public:
-    // Of `size` bytes that are taken now, or of 0: growing. Errors (driver): the device's, worded.
+    // With `size` bytes that are reserved now, or 0: growing. Errors (driver): the device's, as an
+    // Error.
     static Result<std::shared_ptr<GraphArena>> make(std::shared_ptr<ArenaLedger> ledger, Bytes size,
                                                     ArenaSharing sharing);
 
@@ -74,20 +76,21 @@ class GraphArena {
     GraphArena(const GraphArena&) = delete;
     GraphArena& operator=(const GraphArena&) = delete;
 
-    // A capture begins: where its first byte is. Errors (unsupported): another capture is under way
-    // in it, or a graph that may run at the same time holds its addresses.
+    // A capture starts: returns where its first byte is. Errors (unsupported): another capture is
+    // in progress in it, or a graph that may run at the same time holds its addresses.
     Result<Address> begin_capture();
 
-    // It has ended; `graph` says whether a graph came of it, which holds the addresses from now on.
+    // It has ended; `graph` says whether it produced a graph, which holds the addresses from now
+    // on.
     void end_capture(bool graph);
 
     // A graph that held its addresses is gone.
     void graph_gone() { --graphs_; }
 
-    // Sees to it that the bytes up to `end` are there.
+    // Makes sure that the bytes up to `end` exist.
     DeviceResult<void> ensure(Address end);
 
-    // What outlives its capture, and the end of that.
+    // A block that outlives its capture, and the end of such a block.
     void escaped(Range range) { escapes_.emplace(range.begin, range.size); }
 
     bool escape_ended(Address begin) { return escapes_.erase(begin) != 0; }
@@ -107,7 +110,7 @@ class GraphArena {
     ArenaSharing sharing_;
     bool capturing_ = false;
     std::atomic<std::uint32_t> graphs_ = 0;
-    std::map<Address, Bytes> escapes_;  // that live
+    std::map<Address, Bytes> escapes_;  // live ones
 };
 
 }  // namespace tidemark

@@ -1,7 +1,7 @@
-// Holes: the free memory between what lives, below a top that has none.
+// Holes: the free memory between live blocks, below a top without holes.
 //
-// What an allocator would do that takes the tightest hole and joins neighbours at once: the planner
-// and the offline bound both begin with the packing that this gives. Not thread-safe.
+// The behaviour of an allocator that takes the tightest hole and joins neighbours immediately: the
+// planner and the offline bound both start with the packing that this gives. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@ class Holes {
     // lowest of equals; or of the top. O(log holes), with an alignment O(holes) at worst.
     Bytes take(Bytes size, Bytes alignment = 1);
 
-    // Gives back what take() gave. O(log holes).
+    // Frees what take() returned. O(log holes).
     void give(Bytes begin, Bytes size);
 
-    // The highest end of what was ever taken. O(1).
+    // The highest end that was ever taken. O(1).
     Bytes top() const { return top_; }
 
   private:

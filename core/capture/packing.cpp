@@ -1,8 +1,8 @@
 // Packing: finding what a rectangle meets, and the gap that it takes.
 //
-// What is placed lies in a tree over the rectangles in the order of their begins; a node keeps the
-// latest `clear` below it. So all that are placed, begin before a position and are not over at it
-// are found without looking at the others.
+// Placed rectangles are in a tree over all rectangles, ordered by their begins; a node keeps the
+// latest `clear` below it. So every placed rectangle that begins before a position and has not
+// ended there is found without looking at the others.
 #include "core/capture/packing.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void Packer::set(std::uint32_t rank, std::uint32_t clear) {
 // Calls visit(number) for the placed ones with ranks in [begin, end) and `clear` behind `above`.
 template <class Visit>
 void Packer::visit(std::uint32_t begin, std::uint32_t end, std::uint32_t above, Visit visit) const {
-    // Nodes yet to be looked at, with the ranks below them; the path down is all there can be.
+    // Nodes yet to be visited, with the ranks below them; a path down is the most there can be.
     struct Node {
         std::uint32_t number, begin, size;
     };

@@ -1,7 +1,7 @@
 // Packing: the heuristics of the planner. Rectangles of time and bytes, placed one after another.
 //
-// Part of core/capture/planner.h, which says what they are for and where they come from. All are
-// deterministic; ties are broken by the rectangle's number.
+// Part of core/capture/planner.h, which explains their purpose and origin. All are deterministic;
+// ties are broken by the rectangle's number.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace tidemark::packing {
 
-// Something that takes `size` bytes from `begin` to `end`, at a multiple of `alignment`.
+// An allocation of `size` bytes from `begin` to `end`, at a multiple of `alignment`.
 struct Rectangle {
     Bytes size = 0;
     Bytes alignment = 1;
     std::uint32_t begin = 0;
     std::uint32_t end = 0;    // > begin
-    std::uint32_t clear = 0;  // >= end: whoever begins from here on is free to take the bytes
+    std::uint32_t clear = 0;  // >= end: whatever begins from here on may take the bytes
     std::uint32_t stream = 0;
 };
 
-// May two rectangles not share bytes, although the first is over before the second begins (but not
+// Must two rectangles not share bytes, although the first ends before the second begins (but is not
 // yet `clear`)? Empty: then `clear` equals `end` for all.
 using Meets = std::function<bool(std::uint32_t first, std::uint32_t second)>;
 
@@ -63,12 +63,12 @@ class Packer {
     std::vector<std::uint32_t> ranks_;     // number -> rank
     std::uint32_t leaves_ = 1;             // a power of two
     std::vector<std::uint32_t> tree_;      // of maxima of `clear` over ranks that are placed
-    std::vector<Placed> met_;              // by gather(): what the one at hand meets, by offset
+    std::vector<Placed> met_;              // by gather(): what the current one meets, by offset
 };
 
-// The order of time, each into the tightest hole between what lives then: as an allocator would,
-// but with holes joined at once. Rectangles on different streams share nothing. Returns the height.
-// O(n log n).
+// In order of time, each into the tightest hole between the blocks that are live then: as an
+// allocator would, but with holes joined immediately. Rectangles on different streams share
+// nothing. Returns the height. O(n log n).
 Bytes sweep(std::span<const Rectangle> rectangles, std::vector<Bytes>& offsets);
 
 // The largest sum of sizes at any position. O(n log n).

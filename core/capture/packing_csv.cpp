@@ -67,7 +67,7 @@ Result<NamedIntervals> read_packing_csv(std::string_view text, const std::string
     const std::optional<std::size_t> size = column(titles, "size");
     const std::optional<std::size_t> offset = column(titles, "offset");
     if (!lower || !upper || !size)
-        return fail(ErrorCode::bad_input, "no row of titles", name, "id,lower,upper,size");
+        return fail(ErrorCode::bad_input, "no header row", name, "id,lower,upper,size");
     NamedIntervals read;
     for (std::size_t row = 2; !text.empty(); ++row) {
         const std::string_view line = take_line(text);
@@ -78,12 +78,12 @@ Result<NamedIntervals> read_packing_csv(std::string_view text, const std::string
         Interval interval;
         if (cells.size() != titles.size() || !read_number(cells[*lower], interval.begin) ||
             !read_number(cells[*upper], interval.end) || !read_number(cells[*size], interval.size))
-            return fail(ErrorCode::bad_input, "not as the row of titles says", where);
+            return fail(ErrorCode::bad_input, "differs from the header row", where);
         if (interval.end <= interval.begin)
             return fail(ErrorCode::bad_input, "it ends before it begins", where);
         if (Bytes at = 0; offset) {
             if (!read_number(cells[*offset], at))
-                return fail(ErrorCode::bad_input, "its offset is no number", where);
+                return fail(ErrorCode::bad_input, "its offset is not a number", where);
             read.offsets.push_back(at);
         }
         read.ids.emplace_back(id ? std::string(cells[*id]) : std::to_string(row - 2));

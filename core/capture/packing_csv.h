@@ -1,6 +1,6 @@
-// Packings as CSV, as the literature has them (MiniMalloc, idealloc): a row of titles with `lower`,
-// `upper` and `size`, in any order, and a row for each interval, which lives from lower to before
-// upper. What was packed has `offset` too.
+// Packings as CSV, as used in the literature (MiniMalloc, idealloc): a header row with `lower`,
+// `upper` and `size`, in any order, and a row for each interval, which is live from lower to before
+// upper. A packed file has `offset` too.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tidemark {
 
-// Lives from `begin` to before `end`, which is later.
+// Live from `begin` to before `end`, which is later.
 struct Interval {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -24,14 +24,15 @@ struct Interval {
 struct NamedIntervals {
     std::vector<std::string> ids;
     std::vector<Interval> intervals;
-    std::vector<Bytes> offsets = {};  // of each, where the file says them
+    std::vector<Bytes> offsets = {};  // of each, if the file has them
 };
 
-// Whether this, the begin of a file, is the row of titles of such a file.
+// Whether this text, the start of a file, is the header row of such a file.
 bool is_packing_csv(std::string_view begin);
 
-// Errors (bad_input, with the line): a row with too few cells or no numbers, an interval that ends
-// before it begins; a column that asks for more than is answered (`alignment`, `gaps`, `hint`).
+// Errors (bad_input, with the line): a row with too few cells or without numbers, an interval that
+// ends before it begins; a column that requires more than is supported (`alignment`, `gaps`,
+// `hint`).
 Result<NamedIntervals> read_packing_csv(std::string_view text, const std::string& name);
 
 // The file at `path`. Errors: also not_found, io.

@@ -1,4 +1,5 @@
-// Planner: rectangles from allocations, and the lowest of what several heuristics make of them.
+// Planner: rectangles from allocations, and the lowest of the packings that several heuristics
+// find.
 #include "core/capture/planner.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ double by_time(const Rectangle& one) {
     return -static_cast<double>(one.begin);
 }
 
-// The most promising first: the budget may not last for all.
+// The most promising first: the budget may not be enough for all.
 constexpr std::array<Method, 8> kMethods{{
     {"size, first fit", by_size, Gap::lowest},
     {"size, best fit", by_size, Gap::tightest},
@@ -67,7 +68,7 @@ std::vector<std::uint32_t> order_by(const Method& method, std::span<const Rectan
     return order;
 }
 
-// What stands highest comes first, and the rest as before.
+// The highest one comes first, and the rest as before.
 void highest_first(std::vector<std::uint32_t>& order, std::span<const Rectangle> rectangles,
                    const std::vector<Bytes>& offsets, Bytes height) {
     std::stable_partition(order.begin(), order.end(), [&](std::uint32_t number) {
@@ -142,13 +143,13 @@ class Search {
     std::string_view method_ = "nothing to place";
 };
 
-// The rectangles that share bytes with others, and what they stand for.
+// The rectangles that share bytes with others, and the allocations that they represent.
 struct Shared {
     std::vector<Rectangle> rectangles;
     std::vector<std::uint32_t> numbers;  // of the allocations
 };
 
-// The position from which on any stream may have what `one` had.
+// The position from which on any stream may have the bytes of `one`.
 std::uint32_t clear_of(const PlannedAllocation& one, std::span<const StreamId> streams,
                        const StreamClocks& clocks) {
     std::uint32_t clear = std::max(one.end, one.begin + 1);
@@ -201,7 +202,7 @@ class Planning {
         return align_up(std::max<Bytes>(one.size, 1), options_.unit);
     }
 
-    // Puts what nobody shares at the bottom, and returns the rest.
+    // Places the ones that share with nobody at the bottom, and returns the rest.
     Shared position_apart(Plan& plan) {
         Shared shared;
         for (std::uint32_t i = 0; i < allocations_.size(); ++i) {
@@ -248,7 +249,7 @@ class Planning {
     const PlanOptions& options_;
     std::vector<StreamId> streams_;
     StreamClocks clocks_;
-    Bytes alignment_ = 1;  // the largest of what is shared
+    Bytes alignment_ = 1;  // the largest of the shared ones
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// StreamClocks: what each stream of a graph is known to run after, from the edges between streams.
+// StreamClocks: after which work of the others each stream of a graph is known to run, from the
+// edges between streams.
 //
-// Vector clocks (Fidge, Mattern, 1988): each stream knows, of each other one, up to which position
-// that one's work is done before its own goes on. Positions count what happens while a graph is
+// Vector clocks (Fidge, Mattern, 1988): each stream knows, for each other one, up to which position
+// that one's work is done before its own continues. Positions count what happens while a graph is
 // captured, in order, over all streams.
 //
 // A value; not thread-safe.
@@ -26,8 +27,8 @@ class StreamClocks {
     // call to call. O(streams that `from` knows of).
     void edge(std::uint32_t at, StreamId from, StreamId to);
 
-    // Does what `later` does from position `begin` on run after all that `earlier` did before
-    // `end`? Of one stream: if `end` is not behind `begin`. O(log edges).
+    // Does what `later` does from position `begin` on run after everything that `earlier` did
+    // before `end`? For a single stream: if `end` is not behind `begin`. O(log edges).
     bool ordered(StreamId earlier, std::uint32_t end, StreamId later, std::uint32_t begin) const;
 
     // The first position from which `later` runs after what `earlier` did before `end`, or kNever.

@@ -16,7 +16,7 @@ unsigned class_of(Bytes size) {
     return static_cast<unsigned>(std::bit_width(size - 1));
 }
 
-// Two cells may share a key: what is found is looked at.
+// Two cells may share a key, so every match is verified.
 std::uint64_t cell_key(std::uint64_t cell, unsigned size_class) {
     return (cell << kClassBits) | size_class;
 }
@@ -105,8 +105,8 @@ void AddressMap::clear() {
     }
 }
 
-// A slot that had an entry is used again: whoever is reading it meanwhile for its old key gets an
-// entry of another address, which it must expect anyway.
+// A slot that had an entry is reused: a thread that is reading it for its old key gets an entry of
+// another address, which it must expect anyway.
 void AddressMap::put(std::uint64_t key, Entry& entry) {
     std::size_t slot = home(key);
     std::size_t vacant = slots_.size();

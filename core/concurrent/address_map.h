@@ -1,18 +1,18 @@
-// AddressMap: what was granted where, for programs that know memory by nothing but its address.
+// AddressMap: which allocation is where, for programs that know memory only by its address.
 //
-// Finds an allocation by its beginning, and by any address inside it: plugins, IPC handles and
-// debuggers hold interior pointers, and the driver's own answer is the whole segment. Two hash
-// indices: one by the beginning; one by size class and cell. An allocation of at most 2^k bytes
-// that contains an address begins in the cell of 2^k bytes of that address or in the one before, so
-// that an interior address is found with two looks for each class that occurs.
+// Finds an allocation by its start, and by any address inside it: plugins, IPC handles and
+// debuggers hold interior pointers, and the driver itself returns the whole segment. Two hash
+// indices: one by the start; one by size class and cell. An allocation of at most 2^k bytes that
+// contains an address begins in the cell of 2^k bytes of that address or in the one before, so an
+// interior address is found with two lookups for each class that occurs.
 //
 // Thread-safety: one thread at a time may change it or look inside (the owner's lock); `find` may
-// run meanwhile, in any thread. make_room and clear want all others to stay out. What `find` gives
-// may be an entry that another thread is just taking out, or that is in use for another address
+// run meanwhile, in any thread. make_room and clear require all others to stay out. `find` may
+// return an entry that another thread is just removing, or that is in use for another address
 // since: see Entry::owner.
 //
 // insert, find and erase are O(1) expected; containing is O(classes in use, 60 at most) if
-// allocations of a class are about as large, as they are.
+// allocations of a class are about equally large, as they are.
 #pragma once
 
 #include <array>
@@ -42,10 +42,10 @@ class AddressMap {
   public:
     static constexpr std::uint32_t kNobody = 0xffffffff;
 
-    // What the policy granted. Whoever holds the lock of `owner` and finds itself the owner may
-    // read and write the fields; nobody else may, but for `owner`, and but for the allocation's
-    // address and size, which stay as they are while the entry is in the map.
-    // A cache line each: neighbours belong to other threads.
+    // What the policy granted. A thread that holds the lock of `owner` and is the owner may read
+    // and write the fields; nobody else may, except `owner`, and the allocation's address and size,
+    // which do not change while the entry is in the map. A cache line each: neighbours belong to
+    // other threads.
     struct alignas(64) Entry {
         Allocation allocation;
         Bytes requested = 0;
@@ -63,10 +63,10 @@ class AddressMap {
     };
 
     // A grant for `owner`, in the program's hands. Ranges are disjoint and not empty: an
-    // allocator's promise (TM_CHECK for the beginnings). The map is not full.
+    // allocator's promise (TM_CHECK for the starts). The map is not full.
     Entry& insert(const LiveAllocation& grant, std::uint32_t node, std::uint32_t owner);
 
-    // Takes it out; it has no owner then. Its owner's lock is held.
+    // Removes it; it has no owner then. Its owner's lock is held.
     void erase(Entry& entry);
 
     // The entry that begins at `address`, or null; see above.
@@ -84,10 +84,10 @@ class AddressMap {
     // The entry with begin <= address < begin + size, or null.
     Entry* containing(Address address);
 
-    // Whether `insert` wants make_room first.
+    // Whether `insert` needs make_room first.
     bool full() const { return used_ * 2 > slots_.size(); }
 
-    // Brings the index by beginnings to four times what it holds. O(size).
+    // Grows the index by starts to four times its contents. O(size).
     void make_room();
 
     void clear();

@@ -10,7 +10,7 @@ std::string_view to_text(BadAddress why) {
         case BadAddress::freed_already:
             return "freed already";
         case BadAddress::inside:
-            return "inside an allocation, not its beginning";
+            return "inside an allocation, not at its start";
         case BadAddress::other_size:
             return "requested with another size";
         case BadAddress::closed:

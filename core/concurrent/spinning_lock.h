@@ -1,8 +1,8 @@
-// SpinningLock: a lock for critical sections of some hundred nanoseconds, under which a sleeping
-// lock forms a convoy: each owner must wake the next. It tries for some microseconds, ever more
-// rarely, and sleeps only then (Anderson, The Performance of Spin Lock Alternatives, 1990).
+// SpinningLock: a lock for critical sections of a few hundred nanoseconds, where a sleeping lock
+// forms a convoy: each owner must wake the next. It tries for a few microseconds, at growing
+// intervals, and only then sleeps (Anderson, The Performance of Spin Lock Alternatives, 1990).
 //
-// As std::mutex otherwise: for std::lock_guard, not recursive, not fair.
+// Otherwise like std::mutex: for std::lock_guard, not recursive, not fair.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class SpinningLock {
   private:
     static constexpr std::uint32_t kFree = 0;
     static constexpr std::uint32_t kTaken = 1;
-    static constexpr std::uint32_t kAwaited = 2;  // taken, and somebody sleeps
+    static constexpr std::uint32_t kAwaited = 2;  // taken, and a thread sleeps
 
     bool take() {
         std::uint32_t expected = kFree;

@@ -1,4 +1,4 @@
-// Numbers of threads, and the list of what has locks.
+// Numbers of threads, and the list of objects with locks.
 #include "core/concurrent/thread_slot.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void after_fork() {
     all.forks.unlock();
 }
 
-// Never destroyed: threads and shells may end after everything that is.
+// Never destroyed: threads and shells may end after all static objects.
 Process& process() {
     static Process& all = []() -> Process& {
         static auto* const made = new Process;
@@ -48,7 +48,7 @@ Process& process() {
 constexpr unsigned kNone = ~0U;
 thread_local unsigned t_slot = kNone;
 
-// Its destructor is the thread's end.
+// Its destructor runs at the thread's end.
 struct SlotOwner {
     SlotOwner() = default;
     SlotOwner(const SlotOwner&) = delete;

@@ -1,8 +1,8 @@
-// DeferrableEvents: what happens to deferrable buffers, for one reader who fetches it when it wants
-// to: nobody is called back, so no lock of the store or of an interpreter is held meanwhile.
+// DeferrableEvents: what happens to deferrable buffers, for one reader that fetches it at any time:
+// there are no callbacks, so no lock of the store or of an interpreter is held meanwhile.
 //
-// The queue is bounded: when its reader is too slow the newest are dropped and counted. Without a
-// reader nothing is kept. Thread-safe. O(1) per event.
+// The queue is bounded: when its reader is too slow the newest events are dropped and counted.
+// Without a reader nothing is kept. Thread-safe. O(1) per event.
 #pragma once
 
 #include <condition_variable>
@@ -23,8 +23,8 @@ struct DeferrableEvent {
         retrieving,  // room for them has been found
         retrieved,
         failed,    // a copy: the bytes are where they were
-        freed,     // no more of this id
-        pressure,  // `size` bytes are wanted that are not free (id 0)
+        freed,     // no more events of this id
+        pressure,  // `size` bytes are needed that are not free (id 0)
     };
 
     Kind kind = Kind::registered;
@@ -37,10 +37,10 @@ class DeferrableEvents {
   public:
     static constexpr std::size_t kMost = 1U << 16U;
 
-    // `first` is what there is already. False: there is a reader.
+    // `first`: the existing buffers. False: there is a reader already.
     bool subscribe(std::vector<DeferrableEvent> first);
 
-    // The reader gets nothing any more, and is woken.
+    // The reader gets no more events, and is woken.
     void unsubscribe();
 
     bool subscribed() const;
@@ -48,18 +48,18 @@ class DeferrableEvents {
     // The event's number; 0: nobody gets it.
     std::uint64_t push(const DeferrableEvent& event);
 
-    // What has come, in order; waits for the first. Empty: nothing came, or it is over. Whoever
-    // comes for more is done with what it took before.
+    // New events, in order; waits for the first. Empty: none came, or the subscription has ended.
+    // The next call means that the reader has handled what it got before.
     std::vector<DeferrableEvent> take(Nanoseconds patience, std::size_t most = kMost);
 
-    // Whether it is worth waiting for what the reader does about an event: there is one, it is
-    // another thread, and it is not behind with what has been given up.
+    // Whether it is worth waiting for the reader's reaction to an event: there is a reader, it is
+    // another thread, and it is not behind with given-up events.
     bool responsive() const;
 
-    // Whether the reader is done with that event, or there is none.
+    // Whether the reader has handled that event, or there is none.
     bool handled(std::uint64_t number) const;
 
-    // Nobody waits for the reader again before it is done with that event.
+    // Nobody waits for the reader again before it has handled that event.
     void give_up(std::uint64_t number);
 
     std::uint64_t lost() const;

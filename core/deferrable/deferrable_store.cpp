@@ -54,7 +54,7 @@ void DeferrablePin::release() {
     if (!pin_)
         return;
     pin_.release();
-    // Somebody may have freed it while it was pinned.
+    // It may have been freed while it was pinned.
     if (buffer_.entry_->freed.load())
         buffer_.entry_->store->forget(*buffer_.entry_);
     buffer_ = {};
@@ -119,7 +119,7 @@ Result<Deferrable> DeferrableStore::create(Bytes size, std::uint64_t tag, bool p
     return made;
 }
 
-// Room that others' deferrals are making already is waited for.
+// Waits for room that others' deferrals are making already.
 Result<BufferRef> DeferrableStore::room_for(const BufferSpec& spec) {
     if (spec.patient) {
         Pending<Result<BufferRef>> pending = tiers_.create(spec);
@@ -176,7 +176,7 @@ Result<std::vector<PinUse>> DeferrableStore::uses_of(std::span<const DeferrableU
     if (together > memory_.spec().capacity)
         return tl::make_unexpected(
             Error{ErrorCode::no_space, "buffers that can't fit together: " + list,
-                  to_text(memory_.id()), format_bytes(memory_.spec().capacity) + " is there"});
+                  to_text(memory_.id()), format_bytes(memory_.spec().capacity) + " is available"});
     return each;
 }
 
@@ -213,7 +213,7 @@ Result<std::vector<BufferPin>> DeferrableStore::pins_of(std::span<const PinUse> 
     return answer_of(std::move(pending.pins), *pending.request, patience);
 }
 
-// Waits no longer than `patience`, and withdraws the request then.
+// Waits no longer than `patience`, and then withdraws the request.
 template <class T>
 Result<T> DeferrableStore::answer_of(Pending<Result<T>> pending, RequestId request,
                                      Nanoseconds patience) {
@@ -227,7 +227,7 @@ Result<T> DeferrableStore::answer_of(Pending<Result<T>> pending, RequestId reque
     const Stopwatch watch;
     while (!pending.ready() && !late) {
         late = watch.elapsed() >= patience
-                   ? Error{ErrorCode::cancelled, "no room in the time that was given", {}, {}}
+                   ? Error{ErrorCode::cancelled, "no room within the given time", {}, {}}
                    : wait_ended();
         (void)tiers_.pump();  // there may be no worker
         if (!late)
@@ -266,7 +266,7 @@ Bytes DeferrableStore::lacking(std::span<const PinUse> uses) const {
     return need;
 }
 
-// A reader of events has the first word on who leaves; the built-in policy has the last.
+// A reader of events decides first which buffers leave; the built-in policy decides last.
 void DeferrableStore::ask_for_room(Bytes need) {
     if (need <= memory_.available() || !events_.responsive())
         return;
@@ -279,7 +279,8 @@ void DeferrableStore::ask_for_room(Bytes need) {
         std::this_thread::sleep_for(kLook);
     }
     const bool relieved = need <= memory_.available();
-    // One that made the room may still be at it; only one that did not is waited for no more.
+    // A reader that made the room may still be working; only one that made none is no longer waited
+    // for.
     if (!relieved && !events_.handled(pressure))
         events_.give_up(pressure);
     const std::lock_guard lock(mutex_);
@@ -308,7 +309,7 @@ DeferAnswer DeferrableStore::try_defer(const Deferrable& buffer) {
     if (entry.gate->state().pins != 0 || !PinDesk(tiers_).quiet(entry.buffer))
         return DeferAnswer::busy;
     for (;;) {
-        // Before it: what somebody else has it do ends meanwhile.
+        // First: operations that others have started on it end meanwhile.
         const bool moving = PinDesk(tiers_).moving(entry.buffer);
         (void)tiers_.wait(defer(buffer));
         if (away())
@@ -343,7 +344,7 @@ void DeferrableStore::end(DeferrableEntry& entry) {
     events_.push(event_of(DeferrableEvent::Kind::freed, entry));
 }
 
-// Refused while it is pinned: then by the last pin's end.
+// Refused while it is pinned: then the last pin's end does it.
 void DeferrableStore::forget(const DeferrableEntry& entry) {
     (void)tiers_.destroy(entry.buffer);
 }
@@ -353,7 +354,7 @@ void DeferrableStore::receive(std::span<const BufferEvent> moves) {
         DeferrableEvent::Kind::deferring, DeferrableEvent::Kind::deferred,
         DeferrableEvent::Kind::retrieving, DeferrableEvent::Kind::retrieved,
         DeferrableEvent::Kind::failed};
-    // The entries' ends call the store and take the lock, so they come after it.
+    // Destroying entries calls the store and takes the lock, so that comes after it.
     std::vector<std::shared_ptr<DeferrableEntry>> entries;
     const std::lock_guard lock(mutex_);
     for (const BufferEvent& move : moves) {

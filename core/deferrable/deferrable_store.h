@@ -1,5 +1,5 @@
 // DeferrableStore: GPU memory that may be elsewhere while nobody uses it. Each buffer has one
-// address for life; its bytes are on the GPU while it is pinned, and anywhere in the tiers
+// address for its lifetime; its bytes are on the GPU while it is pinned, and anywhere in the tiers
 // otherwise. Touching an address that is not pinned may fault, as with freed memory.
 //
 //     DeferrableStore memory(tiers, gpu, reserve, moves, {});
@@ -11,10 +11,11 @@
 //     }
 //     memory.defer(weights);                             // or when others need the room
 //
-// Who leaves, what is copied and what waits is the TieredStore's to decide (core/tiers); this names
-// buffers, waits with limits, and says what happened (deferrable_events.h).
+// The TieredStore (core/tiers) decides which buffers leave, what is copied and what waits; this
+// class names buffers, waits with limits, and reports what happened (deferrable_events.h).
 //
-// Thread-safe. A pin of what is there takes no lock. No lock is held while anything waits.
+// Thread-safe. Pinning a buffer that is on the GPU takes no lock. No lock is held while anything
+// waits.
 #pragma once
 
 #include <atomic>
@@ -52,15 +53,15 @@ struct DeferrableInfo {
     std::uint64_t tag = 0;
     Address address = Address::null;
     DeferrableState state = DeferrableState::freed;
-    std::optional<SpaceId> residence;  // the fastest place that has its bytes
+    std::optional<SpaceId> residence;  // the fastest space that has its bytes
     std::uint32_t pins = 0;
     std::uint64_t uses = 0;  // pins ever
 };
 
 // What a handle refers to.
 struct DeferrableEntry {
-    std::uint64_t id = 0;  // never used again in this process
-    Bytes size = 0;        // as wanted; memory has whole pages
+    std::uint64_t id = 0;  // never reused in this process
+    Bytes size = 0;        // as requested; memory has whole pages
     std::uint64_t tag = 0;
     std::shared_ptr<const AddressRange> range;
     std::shared_ptr<Gate> gate;
@@ -72,7 +73,8 @@ struct DeferrableEntry {
     ~DeferrableEntry();
 };
 
-// A buffer; copies are the same one. Its last handle's end frees it. All end before the store.
+// A buffer; copies are the same one. It is freed when its last handle ends. All must end before the
+// store.
 class Deferrable {
   public:
     Deferrable() = default;  // none
@@ -135,8 +137,8 @@ struct DeferrableUse {
 
 enum class DeferAnswer : std::uint8_t {
     deferred,
-    busy,  // pinned, or its queued work is not done
-    away,  // it was not there
+    busy,  // pinned, or its queued work has not finished
+    away,  // it was not on the GPU
     no_room,
     freed,
 };
@@ -154,17 +156,17 @@ struct DeferrableStatistics {
     std::uint64_t resident = 0;  // of the buffers
     Bytes resident_bytes = 0;
     std::uint64_t pins = 0;    // now
-    std::uint64_t uses = 0;    // pins ever, of the buffers that live
-    std::uint64_t waited = 0;  // pins that were not granted at once
+    std::uint64_t uses = 0;    // pins ever, of the live buffers
+    std::uint64_t waited = 0;  // pins that were not granted immediately
     std::uint64_t deferrals = 0;
     std::uint64_t retrievals = 0;
     std::uint64_t failures = 0;
     std::uint64_t pressures = 0;   // reported to the reader of events
-    std::uint64_t unrelieved = 0;  // of them, after which there was no room still
+    std::uint64_t unrelieved = 0;  // of them, those after which there was still no room
     std::uint64_t lost_events = 0;
 };
 
-// Between a TieredStore's `on_moves` and the store that is made over it.
+// The connection between a TieredStore's `on_moves` and the store that is made over it.
 struct DeferrableMoves {
     std::mutex mutex;
     std::function<void(std::span<const BufferEvent>)> receiver;
@@ -178,37 +180,38 @@ class DeferrableStore {
     static std::function<void(std::span<const BufferEvent>)> listen(
         std::shared_ptr<DeferrableMoves> moves);
 
-    // `gpu` is a space of `tiers`, which outlives this; `memory` is that space's; `reserve` gives
-    // addresses there.
+    // `gpu` is a space of `tiers`, which must outlive this; `memory` is that space's; `reserve`
+    // returns addresses there.
     DeferrableStore(TieredStore& tiers, MemorySpace& memory, Reserve reserve,
                     std::shared_ptr<DeferrableMoves> moves, DeferrableOptions options);
     DeferrableStore(const DeferrableStore&) = delete;
     DeferrableStore& operator=(const DeferrableStore&) = delete;
 
-    // Without handles and pins (TM_CHECK).
+    // No handles and pins may exist (TM_CHECK).
     ~DeferrableStore();
 
-    // Its content is undefined. Errors: no_space: no other buffer may leave for it now; room that
-    // is being made already is waited for. `patient`: it waits until others let go of their pins,
-    // as pins do (cancelled: the store closes, or the patience is over).
+    // Its content is undefined. Errors: no_space: no other buffer may leave for it now; it waits
+    // for room that is being made already. `patient`: it waits until others end their pins, as pins
+    // do (cancelled: the store closes, or the patience has run out).
     Result<Deferrable> create(Bytes size, std::uint64_t tag, bool patient = false);
 
-    // Errors: not_found: freed; no_space: it, or all of them together, can't fit, which the error
-    // lists; cancelled: the store closes, or the patience is over; what a failed copy gave. All or
-    // none; the bytes are safe whatever happens. Each buffer once, by its stronger use.
+    // Errors: not_found: freed; no_space: it, or all of them together, can't fit, with a list of
+    // them; cancelled: the store closes, or the patience has run out; the error of a failed copy.
+    // All or none; the bytes are safe whatever happens. Each buffer once, with its stronger use.
     Result<DeferrablePin> pin(const Deferrable& buffer, bool write = true);
     Result<std::vector<DeferrablePin>> pin_all(std::span<const DeferrableUse> uses,
                                                std::optional<Nanoseconds> patience = std::nullopt);
 
-    // Brings it back without keeping it; only into free room if it is not to make any.
+    // Brings it back without keeping it; without `make_room`, only into free room.
     Pending<Result<void>> retrieve(const Deferrable& buffer, bool make_room = true);
 
-    // Sends it away. `defer` waits for queued work on it (FreeReport::freed is 0 if it may not);
-    // `try_defer` begins only what is sure, and waits for the copy.
+    // Sends it away. `defer` waits for queued work on it (FreeReport::freed is 0 if it may not
+    // leave); `try_defer` starts only if it is sure to succeed, and waits for the copy.
     Pending<FreeReport> defer(const Deferrable& buffer);
     DeferAnswer try_defer(const Deferrable& buffer);
 
-    // Ends it in whatever state; a pinned one when its pins have ended. Errors: not_found: twice.
+    // Frees it in whatever state; a pinned one when its pins have ended. Errors: not_found: freed
+    // twice.
     Result<void> free(const Deferrable& buffer);
 
     // Null handles: there is none.
@@ -219,15 +222,17 @@ class DeferrableStore {
     std::vector<DeferrableInfo> buffers() const;  // of one moment
     DeferrableStatistics statistics() const;
 
-    // For the one reader of events. `subscribe` begins with what there is; false: there is one.
+    // For the one reader of events. `subscribe` starts with the existing buffers; false: there is a
+    // reader already.
     bool subscribe();
 
     DeferrableEvents& events() { return events_; }
 
-    // No more work comes on the stream; its name may be used again.
+    // No more work comes on the stream; its name may be reused.
     void stream_ended(StreamId stream) { PinDesk(tiers_).stream_ended(stream); }
 
-    // Refuses all that waits and comes (cancelled); the reader of events is woken. Pins go on.
+    // Refuses everything that waits and all later requests (cancelled); the reader of events is
+    // woken. Existing pins stay valid.
     void close();
 
   private:

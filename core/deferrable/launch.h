@@ -1,4 +1,4 @@
-// launch: calls something with its arguments, of which those that are deferrable buffers are pinned
+// launch: calls a function with its arguments. Arguments that are deferrable buffers are pinned
 // meanwhile: handles, shared pointers to handles and ranges of handles; all others are passed on as
 // they are. When it returns or throws, the buffers may leave after what is queued on `stream` then.
 //

@@ -9,7 +9,7 @@ Result<std::shared_ptr<const AddressRange>> AddressRange::reserve(Device& device
     const DeviceResult<Range> range = device.reserve(align_up(size, device.granularity()));
     if (!range)
         return tl::make_unexpected(device.explain(range.error()));
-    // Addresses that a lost device doesn't take back end with the process.
+    // Addresses that a lost device refuses to free end with the process.
     return std::make_shared<const AddressRange>(
         *range, [&device, range = *range] { (void)device.unreserve(range); });
 }

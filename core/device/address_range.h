@@ -1,5 +1,5 @@
 // AddressRange: addresses of a device that stay reserved as long as somebody refers to them, with
-// or without memory behind them. Who maps memory there unmaps it before dropping its reference.
+// or without memory behind them. Whoever maps memory there unmaps it before dropping the reference.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,11 @@ namespace tidemark {
 
 class AddressRange {
   public:
-    // Of the device (Feature::virtual_memory), which outlives it; a multiple of its granularity.
+    // Addresses of the device (Feature::virtual_memory), which must outlive it; a multiple of its
+    // granularity.
     static Result<std::shared_ptr<const AddressRange>> reserve(Device& device, Bytes size);
 
-    // `end` gives it back.
+    // `end` frees the reservation.
     AddressRange(Range range, std::function<void()> end) : range_(range), end_(std::move(end)) {}
 
     AddressRange(const AddressRange&) = delete;

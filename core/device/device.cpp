@@ -1,4 +1,4 @@
-// Device's words: the names of calls and statuses, and a refusal as an Error for a person.
+// Device's texts: the names of calls and statuses, and a refusal as an Error for a person.
 #include "core/device/device.h"
 
 #include <numeric>
@@ -11,9 +11,9 @@ namespace {
 std::string_view hint_for(DeviceStatus status) {
     switch (status) {
         case DeviceStatus::out_of_memory:
-            return "free memory, or ask for a device or limit that is larger";
+            return "free memory, or choose a larger device or limit";
         case DeviceStatus::address_space:
-            return "reserve smaller ranges, or give reservations back";
+            return "reserve smaller ranges, or free some reservations";
         case DeviceStatus::invalid_value:
             return "check addresses, sizes and their alignment to the granularity";
         case DeviceStatus::not_permitted:
@@ -21,7 +21,7 @@ std::string_view hint_for(DeviceStatus status) {
         case DeviceStatus::not_supported:
             return "choose a device that has this feature, or a policy that doesn't need it";
         case DeviceStatus::lost:
-            return "a kernel or the driver broke the context: start the program anew, and look for "
+            return "a kernel or the driver broke the context: restart the program, and look for "
                    "the first error (compute-sanitizer finds it)";
         case DeviceStatus::fault:
             return "see the driver's log";
@@ -117,7 +117,7 @@ Nanoseconds DeviceCounters::total_ns() const {
     return std::accumulate(std::begin(call_ns), std::end(call_ns), Nanoseconds{0});
 }
 
-// What a device may leave out.
+// Calls that a device may leave out.
 
 namespace {
 

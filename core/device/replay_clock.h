@@ -1,5 +1,5 @@
-// ReplayClock: the two numbers that make a virtual device's time while a recorded program is
-// replayed on it. Plain fields, since they are touched at every event.
+// ReplayClock: the two numbers that make up a virtual device's time while a recorded program is
+// replayed on it. Plain fields, since every event touches them.
 #pragma once
 
 #include <limits>
@@ -9,11 +9,11 @@
 namespace tidemark {
 
 struct ReplayClock {
-    Nanoseconds recorded = 0;  // of the event at hand; never decreasing; stored by the replay
+    Nanoseconds recorded = 0;  // of the current event; never decreasing; stored by the replay
     Nanoseconds spent = 0;     // what calls and waits have cost so far; stored by the device
 
-    // Costs push later events back, as they would on the machine. A recording may name any time:
-    // what would be beyond the last one stays there.
+    // Costs push later events back, as they would on the machine. A recording may contain any time;
+    // times beyond the last possible one stay there.
     Nanoseconds now() const {
         Nanoseconds sum = 0;
         if (__builtin_add_overflow(recorded, spent, &sum)) [[unlikely]]

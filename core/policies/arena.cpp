@@ -1,15 +1,14 @@
 // arena: memory of captured graphs from arenas, everything else from exact-size lists.
 //
-// Model: numr (ml-rust/numr). Outside of captures buffers come from free lists of one size each
-// over the driver's stream-ordered pool (arena_cache.h). What is allocated while a graph is
-// captured, here the requests of a private pool, comes from an arena that hands out every address
-// once, since the graph's nodes hold it (arena_pools.h). What numr lacks is added as options: an
-// arena that grows without moving, one that is planned from a dry run, so that bytes are reused
-// inside a graph, and one that graphs share which never run together.
+// Model: numr (ml-rust/numr). Outside of captures, buffers come from free lists of one size each
+// over the driver's stream-ordered pool (arena_cache.h). Memory that is allocated while a graph is
+// captured (here: the requests of a private pool) comes from an arena that hands out every address
+// only once, since the graph's nodes hold it (arena_pools.h). Options add what numr lacks: an arena
+// that grows without moving, one that is planned from a dry run so that bytes are reused inside a
+// graph, and one that is shared by graphs that never run together.
 //
 // Promises: private memory is never given to anybody else before its pool is closed, whatever the
-// device refuses; while a graph is captured nothing is given back to the driver. O(log sizes) a
-// call.
+// device refuses; while a graph is captured nothing is released to the driver. O(log sizes) a call.
 #include <array>
 
 #include "core/allocator/allocator.h"
@@ -20,7 +19,7 @@
 namespace tidemark::policies {
 namespace {
 
-// Which part an allocation belongs to: a bit of its node.
+// Which part of the policy an allocation belongs to: a bit of its node.
 constexpr std::uint32_t kPrivate = std::uint32_t{1} << 31;
 
 class Arena final : public Allocator {
@@ -28,7 +27,7 @@ class Arena final : public Allocator {
     Arena(Device& device, const ArenaCacheSettings& cache, const ArenaPoolSettings& pools)
         : device_(&device), cache_(cache), pools_(pools) {}
 
-    // The memory of graphs that are over goes back, even of pools that nobody closed.
+    // Releases the memory of graphs that have ended, even of pools that nobody closed.
     ~Arena() override {
         if (!is_broken_off() && pools_.held() != 0 && device_->synchronize_device())
             pools_.release_unused(*device_);
@@ -116,7 +115,7 @@ class Arena final : public Allocator {
   private:
     Arena(const Arena&) = default;
 
-    // What is cached may be what the arena lacks: then it is asked again without it.
+    // The cache may hold the memory that the arena lacks: empty it, then ask the arena again.
     tl::expected<Allocation, OutOfMemory> allocate_private(const Request& request) {
         auto allocation = pools_.allocate(request, *device_);
         if (!allocation && allocation.error().cause == OutOfMemory::Cause::device_full &&
@@ -179,15 +178,17 @@ constexpr std::array<OptionInfo, 6> kArenaOptions{{
      .type = OptionType::choice,
      .default_value = "bump",
      .choices = kModes,
-     .summary = "private pools hand out every address once, or by a plan made from a dry run",
-     .source = "numr has bump"},
+     .summary = "how private pools place requests: each address only once (bump), or by a plan "
+                "made from a dry run (planned)",
+     .source = "numr uses bump"},
     {.name = "arena",
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "size of each private pool's arena, taken at its first request; 0 = it grows",
+     .summary =
+         "size of each private pool's arena, reserved at its first request; 0 = the arena grows",
      .source = "numr has a fixed size"},
     {.name = "share",
      .type = OptionType::choice,
@@ -199,8 +200,8 @@ constexpr std::array<OptionInfo, 6> kArenaOptions{{
      .type = OptionType::choice,
      .default_value = "apart",
      .choices = kEscapes,
-     .summary = "what outlives a planned capture shares with nobody, or may take the bytes of what "
-                "was freed before it",
+     .summary = "whether blocks that outlive a planned capture get bytes of their own (apart), or "
+                "may reuse the bytes of blocks that were freed before",
      .source = "PyTorch's private pools do the latter"},
     {.name = "free_list_cap_mb",
      .type = OptionType::count,
@@ -208,7 +209,8 @@ constexpr std::array<OptionInfo, 6> kArenaOptions{{
      .default_value = "1024",
      .minimum = "0",
      .maximum = "1048576",
-     .summary = "most that the free lists keep; beyond it the oldest of the largest size goes",
+     .summary = "most that the free lists keep; beyond it, the oldest buffer of the largest size "
+                "goes to the driver's pool",
      .source = "numr, NUMR_CUDA_FREE_LIST_CAP_MB"},
     {.name = "pool_release_threshold_mb",
      .type = OptionType::count,
@@ -216,7 +218,7 @@ constexpr std::array<OptionInfo, 6> kArenaOptions{{
      .default_value = "512",
      .minimum = "0",
      .maximum = "1048576",
-     .summary = "what the driver's pool keeps when the device is awaited",
+     .summary = "what the driver's pool keeps when the program waits for the device",
      .source = "numr, NUMR_CUDA_POOL_RELEASE_THRESHOLD_MB"},
 }};
 
@@ -243,8 +245,8 @@ PolicyInfo arena() {
     return {
         .name = "arena",
         .summary =
-            "private pools from arenas that grow in place, bumped or planned; free lists of "
-            "exact sizes for the rest (numr's; RMM's is rmm-arena)",
+            "numr's arena: private pools in arenas that grow in place, bump or planned; free lists "
+            "of exact sizes for the rest (RMM's arena is rmm-arena)",
         .source = "ml-rust/numr, src/runtime/cuda/{arena,allocator}.rs",
         .options = kArenaOptions,
         .make = make_arena,

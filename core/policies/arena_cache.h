@@ -1,15 +1,15 @@
 // ArenaCache: the default pool of the arena policy. Exact-size free lists over the driver's pool.
 //
 // Model: numr's allocator outside of captures (src/runtime/cuda/allocator.rs). A freed buffer goes
-// to the list of its exact size and is handed out again first in, first out; a list holds 64, and
-// all lists together `cap` bytes: beyond that the oldest of the list, or of the largest size, go to
-// the driver's stream-ordered pool, where misses are served from. When that is full, everything
-// cached goes back, the stream is awaited, the driver's pool is trimmed, and it is asked once more.
-// There the client has one stream; here each stream has lists of its own, and a buffer that other
+// to the list of its exact size and is reused first in, first out. A list holds 64 buffers, and all
+// lists together `cap` bytes. Beyond that, the oldest buffer of the list, or of the largest size,
+// goes to the driver's stream-ordered pool, which also serves misses. When that is full, everything
+// cached is freed, the stream is waited for, the driver's pool is trimmed and asked once more. In
+// numr the client has one stream. Here each stream has lists of its own, and a buffer that other
 // streams used too (record_use) is ordered behind them before anybody else gets it.
 //
-// What the driver's pool keeps beyond the buffers counts as held, as it was at the last call of it:
-// it may have given some back since, when the program waited.
+// What the driver's pool keeps beyond the buffers counts as held, as it was at the last call: the
+// pool may have released some since, when the program waited.
 //
 // A value that names its device only in calls. Not thread-safe. O(log sizes) a call.
 #pragma once
@@ -42,24 +42,24 @@ class ArenaCache {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request, Device& device,
                                                    AllocatorStats& stats);
 
-    // The buffer's bytes are free from now on; may give others to the driver.
+    // The buffer's bytes are free from now on; may free other buffers to the driver.
     void deallocate(std::uint32_t node, Device& device, AllocatorStats& stats);
 
     void record_use(std::uint32_t node, StreamId stream) { buffers_[node].streams.add(stream); }
 
-    // Gives what is cached to the driver's pool, as far as the device takes it. Does not wait.
+    // Frees what is cached to the driver's pool, as far as the device accepts it. Does not wait.
     void drain(Device& device, AllocatorStats& stats);
 
-    // Bytes of all buffers, live and cached, and what the driver's pool keeps besides.
+    // Bytes of all buffers, live and cached, plus what the driver's pool keeps.
     Bytes held() const { return buffered_ + slack_; }
 
-    // Asks the device what its pool holds by now.
+    // Asks the device what its pool holds now.
     void look_at_pool(const Device& device);
 
     Bytes largest_cached() const;
 
-    // Visits every buffer, by address. What the driver's pool keeps besides is at addresses that
-    // only it knows, and is shown behind the highest. O(buffers log buffers).
+    // Visits every buffer, by address. The rest of the driver's pool is at addresses that only the
+    // driver knows, and is shown behind the highest buffer. O(buffers log buffers).
     void for_each_region(const std::function<void(const Region&)>& visit) const;
 
   private:
@@ -91,7 +91,7 @@ class ArenaCache {
         std::uint32_t count = 0;
     };
 
-    using Lists = std::map<Key, List>;  // those that are empty stay: programs repeat themselves
+    using Lists = std::map<Key, List>;  // empty ones stay: programs repeat themselves
 
     DeviceResult<Address> ask(Bytes size, StreamId stream, Device& device, AllocatorStats& stats);
     tl::expected<std::uint32_t, OutOfMemory> take_cached(Lists::iterator list, StreamId stream,

@@ -1,4 +1,4 @@
-// ArenaPools: pools, the arenas behind them, and who lives where.
+// ArenaPools: pools, the arenas behind them, and which blocks are where.
 #include "core/policies/arena_pools.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::uint32_t ArenaPools::pool_of(PoolId id) {
     return found->second;
 }
 
-// The arena of a pool, with addresses at least; all pools have one if they share it.
+// The arena of a pool, with addresses at least; all pools have the same one if they share it.
 tl::expected<std::uint32_t, OutOfMemory> ArenaPools::arena_of(std::uint32_t pool, Device& device) {
     std::uint32_t& arena = pools_[pool].arena;
     if (arena == kNone && settings_.shared && !arenas_.empty())
@@ -50,7 +50,7 @@ tl::expected<std::uint32_t, OutOfMemory> ArenaPools::arena_of(std::uint32_t pool
     return arena;
 }
 
-// The pool's places begin above everything that lives in its arena.
+// The pool's addresses start above every live block of its arena.
 void ArenaPools::begin_layout(Pool& pool) {
     Address floor = arenas_[pool.arena].memory.range().begin;
     if (!live_.empty())
@@ -60,7 +60,7 @@ void ArenaPools::begin_layout(Pool& pool) {
     pool.begun = true;
 }
 
-// If shared: does anything live in `range`? (Of the pool at hand nothing does: see its layout.)
+// If shared: is a block in `range` live? (None of the current pool is: see its layout.)
 bool ArenaPools::others_live_in(Range range) const {
     const auto next = live_.lower_bound(range.begin + range.size);
     if (next == live_.begin())
@@ -69,8 +69,8 @@ bool ArenaPools::others_live_in(Range range) const {
     return begin + size > range.begin;
 }
 
-// Puts `stream` behind all who used what was let go in the arena. Not while a graph is captured:
-// nothing runs then, and the program orders the graphs' launches.
+// Orders `stream` behind all users of memory that was freed in the arena. Not while a graph is
+// captured: nothing runs then, and the program orders the graphs' launches.
 DeviceResult<void> ArenaPools::order(Arena& arena, StreamId stream, Device& device) {
     std::uint64_t& ordered = arena.ordered[stream];
     if (ordered == arena.gives || arena.users.only(stream) || device.capturing())
@@ -81,7 +81,7 @@ DeviceResult<void> ArenaPools::order(Arena& arena, StreamId stream, Device& devi
 }
 
 tl::expected<Allocation, OutOfMemory> ArenaPools::allocate(const Request& request, Device& device) {
-    // Said before an arena of fixed size is taken in vain.
+    // Reported before an arena of fixed size is reserved for nothing.
     if (settings_.arena != 0 &&
         align_up(request.size, ArenaLayout::kUnit) + request.alignment - 1 > settings_.arena)
         return tl::make_unexpected(OutOfMemory{OutOfMemory::Cause::limit});
@@ -183,7 +183,7 @@ bool ArenaPools::any_closed() const {
     return false;
 }
 
-// The pools of an arena that is no more: whoever asks for one again begins anew.
+// The pools of an arena that was removed: a new request for one starts from scratch.
 void ArenaPools::forget(std::uint32_t arena) {
     for (Pool& pool : pools_) {
         if (pool.arena != arena || pool.id == PoolId::default_pool)
@@ -242,7 +242,8 @@ void ArenaPools::for_each_region(const std::function<void(const Region&)>& visit
         visit_arena(i, grants, visit);
 }
 
-// What lives, what was let go (or left out) and is kept from others, and what nobody had yet.
+// Live memory, memory that was freed (or left out) and is kept from others, and memory that nobody
+// has had yet.
 void ArenaPools::visit_arena(std::uint32_t arena, std::span<const Grant> grants,
                              const std::function<void(const Region&)>& visit) const {
     const ArenaMemory& memory = arenas_[arena].memory;

@@ -1,14 +1,15 @@
 // ArenaPools: the private pools of the arena policy, each served from an arena.
 //
-// Model: a private pool is the memory of captured graphs, so what it hands out stays the pool's
-// until the pool is closed: the graphs that hold the addresses may run at any time. Bump: every
-// address once (numr). Planned: the pool was told its requests beforehand (plan_pool), and hands
-// out an address again only where the plan, and what really happened, keep the users apart. Shared:
-// pools that never run together are given the same bytes, and only what lives in one of them at
-// that moment is kept from the others; the memory of all is that of the largest.
+// Model: a private pool is the memory of captured graphs. The memory that it hands out stays the
+// pool's until the pool is closed, since the graphs that hold the addresses may run at any time.
+// Bump: every address only once (numr). Planned: the pool was told its requests in advance
+// (plan_pool), and reuses an address only where the plan, and what really happened, keep the users
+// apart. Shared: pools that never run together get the same bytes, and only blocks that are live in
+// one of them at that moment are kept from the others. All pools together then need the memory of
+// the largest.
 //
-// An arena grows at a stable address, or has one fixed size from its first request on. It is given
-// back, at a trim, when all its pools are closed and nothing lives in it.
+// An arena grows at a stable address, or has one fixed size from its first request on. A trim
+// releases it when all its pools are closed and no block in it is live.
 //
 // A value that names its device only in calls. Not thread-safe. O(log allocations) a call.
 #pragma once
@@ -51,17 +52,17 @@ class ArenaPools {
     void close_pool(PoolId id);
     void plan_pool(PoolId id, std::span<const PlannedAllocation> expected);
 
-    // Gives the memory of pools that are over back to the device, which must have finished: the
-    // number of arenas. Those in use stay.
+    // Releases the memory of pools that have ended to the device, which must have finished; returns
+    // the number of arenas. Arenas in use stay.
     std::size_t release_closed(Device& device);
 
-    // As above, but whether pools are closed does not matter: for the very end.
+    // The same, whether or not pools are closed: for the very end.
     std::size_t release_unused(Device& device);
 
     // Would release_closed() find anything?
     bool any_closed() const;
 
-    // What all arenas hold, and of that what is mapped.
+    // The memory of all arenas, and the part of it that is mapped.
     Bytes held() const;
     Bytes mapped() const;
 
@@ -87,10 +88,11 @@ class ArenaPools {
 
     struct Arena {
         ArenaMemory memory;
-        Address high_water = Address::null;         // of all its pools
-        std::uint64_t gives = 0;                    // how often something was let go
-        StreamSet users;                            // of all that was let go
-        std::map<StreamId, std::uint64_t> ordered;  // behind how many of the gives a stream is
+        Address high_water = Address::null;  // of all its pools
+        std::uint64_t gives = 0;             // how often a block was freed
+        StreamSet users;                     // of freed memory
+        // how many of the gives a stream is ordered behind
+        std::map<StreamId, std::uint64_t> ordered;
     };
 
     std::uint32_t pool_of(PoolId id);
@@ -110,8 +112,8 @@ class ArenaPools {
     std::map<PoolId, std::uint32_t> numbers_;   // of pools
     Grants grants_;                             // owner = pool
     std::vector<std::vector<StreamId>> users_;  // of each grant, its own stream first
-    std::map<Address, Bytes> live_;             // if shared: what lives, by address
-    std::uint64_t deviations_ = 0;              // of pools that are no more
+    std::map<Address, Bytes> live_;             // if shared: live blocks, by address
+    std::uint64_t deviations_ = 0;              // of pools that have ended
 };
 
 }  // namespace tidemark::policies

@@ -1,11 +1,11 @@
 // best-fit: one coalescing pool that grows.
 //
-// Model: the textbook allocator. All free memory is one index ordered by (size, address), whatever
-// stream let it go; the smallest block that fits is taken, at its lowest address, cut to the
-// request (rounded to 512 bytes) and joined with its neighbours again when it comes back. A miss
-// takes a segment from the device: the request, or `segment` if that is more. Blocks remember the
-// streams that used them; a stream that gets somebody else's memory is first ordered behind them
-// (regions/stream_set.h), so memory is shared between streams at the price of waiting.
+// Model: the textbook allocator. One index holds all free memory, ordered by (size, address),
+// whatever stream freed it. The smallest block that fits is taken, at its lowest address, and split
+// for the request (rounded to 512 bytes). A freed block joins its neighbours again. A miss reserves
+// a segment from the device: the request, or `segment` if that is more. Blocks remember the streams
+// that used them; a stream that gets another stream's memory is first ordered behind it
+// (regions/stream_set.h), so sharing memory between streams costs waits.
 //
 // Promises: no wait as long as one stream is used; O(log free blocks) a call.
 #include <algorithm>
@@ -50,7 +50,7 @@ constexpr std::array<OptionInfo, 2> kBestFitOptions{{
      .default_value = "32MiB",
      .minimum = "512",
      .maximum = "1TiB",
-     .summary = "the least that is taken from the device at once",
+     .summary = "smallest segment that is reserved from the device",
      .source = "the growth step of the CUDA driver's own pool, measured"},
     {.name = "split",
      .type = OptionType::bytes,
@@ -58,7 +58,7 @@ constexpr std::array<OptionInfo, 2> kBestFitOptions{{
      .default_value = "512",
      .minimum = "512",
      .maximum = "1TiB",
-     .summary = "a block is cut if at least this much would be left over"},
+     .summary = "a block is split if at least this much would be left over"},
 }};
 
 }  // namespace

@@ -1,14 +1,15 @@
 // bfc: the best-fit allocator with coalescing of TensorFlow, XLA and JAX.
 //
-// Model: TSL's bfc_allocator over cudaMalloc: sizes in multiples of 256 bytes, the smallest chunk
-// that fits, at its lowest address (its bins come to that), joined with free neighbours as it comes
-// back. A chunk is cut only if half of it or more would be left over, or `max_internal_frag` bytes;
-// else all of it is granted. A region takes twice what the one before took, at first 2 MiB; a
-// request that is larger doubles that until it fits, and where the device refuses, a tenth less is
-// tried. Without `growth` there is one region, of all that may be held. A request that still finds
-// nothing gives every region of which nothing is in use back, if that is enough for it (`gc`). Not
-// BFC's: regions are multiples of 512 bytes; memory that another stream used is ordered before it
-// is used again (BFC knows one stream); chunks that wait for a safe frontier are left out.
+// Model: TSL's bfc_allocator over cudaMalloc. Sizes are multiples of 256 bytes. The smallest chunk
+// that fits is taken, at its lowest address (its bins have that effect), and a freed chunk joins
+// free neighbours. A chunk is split only if half of it or more would be left over, or
+// `max_internal_frag` bytes; otherwise all of it is granted. A region is twice as large as the one
+// before; the first has 2 MiB. A larger request doubles that until it fits, and where the device
+// refuses, the allocator tries 10 % less. Without `growth` there is one region of everything that
+// may be reserved. If a request still finds nothing, all unused regions are released, provided that
+// is enough for the request (`gc`). What differs from BFC: regions are multiples of 512 bytes;
+// memory that another stream used is ordered before it is reused (BFC knows one stream); chunks
+// that wait for a safe frontier are left out.
 //
 // Promises: no wait as long as one stream is used; O(log free chunks) a call; less than half of a
 // chunk is wasted, and less than `max_internal_frag`.
@@ -64,7 +65,7 @@ class Bfc final : public CoalescingAllocator<SizeIndex> {
         return settings_.limit > reserved ? whole_regions(settings_.limit - reserved) : 0;
     }
 
-    // A new free block of at least `size`, not in the index; unused regions may go back for it.
+    // A new free block of at least `size`, in no index; unused regions may be released for it.
     tl::expected<BlockId, OutOfMemory> grow(Bytes size) {
         const auto grown = add_region(size);
         if (grown || !settings_.gc || room() + unused(index_, blocks_).bytes < size)
@@ -94,7 +95,7 @@ class Bfc final : public CoalescingAllocator<SizeIndex> {
     }
 
     BfcSettings settings_;
-    Bytes region_;  // what the next one takes
+    Bytes region_;  // size of the next one
 };
 
 constexpr std::array<OptionInfo, 4> kBfcOptions{{
@@ -104,17 +105,18 @@ constexpr std::array<OptionInfo, 4> kBfcOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what may be held at most; 0 = what the device has",
+     .summary = "most that may be reserved; 0 = as much as the device has",
      .source = "memory_limit; XLA_PYTHON_CLIENT_MEM_FRACTION of the device, 0.75 by default"},
     {.name = "growth",
      .type = OptionType::boolean,
      .default_value = "true",
-     .summary = "regions as they are needed; false: one region of all that may be held",
+     .summary =
+         "reserve regions as they are needed; false: one region of everything that may be reserved",
      .source = "allow_growth; XLA_PYTHON_CLIENT_PREALLOCATE=false"},
     {.name = "gc",
      .type = OptionType::boolean,
      .default_value = "true",
-     .summary = "regions of which nothing is in use go back before a request is refused",
+     .summary = "release unused regions before a request fails",
      .source = "garbage_collection; TF_ENABLE_GPU_GARBAGE_COLLECTION"},
     {.name = "max_internal_frag",
      .type = OptionType::bytes,
@@ -122,7 +124,7 @@ constexpr std::array<OptionInfo, 4> kBfcOptions{{
      .default_value = "128MiB",
      .minimum = "256",
      .maximum = "1TiB",
-     .summary = "a chunk is cut if so much would be left over, or half of it",
+     .summary = "a chunk is split if at least this much would be left over, or half of the chunk",
      .source = "kMaxInternalFragmentation, or fragmentation_fraction of memory_limit"},
 }};
 

@@ -1,12 +1,12 @@
 // buddy: blocks are powers of two, and only twins join.
 //
 // Model: Knowlton's binary buddies. A request takes the smallest power of two that holds it, at
-// least `min_block`, from the smallest free block that fits, at its lowest address; larger blocks
-// are halved down to it, the lower half first. A block that comes back joins its twin (the offset
-// in the segment with the bit of its size flipped) while that is free and whole. A miss takes a
-// segment of `segment` bytes, or one of the request's own power of two if that is more or the
-// device has no more. Blocks remember the streams that used them; a stream that gets somebody
-// else's memory is first ordered behind them (regions/stream_set.h). Pools share all memory.
+// least `min_block`, from the smallest free block that fits, at its lowest address. Larger blocks
+// are halved down to it, the lower half first. A freed block joins its twin (the offset in the
+// segment with the bit of its size flipped) if that is free and whole. A miss reserves a segment of
+// `segment` bytes, or one of the request's own power of two if that is more or the device has no
+// more. Blocks remember the streams that used them; a stream that gets another stream's memory is
+// first ordered behind it (regions/stream_set.h). Pools share all memory.
 //
 // Promises: internal waste below half of a block, no search, O(log(segment / min_block)) splits or
 // joins a call; no wait as long as one stream is used.
@@ -70,8 +70,8 @@ class Buddy final : public Allocator {
         TM_CHECK(blocks_[id].state == Block::State::allocated);
         count_deallocated(allocation);
         blocks_[id].state = Block::State::free;
-        // The caller saw the other streams finish; the work of its own may still be queued, as it
-        // is when PyTorch completes a free.
+        // The caller saw the other streams finish. The work of the block's own stream may still be
+        // queued, as it is when PyTorch completes a free.
         if (allocation.retired)
             blocks_[id].streams = StreamSet(StreamId{blocks_[id].list});
         while (!blocks_[id].whole_segment()) {
@@ -160,7 +160,7 @@ constexpr std::array<OptionInfo, 2> kBuddyOptions{{
      .default_value = "32MiB",
      .minimum = "512",
      .maximum = "1TiB",
-     .summary = "what is taken from the device at once, a power of two",
+     .summary = "what is reserved from the device at once, a power of two",
      .source = "the growth step of the CUDA driver's own pool, measured"},
 }};
 

@@ -1,14 +1,15 @@
-// bump: hands out increasing addresses and never reuses one. The floor of an allocator's own cost.
+// bump: hands out increasing addresses and never reuses one. The lower bound on an allocator's own
+// cost.
 //
-// Model: a cursor runs through a segment; a request that does not fit takes a new segment of at
+// Model: a cursor runs through a segment. A request that does not fit reserves a new segment of at
 // least `segment` bytes (of its own size when the device has no more), and the cursor moves there
 // if more is left in it. Addresses are never reused, so streams need no bookkeeping. With
-// `release_empty` a segment in which nothing lives any more is given back at once (cudaFree waits
-// for its work), which lets long programs run; without it only when the device is full, or at a
-// trim. The segment under the cursor is kept until the cursor leaves it, or until a trim.
+// `release_empty` a segment without live blocks is released immediately (cudaFree waits for its
+// work), which lets long programs run; without it, only when the device is full or at a trim. The
+// segment under the cursor is kept until the cursor leaves it, or until a trim.
 //
-// Promises: O(1) a call besides the device's own. What reserved shows above allocated is the price
-// of not reusing.
+// Promises: O(1) a call apart from the device's own cost. The difference between reserved and
+// allocated is the price of not reusing addresses.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -107,7 +108,7 @@ class Bump final : public Allocator {
     std::uint32_t current_ = kNoSegment;
     Grants grants_;
     std::vector<Segment> segments_;
-    VacantIds vacant_;  // numbers of segments that were given back
+    VacantIds vacant_;  // numbers of segments that were released
 };
 
 tl::expected<Allocation, OutOfMemory> Bump::allocate_in_new_segment(Bytes size, Bytes alignment) {
@@ -131,8 +132,8 @@ tl::expected<Allocation, OutOfMemory> Bump::allocate_in_new_segment(Bytes size, 
     return grant(*segment, Address{begin}, size);
 }
 
-// A new segment of `preferred` bytes, or else of `needed`; when the device is full, once more with
-// the dead segments given back.
+// A new segment of `preferred` bytes, or else of `needed`; when the device is full, tries once more
+// after releasing the segments without live blocks.
 tl::expected<std::uint32_t, OutOfMemory> Bump::take_segment(Bytes preferred, Bytes needed) {
     const auto range =
         malloc_segment(*device_, preferred, needed, [this] { return trim_for_retry(); });
@@ -142,7 +143,7 @@ tl::expected<std::uint32_t, OutOfMemory> Bump::take_segment(Bytes preferred, Byt
     return vacant_.put_into(segments_, Segment{*range, 0});
 }
 
-// False, and nothing changed, if the device refuses.
+// False if the device refuses; then nothing has changed.
 bool Bump::give_back(std::uint32_t segment) {
     const Range range = segments_[segment].range;
     if (!device_->free(range.begin))
@@ -195,7 +196,7 @@ constexpr std::array<OptionInfo, 3> kBumpOptions{{
      .default_value = "256MiB",
      .minimum = "512",
      .maximum = "1TiB",
-     .summary = "what is taken from the device at once"},
+     .summary = "size of the segments that are reserved from the device"},
     {.name = "alignment",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -207,7 +208,7 @@ constexpr std::array<OptionInfo, 3> kBumpOptions{{
     {.name = "release_empty",
      .type = OptionType::boolean,
      .default_value = "true",
-     .summary = "give a segment back as soon as nothing lives in it"},
+     .summary = "release a segment as soon as no block in it is live"},
 }};
 
 Result<std::unique_ptr<Allocator>> make_bump(Device& device, const Options& options) {
@@ -224,7 +225,7 @@ Result<std::unique_ptr<Allocator>> make_bump(Device& device, const Options& opti
 PolicyInfo bump() {
     return {
         .name = "bump",
-        .summary = "never reuses an address: the floor of an allocator's own cost",
+        .summary = "never reuses an address: the lower bound on an allocator's own cost",
         .source =
             "region-based allocation; Hanson, Fast allocation and deallocation of memory "
             "based on object lifetimes, 1990",

@@ -1,9 +1,9 @@
-// CoalescingAllocator: what policies share that cut segments to requests and join what comes back
-// with its free neighbours: best-fit, bfc, tlsf, and what plan falls back to.
+// CoalescingAllocator: shared by policies that split segments for requests and join freed blocks
+// with their free neighbours: best-fit, bfc, tlsf, and the fallback of plan.
 //
-// The index says which free block serves a request: SizeIndex, or another with its functions. The
-// policy says how large a segment is and what is cut off. Blocks remember the streams that used
-// them; a stream that gets somebody else's memory is first ordered behind them
+// The index decides which free block serves a request: SizeIndex, or a class with the same
+// functions. The policy decides how large a segment is and what is split off. Blocks remember the
+// streams that used them; a stream that gets another stream's memory is first ordered behind it
 // (regions/stream_set.h).
 #pragma once
 
@@ -54,9 +54,9 @@ class CoalescingAllocator : public Allocator {
 
     CoalescingAllocator(const CoalescingAllocator&) = default;
 
-    // Serves `request` in multiples of `unit`, a power of two. Where the index has nothing,
-    // grow(size) makes a free block of at least so much, which is in no index. The rest of a block
-    // is cut off where cuts(rest, size).
+    // Serves `request` in multiples of `unit`, a power of two. If the index has no block,
+    // grow(size) makes a free block of at least this size, which is in no index. The rest of a
+    // block is split off if cuts(rest, size).
     template <class Grow, class Cuts>
     tl::expected<Allocation, OutOfMemory> cut_for(const Request& request, Bytes unit, Grow grow,
                                                   Cuts cuts) {

@@ -25,8 +25,8 @@ constexpr std::array<OptionInfo, 2> kCudaAsyncOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what is asked for and given back to the pool before the first request",
-     .source = "programs do so to have the memory mapped early"},
+     .summary = "memory that is requested from the pool and freed again before the first request",
+     .source = "programs do this to have the memory mapped early"},
 }};
 
 Result<std::unique_ptr<Allocator>> make_cuda_async(Device& device, const Options& options) {
@@ -46,7 +46,7 @@ PolicyInfo cuda_async() {
     return {
         .name = "cuda-async",
         .summary = "the driver's stream-ordered pool: cudaMallocAsync, cudaFreeAsync",
-        .source = "CUDA driver 580.159 on an H200, held against its own decisions",
+        .source = "CUDA driver 580.159 on an H200, checked against its own decisions",
         .options = kCudaAsyncOptions,
         .make = make_cuda_async,
         .placement_matters = false,

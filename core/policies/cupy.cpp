@@ -1,13 +1,13 @@
 // cupy: CuPy's MemoryPool.
 //
-// Model: CuPy 14.2 over cudaMalloc: sizes in multiples of 512 bytes; for each stream an arena of
-// free chunks, best fit, always cut exactly, joined with free neighbours; a chunk returns to the
+// Model: CuPy 14.2 over cudaMalloc. Sizes are multiples of 512 bytes. Each stream has an arena of
+// free chunks: best fit, always split exactly, joined with free neighbours. A chunk returns to the
 // arena that it came from, whatever stream frees it, and no other stream ever gets it. A miss takes
-// exactly what is needed from CUDA. Where that would pass the limit, or CUDA refuses, every chunk
-// that is a whole segment goes back, and it is tried once more. Among equal chunks CuPy takes the
-// one whose host object lies lowest, here it is the lowest address. Not CuPy's: a request for
-// nothing is granted 512 bytes, and what other streams used is ordered before it is used again
-// (CuPy leaves that to programs).
+// exactly what is needed from CUDA. If that would pass the limit, or CUDA refuses, every chunk that
+// is a whole segment is released, and CUDA is asked once more. Among equal chunks CuPy takes the
+// one whose host object has the lowest address; here it is the chunk with the lowest address. What
+// differs from CuPy: a request for 0 bytes is granted 512 bytes, and memory that other streams used
+// is ordered before it is reused (CuPy leaves that to programs).
 //
 // Promises: no wait as long as each allocation is used on its own stream; O(log free chunks) a
 // call.
@@ -123,7 +123,7 @@ class Cupy final : public Allocator {
         return number;
     }
 
-    // The best fit, which stays where it is; of several equal ones that at `among_equals`.
+    // The best fit, which stays in its index; among equal ones, the chunk at `among_equals`.
     BlockId find(Bytes size, std::uint32_t arena, Address among_equals) {
         const SizeIndex& index = arenas_[arena].index;
         const BlockId best = index.first_from(size, blocks_);
@@ -176,7 +176,7 @@ constexpr std::array<OptionInfo, 1> kCupyOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what the pool may hold at most; 0 = no limit",
+     .summary = "most that the pool may reserve; 0 = no limit",
      .source = "MemoryPool.set_limit, CUPY_GPU_MEMORY_LIMIT"},
 }};
 
@@ -186,7 +186,7 @@ PolicyInfo cupy() {
     return {
         .name = "cupy",
         .summary = "CuPy's pool: best fit in an arena for each stream, exact segments",
-        .source = "CuPy 14.2, MemoryPool, held against its own decisions",
+        .source = "CuPy 14.2, MemoryPool, checked against its own decisions",
         .options = kCupyOptions,
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
             return std::make_unique<Cupy>(device, options.bytes("limit"));

@@ -1,4 +1,4 @@
-// Calls passed on, and what came of them.
+// Passes calls on, and keeps the books.
 #include "core/policies/driver_pool_allocator.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ std::unique_ptr<Allocator> DriverPoolAllocator::clone(Device& device) const {
     return copy;
 }
 
-// A call that the device refuses is tried again at the next request.
+// A call that the device refuses is retried at the next request.
 DeviceResult<void> DriverPoolAllocator::begin() {
     if (begun_) [[likely]]
         return {};

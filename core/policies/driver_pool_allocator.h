@@ -1,14 +1,13 @@
 // DriverPoolAllocator: an allocator that leaves every decision to the device's stream-ordered pool
-// (cudaMallocAsync); cuda-async, rmm-cuda-async and torch's backend cudaMallocAsync are this one.
+// (cudaMallocAsync); cuda-async, rmm-cuda-async and torch's backend cudaMallocAsync use it.
 //
-// Model: every call goes to the pool. What happens inside is the device's affair: on the simulator
-// DriverPool's (core/regions), on a card the driver's. Initial memory is asked for once and given
-// back to the pool. What no program's wrapper does: a trim gives back what the pool doesn't need,
-// memory freed on a stream that didn't use it is ordered there, and a request for nothing is
-// granted 512 bytes. What the pool holds besides what is allocated counts as it was at the last
-// call.
+// Model: every call goes to the pool. What happens inside is up to the device: on the simulator
+// DriverPool (core/regions), on a GPU the driver. Initial memory is requested once and freed to the
+// pool. Three things that no program's wrapper does: a trim releases what the pool doesn't need,
+// memory freed on a stream that didn't use it is ordered there, and a request for 0 bytes is
+// granted 512 bytes. What the pool holds beyond allocated blocks counts as it was at the last call.
 //
-// Promises: one call of the device a call; it waits at a trim only.
+// Promises: one call of the device per call; it waits only at a trim.
 #pragma once
 
 #include <memory>
@@ -24,7 +23,7 @@ class DriverPoolAllocator final : public Allocator {
   public:
     static constexpr Bytes kKeepAll = ~Bytes{0};  // as a threshold
 
-    // `threshold` is what the pool keeps when the device is awaited.
+    // `threshold` is what the pool keeps when the program waits for the device.
     DriverPoolAllocator(Device& device, Bytes initial, Bytes threshold)
         : device_(&device), initial_(initial), threshold_(threshold) {}
 
@@ -39,8 +38,8 @@ class DriverPoolAllocator final : public Allocator {
 
     Bytes largest_free() const override { return 0; }
 
-    // What the pool holds besides is at addresses that only it knows, and is shown behind the
-    // highest.
+    // The rest of the pool is at addresses that only the pool knows, and is shown behind the
+    // highest block.
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
     std::unique_ptr<Allocator> clone(Device& device) const override;
 

@@ -1,4 +1,4 @@
-// extent: how a request is served, and how memory is let go.
+// extent: how a request is served, and how memory is freed.
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -31,7 +31,7 @@ tl::expected<Allocation, OutOfMemory> Extent::allocate(const Request& request) {
                       small ? grant.block | kSmallNode : grant.block};
 }
 
-// `stream` may use what `users` let go at that moment, from now on.
+// From now on `stream` may use what `users` freed at that moment.
 bool Extent::order(StreamSet users, std::uint64_t freed, StreamId stream) {
     if (users.only(stream)) [[likely]]
         return true;
@@ -49,7 +49,7 @@ Extent::Grant Extent::grant_small(Bytes size, StreamId stream) {
             return {};
         line_[slab.block].waits = 1;
         line_[slab.block].stamp = slab.block;
-        // Others come behind the waits that this stream has just queued.
+        // Later users are ordered behind the waits that this stream has just queued.
         id = small_.add({slab.address, settings_.slab}, slab.block, StreamSet(stream),
                         order_.let_go());
     } else if (!order(small_[id].streams, small_[id].stamp, stream)) {
@@ -74,8 +74,8 @@ Extent::Grant Extent::grant_fit(Bytes size, StreamId stream) {
     return {id, block.address};
 }
 
-// Free parts of the line that lie one after another at `address` in a view. Their order between
-// streams has been made.
+// Free parts of the line that are adjacent at `address` in a view. Their order between streams has
+// been made.
 Extent::Grant Extent::grant_row(std::span<const Range> parts, Address address,
                                 ExtentViews::ViewId view, StreamId stream) {
     BlockId first = kNoBlock;

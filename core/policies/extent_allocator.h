@@ -1,18 +1,18 @@
 // Extent: the pool with the least memory for its driver time.
 //
-// Model: one heap for all streams, in one line of addresses behind which handles of the size that
-// is needed are mapped (ExtentLine). As long as what is reserved stays within `slack` of the most
-// that was ever live, the line grows; beyond that, a request that fits nowhere is served by free
-// parts of several handles, mapped in a row a second time (ExtentViews, stitched_row): no copy, no
-// wait, no unmapping. Free blocks are cut where that does the least damage to what could be
-// stitched later. Small requests share slabs (ExtentSmall).
+// Model: one heap for all streams, in one line of addresses, with handles of the needed size mapped
+// behind it (ExtentLine). As long as reserved memory stays within `slack` of the most that was ever
+// live, the line grows. Beyond that, a request that fits nowhere is served by free parts of several
+// handles, mapped in a row a second time (ExtentViews, stitched_row): no copy, no wait, no
+// unmapping. Free blocks are split where that does the least damage to what could be stitched
+// later. Small requests share slabs (ExtentSmall).
 //
-// Promises: a request that fits a free block costs no driver call, but an order between streams
-// where another stream used it last; no call waits for the device but trim(all); any refusal of the
-// device leaves the state whole.
+// Promises: a request that fits a free block costs no driver call, except for an order between
+// streams if another stream used it last. No call waits for the device except trim(all). Any
+// refusal of the device leaves the state intact.
 //
-// The class is one piece of state; its functions are where their job is: extent.cpp (requests),
-// extent_growth.cpp (making room), extent_release.cpp (giving back, showing).
+// The class is one piece of state; its functions are in the files of their tasks: extent.cpp
+// (requests), extent_growth.cpp (making room), extent_release.cpp (releasing, showing).
 #pragma once
 
 #include <functional>
@@ -58,7 +58,7 @@ class Extent final : public Allocator {
 
     Extent(const Extent&) = default;
 
-    // Requests (extent.cpp). Without a block: refused, and refusal_ says why.
+    // Requests (extent.cpp). Returning no block: the request failed, and refusal_ says why.
     Grant grant_small(Bytes size, StreamId stream);
     Grant grant_large(Bytes size, StreamId stream);
     Grant grant_fit(Bytes size, StreamId stream);
@@ -81,7 +81,7 @@ class Extent final : public Allocator {
     Grant stitch(Bytes size, const ExtentPrices& prices, StreamId stream);
     Grant reuse_view(Bytes size, StreamId stream);
 
-    // Giving back (extent_release.cpp).
+    // Releasing (extent_release.cpp).
     bool release_handle(std::uint32_t number, bool awaited);
     void give_back_growth();
     void settle_stuck();
@@ -94,7 +94,7 @@ class Extent final : public Allocator {
     KnownOrder order_;
     Bytes peak_ = 0;                 // the most that was active, since the last trim
     std::uint64_t stitched_ = 0;     // pieces mapped again for it
-    std::vector<PhysicalId> grown_;  // by the request at hand
+    std::vector<PhysicalId> grown_;  // by the current request
     OutOfMemory refusal_;            // why the last attempt at making room failed
 };
 

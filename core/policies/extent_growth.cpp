@@ -11,19 +11,20 @@ constexpr double kSlackGrowth = 6;
 constexpr double kMostSlack = 0.08;  // where it ends: with more, reserved memory grows, not speed
 constexpr Bytes kPeakParts = 64;
 
-// A handle costs the driver about the same whatever its size. So growth adds at least this, even
-// beyond the slack: a program that rises by small requests would pay for each of them.
+// A handle costs the driver about the same whatever its size. So growth adds at least this much,
+// even beyond the slack: a program that grows by small requests would pay for each of them.
 constexpr double kLeastGrowth = 0.003;  // of the most that was live
 constexpr Bytes kSmallGrowth = 10_MiB;  // or this, but no more than
-constexpr Bytes kSmallPart = 8;         // such a part of it
+constexpr Bytes kSmallPart = 8;         // this part of it
 
-// Of the most that was live: what a stitched row has to save where it needs more new memory than
-// the slack allows. Saving less isn't worth its mappings, since the slack is spent in any case.
+// As a share of the most that was live: how much a stitched row has to save if it needs more new
+// memory than the slack allows. Saving less isn't worth its mappings, since the slack is spent in
+// any case.
 constexpr double kLeastSaving = 0.02;
 
-// Of an expected peak: what is taken before anything is stitched. A little less than all of it
-// leaves the last part to rows of what is free by then. And the pieces that it is taken in: large
-// ones cost fewer calls, small ones go together more easily.
+// How much of an expected peak is reserved before anything is stitched. A little less than all of
+// it leaves the last part to rows of memory that is free by then. And the size of the pieces: large
+// ones cost fewer calls, small ones are easier to combine.
 constexpr double kExpectedShare = 0.94;
 constexpr Bytes kExpectedPieces = 32;
 constexpr Bytes kLeastPiece = 8_MiB;
@@ -38,12 +39,12 @@ Bytes Extent::peak_with(Bytes size) const {
     return std::max(peak_, usage_.active + size);
 }
 
-// What an expected program gets without a need; 0 if nothing is expected.
+// What an expected program gets in advance; 0 if nothing is expected.
 Bytes Extent::expected() const {
     return scaled(settings_.expect, kExpectedShare);
 }
 
-// How large a handle is, at the most.
+// The largest size of a handle.
 Bytes Extent::handle_size() const {
     const Bytes largest = settings_.expect == 0
                               ? std::max(settings_.handle, peak_ / kPeakParts)
@@ -51,8 +52,8 @@ Bytes Extent::handle_size() const {
     return align_up(largest, device_->granularity());
 }
 
-// What may be reserved without a need. A program that fragments its memory so fast that stitching
-// costs more than creating would gets more slack with each stitched piece.
+// What may be reserved in advance. A program that fragments its memory so fast that stitching costs
+// more than creating gets more slack with each stitched piece.
 Bytes Extent::cap(Bytes peak) const {
     const double rate = static_cast<double>(stitched_) * static_cast<double>(kPieceWorth) /
                         static_cast<double>(peak);
@@ -64,14 +65,14 @@ Bytes Extent::cap(Bytes peak) const {
     return settings_.limit == 0 ? most : std::min(most, settings_.limit);
 }
 
-// What the end of the line lacks for `size` bytes in a row.
+// How much the end of the line lacks for `size` bytes in a row.
 Bytes Extent::missing(Bytes size) const {
     const BlockId hole = line_.hole_for(device_->granularity());
     const Bytes there = hole == kNoBlock ? 0 : line_.free_before(hole);
     return align_up(size - std::min(size, there), device_->granularity());
 }
 
-// How much to grow by where `needed` bytes are meant to be new.
+// How much to grow if `needed` bytes have to be new.
 Bytes Extent::growth(Bytes needed, Bytes peak) const {
     const Bytes granularity = device_->granularity();
     Bytes least =
@@ -102,7 +103,7 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
         Bytes amount = budget / granularity * granularity;
         if (usage_.reserved < expected())
             amount = std::max(needed, std::min(amount, handle_size()));
-        grow(growth(amount, peak));  // a part of it may do
+        grow(growth(amount, peak));  // a part of it may be enough
         const Grant grant = grant_fit(size, stream);
         if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
             return grant;
@@ -112,14 +113,14 @@ Extent::Grant Extent::grant_large(Bytes size, StreamId stream) {
         if (grant.block != kNoBlock || refusal_.cause == OutOfMemory::Cause::device_error)
             return grant;
     }
-    const Bytes lacking = missing(size);  // less may do than before: a part of the growth above
+    const Bytes lacking = missing(size);  // less may be enough: a part of the growth above
     const Bytes more = growth(lacking, peak);
     if (grow(more) || (more != lacking && grow(missing(size))))
         return grant_fit(size, stream);
     if (slab || refusal_.cause == OutOfMemory::Cause::device_error)
         return {};
     ExtentPrices full = prices(peak, 0);
-    full.byte = static_cast<double>(peak);  // the least that is new
+    full.byte = static_cast<double>(peak);  // the least new memory
     return stitch(size, full, stream);
 }
 
@@ -130,7 +131,7 @@ ExtentPrices Extent::prices(Bytes peak, Bytes budget) const {
 }
 
 // New handles at the end of the line. False, with the reason in refusal_, if the device refuses;
-// what it gave until then stays, for a row of pieces to have a part of.
+// what it has granted so far stays, so that a row of pieces can use it.
 bool Extent::grow(Bytes amount) {
     if (line_.addresses().size == 0 && !reserve_line())
         return false;
@@ -141,7 +142,7 @@ bool Extent::grow(Bytes amount) {
     }
     const Bytes largest = handle_size();
     while (amount != 0) {
-        // The last one is a little larger rather than followed by a crumb.
+        // The last one is made a little larger, so that no crumb follows it.
         const Bytes size = amount <= largest + largest / 4 ? amount : largest;
         if (!add_handle(size))
             return false;
@@ -198,7 +199,7 @@ bool Extent::add_handle(Bytes size) {
     return false;
 }
 
-// A range that is free in a view of earlier.
+// A free range in an earlier view.
 Extent::Grant Extent::reuse_view(Bytes size, StreamId stream) {
     auto found = views_.find(line_, size);
     if (!found)
@@ -218,7 +219,7 @@ Extent::Grant Extent::reuse_view(Bytes size, StreamId stream) {
     return grant_row(parts, found->begin, found->view, stream);
 }
 
-// A new view of free parts, and of new memory where that is cheaper. Nothing if growing is.
+// A new view of free parts, and of new memory where that is cheaper. Nothing if growing is cheaper.
 Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId stream) {
     const auto row = stitched_row(line_.pieces(prices.granularity), size, prices);
     if (!row ||
@@ -242,7 +243,7 @@ Extent::Grant Extent::stitch(Bytes size, const ExtentPrices& prices, StreamId st
     }
     if (row->prefix)
         parts.push_back(row->prefix->range);
-    // What is too much stays free where it is still at the end of a handle.
+    // The excess stays free where it still touches the end of a handle.
     Bytes skipped = 0;
     if (!row->suffix && parts.front().size > row->excess)
         skipped = row->excess;

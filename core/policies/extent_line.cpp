@@ -1,4 +1,4 @@
-// The extent pool's line: choosing, cutting and joining free blocks; handles that come and go.
+// The extent pool's line: choosing, splitting and joining free blocks; adding and removing handles.
 #include "core/policies/extent_line.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::uint32_t ExtentLine::handle_at(Address address) const {
     return static_cast<std::uint32_t>(after - handles_.begin()) - 1;
 }
 
-// What a free `part` of a handle is good for.
+// The worth of a free `part` of a handle.
 double ExtentLine::worth(Range part, const Handle& handle, const Placement& placement) const {
     if (part.size == 0)
         return 0;
@@ -45,8 +45,8 @@ double ExtentLine::worth(Range part, const Handle& handle, const Placement& plac
     return at_begin && at_end ? bytes : at_begin || at_end ? placement.edge * bytes : 0;
 }
 
-// What `size` bytes off one end of a free block cost: the worth of the handles that they touch,
-// before and after, and what is left over.
+// What `size` bytes from one end of a free block cost: the change in worth of the handles that they
+// touch, and what is left over.
 double ExtentLine::damage(const Block& block, Bytes size, bool high,
                           const Placement& placement) const {
     const Bytes left = block.size - size;
@@ -79,7 +79,7 @@ ExtentLine::Fit ExtentLine::find(Bytes size, StreamId stream, const Placement& p
         if (block.size == size && block.streams.only(stream))
             return {id, false};
         const bool own = block.streams.only(stream);
-        // What is left over grows from block to block, and all else only adds to it.
+        // The leftover grows from block to block, and everything else only adds to the cost.
         const Bytes left = block.size - size;
         const double rest = placement.leftover * static_cast<double>(std::min(left, size));
         if (best.block != kNoBlock && rest > least)
@@ -228,7 +228,7 @@ StreamSet ExtentLine::streams_of(std::uint32_t handle) const {
     return blocks_[id].streams;
 }
 
-// Cuts a free or stuck block so that `part` is a block of its own, in no index.
+// Splits a free or stuck block so that `part` is a block of its own, in no index.
 BlockId ExtentLine::isolate(Range part) {
     if (const BlockId id = free_block_at(part.begin); id != kNoBlock)
         return take(id, part);

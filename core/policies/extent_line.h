@@ -1,13 +1,13 @@
 // ExtentLine: the physical memory of the extent pool, and who has which part of it.
 //
-// Model: handles of any size are mapped one after the other into a reserved range of addresses, the
+// Model: handles of any size are mapped one after another into a reserved range of addresses, the
 // line. Blocks tile the line: granted, free, without memory (a hole), or stuck (the device refused
-// to take their memory back). A free block may reach over several handles, so memory is packed by
-// the byte and not by the handle. A handle may be mapped a second time elsewhere (ExtentViews);
-// what is granted there is a granted block here too, so no byte is ever granted twice.
+// to take their memory back). A free block may span several handles, so memory is packed by the
+// byte and not by the handle. A handle may be mapped a second time elsewhere (ExtentViews); a block
+// that is granted there is a granted block here too, so no byte is ever granted twice.
 //
-// A value that names no device: callers make the device's calls and say what became of them. Not
-// thread-safe. O(log blocks + log handles) a call unless said otherwise.
+// A value that names no device: callers make the device's calls and report the results. Not
+// thread-safe. O(log blocks + log handles) a call unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,24 @@ class ExtentLine {
   public:
     struct Handle {
         PhysicalId id{};
-        Range home;          // where it lies in the line
+        Range home;          // its address range in the line
         bool mapped = true;  // at home; false: stuck, and only to be released
     };
 
-    // How a free block is chosen for a request: among the `candidates` that fit tightest the one
-    // whose cutting does the least damage. What is free of a handle is worth its bytes if that is
-    // all of it, `edge` times them if it touches one end of the handle (it can still be stitched),
-    // nothing otherwise. What is left over of the block costs `leftover` times the smaller of it
-    // and the request; its place in the line nothing at the beginning, rising to the request's
-    // size at the end, so that free memory gathers there. If `leftover` is `edge` many choices
-    // are equal, and the place decides.
+    // How a free block is chosen for a request: among the `candidates` tightest-fitting blocks, the
+    // one whose split does the least damage. The free part of a handle is worth its bytes if it is
+    // the whole handle, `edge` times its bytes if it touches one end of the handle (it can still be
+    // stitched), and nothing otherwise. The rest of the block costs `leftover` times the smaller of
+    // the rest and the request. The position in the line costs nothing at the beginning and up to
+    // the request's size at the end, so that free memory gathers at the end. If `leftover` equals
+    // `edge`, many choices are equal, and the position decides.
     struct Placement {
         std::uint32_t candidates = 8;
         double edge = 0.5;
         double leftover = 0.5;
     };
 
-    // So much of a free block, from its low or its high end.
+    // This much of a free block, from its low or its high end.
     struct Fit {
         BlockId block = kNoBlock;
         bool high = false;
@@ -59,15 +59,16 @@ class ExtentLine {
         std::uint32_t handle = 0;
     };
 
-    // The free parts of handles that can stand in the middle, at the beginning or at the end of a
-    // row of handles: whole ones, those that reach to their handle's end, and to its beginning.
+    // The free parts of handles that can be in the middle, at the start or at the end of a row of
+    // handles: whole ones, those that reach to their handle's end, and those that reach to its
+    // start.
     struct Pieces {
         std::vector<Piece> wholes;
         std::vector<Piece> suffixes;
         std::vector<Piece> prefixes;
     };
 
-    // Once, before all else: the reserved addresses.
+    // Called once, before everything else: the reserved addresses.
     void begin(Range addresses);
 
     Range addresses() const { return addresses_; }
@@ -82,7 +83,7 @@ class ExtentLine {
 
     std::uint32_t handle_count() const { return static_cast<std::uint32_t>(handles_.size()); }
 
-    // The handle that `address`, which has memory, lies in.
+    // The handle that contains `address`, which has memory.
     std::uint32_t handle_at(Address address) const;
 
     // The free block to cut for `size` bytes, or kNoBlock. Equal damage: the stream's own block
@@ -92,29 +93,30 @@ class ExtentLine {
     // Grants `size` bytes of a free block as find() says; the block that holds them.
     BlockId take(Fit fit, Bytes size);
 
-    // Grants `part` of the free block that it lies in.
+    // Grants `part` of the free block that contains it.
     BlockId take(BlockId block, Range part);
 
-    // The free block that `address` lies in, or kNoBlock. O(blocks).
+    // The free block that contains `address`, or kNoBlock. O(blocks).
     BlockId free_block_at(Address address) const;
 
     // The free blocks, by address. O(free blocks log free blocks).
     std::vector<Range> free_ranges() const;
 
-    // A granted block is free, with its neighbours; its streams are those that may still use it,
-    // and let it go at the moment `freed` (its stamp, with the latest of its neighbours').
+    // A granted block becomes free, joined with its neighbours. Its streams are those that may
+    // still use it; they freed it at the moment `freed` (its stamp, together with the latest of its
+    // neighbours').
     void give_back(BlockId id, std::uint64_t freed);
 
     // A hole of at least `size` bytes: at the end of the line if that has room. kNoBlock: none.
     BlockId hole_for(Bytes size) const;
 
-    // The bytes of the free block right before a hole: what growing there need not add.
+    // The bytes of the free block right before a hole, which growing there need not add.
     Bytes free_before(BlockId hole) const;
 
     // The first bytes of a hole have memory now, and are free; the free block that they are in.
     BlockId add(BlockId hole, PhysicalId id, Bytes size);
 
-    // The first bytes of a hole belong to memory that nobody can use: the device refused to map it
+    // The start of a hole belongs to memory that nobody can use: the device refused to map it
     // there, and to take it back.
     void add_stuck(BlockId hole, PhysicalId id, Bytes size, bool mapped);
 
@@ -124,18 +126,18 @@ class ExtentLine {
     // Streams that may still use the memory of a free handle.
     StreamSet streams_of(std::uint32_t handle) const;
 
-    // A free or stuck handle is no more: its range is a hole, with its neighbours. Numbers of
-    // handles behind it change.
+    // A free or stuck handle is removed: its range becomes a hole, joined with its neighbours.
+    // Numbers of later handles change.
     void remove(std::uint32_t handle);
 
-    // A free handle is not mapped any more, and the device keeps its memory.
+    // A free handle is no longer mapped, but the device keeps its memory.
     void strand(std::uint32_t handle);
 
     // Numbers of the stuck handles. O(handles).
     std::vector<std::uint32_t> stuck_handles() const;
 
-    // What a row of handles could be made of; parts below `least` are left out. Each list by size,
-    // the largest first, then by address. O(free blocks log free blocks + handles).
+    // The parts that a row of handles can be made from, without parts below `least`. Each list by
+    // size, the largest first, then by address. O(free blocks log free blocks + handles).
     Pieces pieces(Bytes least) const;
 
     Bytes largest_free() const { return free_.largest(blocks_); }

@@ -1,4 +1,4 @@
-// extent: giving memory back to the device, and showing what there is.
+// extent: releasing memory to the device, and showing the state.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,8 +12,8 @@ void Extent::trim(TrimLevel level) {
     if (device_->capturing())
         return;
     settle_stuck();
-    // A program that empties its cache is done with what it had: the slack is that of what it
-    // needs from now on.
+    // A program that empties its cache no longer needs what it had: from now on the slack depends
+    // on what it needs from here on.
     peak_ = usage_.active;
     stitched_ = 0;
     const std::vector<std::uint32_t> free = line_.free_handles();
@@ -28,7 +28,7 @@ void Extent::trim(TrimLevel level) {
         release_handle(free[i], awaited);
 }
 
-// Gives a free handle back. False: the device refuses, or a stream may still use its memory.
+// Releases a free handle. False: the device refuses, or a stream may still use its memory.
 bool Extent::release_handle(std::uint32_t number, bool awaited) {
     const ExtentLine::Handle handle = line_.handle(number);
     if (!awaited) {
@@ -50,7 +50,7 @@ bool Extent::release_handle(std::uint32_t number, bool awaited) {
     return true;
 }
 
-// What a refused request took from the device, which others may need.
+// Memory that a failed request reserved from the device, which others may need.
 void Extent::give_back_growth() {
     if (grown_.empty() || device_->capturing())
         return;
@@ -126,7 +126,7 @@ void Extent::for_each_region(const std::function<void(const Region&)>& visit) co
                        });
 }
 
-// Gives back what can be, without waiting for a program that still uses its memory.
+// Releases what it can, without waiting for a program that still uses its memory.
 Extent::~Extent() {
     if (is_broken_off())
         return;

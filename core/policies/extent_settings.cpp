@@ -16,7 +16,7 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "0.03",
      .minimum = "0",
      .maximum = "10",
-     .summary = "reserved memory may be this share above the most that was ever live, before free "
+     .summary = "reserved memory may exceed the most that was ever live by this share before free "
                 "parts are stitched together; more is faster",
      .source = kExtentSource},
     {.name = "handle",
@@ -25,8 +25,9 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "256MiB",
      .minimum = "64KiB",
      .maximum = "1TiB",
-     .summary = "without `expect`: the largest piece of physical memory, or 1/64 of the most that "
-                "was live; smaller ones go together more easily, and cost the driver more calls",
+     .summary = "without `expect`: size of the largest piece of physical memory, or 1/64 of the "
+                "most that was live if that is more; smaller pieces are easier to combine, but "
+                "cost more driver calls",
      .source = kExtentSource},
     {.name = "slab",
      .type = OptionType::bytes,
@@ -34,60 +35,61 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "2MiB",
      .minimum = "64KiB",
      .maximum = "1GiB",
-     .summary = "requests below half of it are packed into blocks of this size",
+     .summary = "requests below half of this size are packed into blocks of this size",
      .source = kExtentSource},
     {.name = "candidates",
      .type = OptionType::count,
      .default_value = "8",
      .minimum = "1",
      .maximum = "1000",
-     .summary = "of so many free blocks that fit tightest the one is cut that loses least by it",
+     .summary =
+         "of this many tightest-fitting free blocks, the one that loses least by it is split",
      .source = kExtentSource},
     {.name = "edge",
      .type = OptionType::real,
      .default_value = "0.5",
      .minimum = "0",
      .maximum = "1",
-     .summary = "what free memory at the edge of a piece is worth, to that of a whole free piece",
+     .summary = "worth of free memory at the edge of a piece, relative to a whole free piece",
      .source = kExtentSource},
     {.name = "leftover",
      .type = OptionType::real,
      .default_value = "0.5",
      .minimum = "0",
      .maximum = "100",
-     .summary = "what a byte of a cut block's rest costs, to a byte of a whole free piece",
+     .summary =
+         "cost of a byte left over from a split block, relative to a byte of a whole free piece",
      .source = kExtentSource},
     {.name = "worth",
      .type = OptionType::real,
      .default_value = "0.0005",
      .minimum = "0.000001",
      .maximum = "1",
-     .summary = "mapping one more piece is worth so much memory, as a share of the most that was "
-                "live",
+     .summary =
+         "mapping one more piece is worth this much memory, as a share of the most that was live",
      .source = kExtentSource},
     {.name = "patience",
      .type = OptionType::real,
      .default_value = "0.4",
      .minimum = "0",
      .maximum = "1000000",
-     .summary =
-         "stitched pieces for each 12 MiB of the most that was live, from which on the slack "
-         "grows with each, to 0.08: the program fragments its memory faster than stitching "
-         "pays",
+     .summary = "stitched pieces per 12 MiB of the most that was live; beyond this number each "
+                "further piece raises the slack, up to 0.08, since the program fragments its "
+                "memory too fast for stitching to pay",
      .source = kExtentSource},
     {.name = "mappings",
      .type = OptionType::count,
      .default_value = "256",
      .maximum = "1000000",
-     .summary = "second mappings of pieces that are kept for later requests",
+     .summary = "how many second mappings of pieces are kept for later requests",
      .source = kExtentSource},
     {.name = "expect",
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
-     .summary = "the most that the program is expected to have live, from a prediction or an "
-                "earlier run: nearly all of it is taken in few large pieces before anything is "
-                "stitched, and slack is for what is live beyond; 0 = unknown",
+     .summary = "the most memory that is expected to be live, from a prediction or an earlier run: "
+                "nearly all of it is reserved in a few large pieces before anything is stitched, "
+                "and slack applies to what is live beyond it; 0 = unknown",
      .source = kExtentSource},
     {.name = "limit",
      .type = OptionType::bytes,
@@ -100,7 +102,7 @@ constexpr std::array kExtentOptions = std::to_array<OptionInfo>({
      .default_value = "8TiB",
      .minimum = "64KiB",
      .maximum = "64TiB",
-     .summary = "addresses that are reserved"},
+     .summary = "address space that is reserved"},
 });
 
 tl::unexpected<Error> refuse_extent(ErrorCode code, std::string what, std::string hint = {}) {
@@ -136,7 +138,7 @@ Result<ExtentSettings> ExtentSettings::from(const Options& options, const Device
         if (bytes % granularity != 0)
             return refuse_extent(
                 ErrorCode::bad_option,
-                fmt::format("{} is {} bytes, no multiple of the device's granularity, {}", name,
+                fmt::format("{} is {} bytes, not a multiple of the device's granularity, {}", name,
                             bytes, granularity));
     return settings;
 }

@@ -11,7 +11,7 @@
 namespace tidemark::policies {
 
 struct ExtentSettings {
-    double slack = 0;            // reserved may be this share above the most that was live
+    double slack = 0;            // reserved may exceed the most that was live by this share
     Bytes handle = 0;            // the largest
     Bytes slab = 0;              // for requests below half of it
     double patience = 0;         // stitched pieces for each 12 MiB, before the slack grows
@@ -22,8 +22,8 @@ struct ExtentSettings {
     Bytes va_size = 0;           // addresses of the line
     ExtentLine::Placement placement;
 
-    // Errors (bad_option): sizes that are no multiple of the device's granularity; (unsupported): a
-    // device without virtual memory.
+    // Errors (bad_option): sizes that are not a multiple of the device's granularity;
+    // (unsupported): a device without virtual memory.
     static Result<ExtentSettings> from(const Options& options, const Device& device);
 };
 

@@ -1,8 +1,8 @@
 // ExtentSmall: requests below a megabyte, packed into slabs that the extent pool lends from its
-// line, so that they don't cut it to pieces.
+// line, so that they don't fragment it.
 //
-// Model: best fit in all slabs, a block of the request's own stream first. A slab goes back as soon
-// as it is empty. A value. Not thread-safe. O(log blocks) a call.
+// Model: best fit in all slabs, preferring a block of the request's own stream. A slab is returned
+// as soon as it is empty. A value. Not thread-safe. O(log blocks) a call.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,8 @@ class ExtentSmall {
 
     const Block& operator[](BlockId id) const { return blocks_[id]; }
 
-    // A free block of `size` bytes at least, or kNoBlock: among the tightest one of the stream.
+    // A free block of at least `size` bytes, or kNoBlock: among the tightest ones, one of the
+    // stream.
     BlockId find(Bytes size, StreamId stream) const;
 
     // Grants the first `size` bytes of a free block.
@@ -34,7 +35,7 @@ class ExtentSmall {
 
     void record_use(BlockId id, StreamId stream) { blocks_[id].streams.add(stream); }
 
-    // A granted block is free; its slab, if that is empty now, is no more.
+    // A granted block becomes free; if its slab is empty now, the slab is removed.
     std::optional<Emptied> give_back(BlockId id, std::uint64_t freed);
 
     Bytes largest_free() const { return free_.largest(blocks_); }

@@ -1,5 +1,5 @@
-// Choosing the row: for each choice of ends and number of whole handles the price; of the cheapest
-// the tightest.
+// Choosing the row: computes the price for each choice of ends and number of whole handles, and
+// takes the tightest of the cheapest.
 #include "core/policies/extent_stitch.h"
 
 #include <algorithm>

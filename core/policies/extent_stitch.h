@@ -1,9 +1,9 @@
 // How the extent pool makes one range of addresses out of free parts of several handles.
 //
-// Since a handle can be mapped a second time, whole handles in a row make a range in which the free
-// end of the first, all of those in the middle and the free beginning of the last lie one after
-// another: free memory that is scattered in the line serves a large request without a copy, a wait
-// or an unmapping. Each handle costs the driver a mapping, so as few as possible are taken.
+// A handle can be mapped a second time. So whole handles in a row make a range in which the free
+// end of the first, all of those in the middle and the free start of the last are adjacent: free
+// memory that is scattered in the line serves a large request without a copy, a wait or an
+// unmapping. Each handle costs the driver a mapping, so the pool takes as few as possible.
 //
 // Pure; thread-safe.
 #pragma once
@@ -17,16 +17,16 @@ namespace tidemark::policies {
 
 // What a way to serve a request costs, in mappings of a handle.
 struct ExtentPrices {
-    double creation = 0.3;  // of a handle, beside its mapping
+    double creation = 0.3;  // of a handle, in addition to its mapping
     double byte = 0;        // of reserved memory beyond the budget
-    Bytes budget = 0;       // what may be reserved more for nothing
+    Bytes budget = 0;       // how much more may be reserved at no cost
     Bytes granularity = 1;  // of new memory
 
     double of(std::size_t mappings, std::size_t created, Bytes fresh) const;
 };
 
 // A row of handles for a request: in this order, and after the wholes `fresh` bytes of new memory.
-// The request has all of these parts but `excess` bytes.
+// The request takes all of these parts except `excess` bytes.
 struct ExtentRow {
     std::optional<ExtentLine::Piece> suffix;
     std::vector<ExtentLine::Piece> wholes;
@@ -36,8 +36,8 @@ struct ExtentRow {
     double price = 0;
 };
 
-// The cheapest row for `size` bytes, of equal ones that with the least excess. Nothing if there is
-// no piece to begin with. O(pieces^2) at worst.
+// The cheapest row for `size` bytes; of equal ones, the one with the least excess. Empty if no
+// piece is available. O(pieces^2) at worst.
 std::optional<ExtentRow> stitched_row(const ExtentLine::Pieces& pieces, Bytes size,
                                       const ExtentPrices& prices);
 

@@ -8,8 +8,8 @@
 namespace tidemark::policies {
 namespace {
 
-// Has the work that is queued on the members been done? Asks the device once a member. False also
-// if the device can't say.
+// Has the work that is queued on the members finished? Asks the device once per member. False also
+// if the device can't tell.
 bool has_passed(StreamSet streams, Device& device) {
     const DeviceResult<bool> passed = streams.passed(device);
     return passed && *passed;

@@ -1,12 +1,12 @@
 // ExtentViews: ranges of addresses at which handles of an ExtentLine are mapped a second time, in
 // the order that a request needed.
 //
-// A view owns no memory: what is granted in it are blocks of the line. It stays when its grant is
-// over, since the same parts may be free together again; views that nobody uses are ended when
-// there are too many, or before a handle goes back to the device.
+// A view owns no memory: what is granted in it are blocks of the line. It stays when its grant has
+// ended, since the same parts may be free together again. Views that nobody uses are removed when
+// there are too many, or before a handle is released to the device.
 //
-// A value that names its device and line only in calls. Not thread-safe. O(mappings of all views)
-// a call unless said otherwise.
+// A value that names its device and line only in calls. Not thread-safe. O(mappings of all views) a
+// call unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -22,37 +22,37 @@ class ExtentViews {
   public:
     using ViewId = std::uint32_t;
 
-    // A range of a view all of which is free in the line, and its parts there, in order.
+    // A range of a view that is entirely free in the line, and its parts there, in order.
     struct Found {
         ViewId view = 0;
         Address begin = Address::null;
         std::vector<Range> parts;
     };
 
-    // Maps whole handles, each once, in a row. All of them or none; after an error some of the
-    // mappings may remain, which end_unused() tries again to end. O(handles) device calls.
+    // Maps whole handles, each once, in a row: all of them or none. After an error some mappings
+    // may remain; end_unused() tries again to remove them. O(handles) device calls.
     DeviceResult<ViewId> make(Device& device, const ExtentLine& line,
                               std::span<const std::uint32_t> handles);
 
     Address begin(ViewId view) const { return views_[view].range.begin; }
 
-    // The smallest free range of `size` bytes or more in a view, that is not in the line in one
-    // piece. O(mappings + free blocks of the line for each).
+    // The smallest free range of at least `size` bytes in a view that is not in one piece in the
+    // line. O(mappings + free blocks of the line for each).
     std::optional<Found> find(const ExtentLine& line, Bytes size) const;
 
-    // A grant in the view begins; ends, after which `streams` may still use it.
+    // A grant in the view begins; or ends, after which `streams` may still use it.
     void enter(ViewId view);
     void leave(ViewId view, StreamSet streams);
 
     // Mappings of all views.
     std::uint32_t mappings() const { return mappings_; }
 
-    // Ends mappings of views without a grant, those that were left first, until at most `most`
-    // are there; none that a stream may still use, unless `awaited` (the caller has waited for the
-    // device). What the device refuses stays. O(mappings) device calls.
+    // Removes mappings of views without a grant, those that were left first, until at most `most`
+    // remain. It keeps those that a stream may still use, unless `awaited` (the caller has waited
+    // for the device), and those that the device refuses to unmap. O(mappings) device calls.
     void end_unused(Device& device, std::uint32_t most, bool awaited);
 
-    // Ends all mappings of a free handle. False: the device refused, or a stream may use them.
+    // Removes all mappings of a free handle. False: the device refused, or a stream may use them.
     bool end_mappings(Device& device, const ExtentLine& line, std::uint32_t handle, bool awaited);
 
     // Calls visit(view's range) for each.
@@ -69,12 +69,12 @@ class ExtentViews {
         Address home = Address::null;
     };
 
-    // `range.size` 0: vacant. Without its reservation's addresses a view is no more.
+    // `range.size` 0: vacant. Without its reserved addresses a view does not exist.
     struct View {
         Range range;
-        std::vector<Mapping> mappings;  // by address; gaps where some were ended
+        std::vector<Mapping> mappings;  // by address; gaps where some were removed
         std::uint32_t grants = 0;
-        std::uint64_t left = 0;  // when the last grant in it was over
+        std::uint64_t left = 0;  // when the last grant in it ended
         StreamSet streams;
     };
 

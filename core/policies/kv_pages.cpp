@@ -2,17 +2,18 @@
 //
 // Model: vAttention and kvcached, for any requests. A request of a page or more gets a slot:
 // reserved addresses for as much as it may ever need (here a power of two, at least `slot`), with
-// pages mapped from the beginning as far as it needs them. When it ends its pages stay mapped, and
-// the next request gets the idle slot that has just enough of them, else the one that has most, to
-// which only what is missing is mapped. When the device has no more, pages of idle slots are taken,
-// those that were left first. Smaller requests are blocks of a power of two, of one size to a page,
-// of a page that is partly used if there is one. Not theirs: pages move between slots by giving
-// them back and making new ones, nothing is mapped ahead of need, and memory that another stream
-// used is ordered before it is used again.
+// pages mapped from the start as far as the request needs them. When the request ends, its pages
+// stay mapped. The next request gets the idle slot that has just enough pages, or else the one with
+// the most pages, and only what is missing is mapped there. When the device has no more memory,
+// pages are taken from idle slots, starting with those that were left first. Smaller requests are
+// blocks of a power of two inside a page; each page has blocks of one size, and a partly used page
+// is preferred. What differs from the originals: pages move between slots by releasing them and
+// creating new ones, nothing is mapped ahead of need, and memory that another stream used is
+// ordered before it is reused.
 //
-// Promises: no device call while idle slots fit; no wait as long as one stream is used, but before
-// pages are taken from idle slots; O(log slots) a call. Pages beyond what a request needs are held
-// until a trim.
+// Promises: no device call while idle slots fit; no wait as long as one stream is used, except
+// before pages are taken from idle slots; O(log slots) a call. Pages beyond what a request needs
+// are held until a trim.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -32,7 +33,7 @@ constexpr Bytes kKvUnit = 512;
 constexpr std::uint32_t kKvBlockNode = 0x80000000U;
 
 // A slot is a Block: `size` is what is mapped, `list` the power of two of its addresses,
-// `reservation` 1 + its root, `stamp` what is granted of it or, of an idle one, when it was left.
+// `reservation` 1 + its root, `stamp` what is granted of it or, for an idle slot, when it was left.
 // `waits` is 1 if its page is cut into blocks.
 class KvPages final : public Allocator {
   public:
@@ -204,7 +205,7 @@ void KvPages::deallocate_block(BlockId id) {
     leave(slot);
 }
 
-// A slot with at least `size` mapped, which is `stream`'s from now on.
+// A slot with at least `size` mapped, which belongs to `stream` from now on.
 KvPages::Found KvPages::slot_for(Bytes size, StreamId stream) {
     TM_ASSIGN(const BlockId slot, find_slot(size, stream));
     slots_[slot].state = Block::State::allocated;
@@ -212,8 +213,8 @@ KvPages::Found KvPages::slot_for(Bytes size, StreamId stream) {
     return slot;
 }
 
-// An idle slot with at least `size` mapped, out of its index, or a new one. Its order is made
-// before anything changes.
+// An idle slot with at least `size` mapped, removed from its index, or a new slot. Its order
+// between streams is made before anything changes.
 KvPages::Found KvPages::find_slot(Bytes size, StreamId stream) {
     const auto power = static_cast<std::uint32_t>(std::bit_width(std::max(size, slot_) - 1));
     BlockId nearest = kNoBlock;
@@ -259,7 +260,7 @@ KvPages::Found KvPages::new_slot(Bytes size, std::uint32_t power) {
     return tl::make_unexpected(extended.error());
 }
 
-// Maps what is missing to `size` in a slot that is in no index.
+// Maps what a slot lacks to `size`; the slot is in no index.
 tl::expected<void, OutOfMemory> KvPages::extend(BlockId slot, Bytes size) {
     if (size > device_->memory().total)
         return tl::make_unexpected(OutOfMemory{});
@@ -285,8 +286,8 @@ tl::expected<void, OutOfMemory> KvPages::extend(BlockId slot, Bytes size) {
     return {};
 }
 
-// Takes so many bytes of pages, or what there is, from idle slots, those that were left first, at
-// their ends. False: there is nothing to take.
+// Takes this many bytes of pages, or as many as there are, from the ends of idle slots, those that
+// were left first. False: there is nothing to take.
 bool KvPages::take_from_idle(Bytes size) {
     std::vector<BlockId> order;
     for (const SizeIndex& index : idle_) {
@@ -308,7 +309,7 @@ bool KvPages::take_from_idle(Bytes size) {
     return pages_.held() < before;
 }
 
-// Gives back what a slot has mapped beyond `keep`; an idle one with nothing left is no more. Unless
+// Releases what a slot has mapped beyond `keep`; an idle slot with nothing left is removed. Unless
 // it was `awaited`, only if no stream may still use it.
 void KvPages::shrink(BlockId slot, Bytes keep, bool awaited) {
     const Bytes mapped = slots_[slot].size;
@@ -398,7 +399,8 @@ constexpr std::array<OptionInfo, 3> kKvPagesOptions{{
      .default_value = "2MiB",
      .minimum = "64KiB",
      .maximum = "1GiB",
-     .summary = "what is mapped at once, a power of two, a multiple of the device's granularity",
+     .summary = "size of a page, the unit of mapping: a power of two and a multiple of the "
+                "device's granularity",
      .source = "KVCACHED_PAGE_SIZE_MB; vAttention: 2 MiB on the stock driver"},
     {.name = "slot",
      .type = OptionType::bytes,
@@ -406,7 +408,7 @@ constexpr std::array<OptionInfo, 3> kKvPagesOptions{{
      .default_value = "64MiB",
      .minimum = "64KiB",
      .maximum = "1TiB",
-     .summary = "the least addresses that are reserved for a request",
+     .summary = "least address space that is reserved for a request",
      .source = "vAttention: the longest sequence's"},
     {.name = "limit",
      .type = OptionType::bytes,
@@ -414,7 +416,7 @@ constexpr std::array<OptionInfo, 3> kKvPagesOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what pages may take at most; 0 = no limit",
+     .summary = "most memory that pages may take; 0 = no limit",
      .source = "the pool's size; kvcached: 0.95 of the device"},
 }};
 
@@ -422,11 +424,11 @@ Result<std::unique_ptr<Allocator>> make_kv_pages(Device& device, const Options& 
     const Bytes page = options.bytes("page");
     if (!device.has(Feature::virtual_memory))
         return fail(ErrorCode::unsupported, "the device has no virtual memory", "kv-pages",
-                    "take a policy on plain memory, buddy for one");
+                    "choose a policy that uses plain memory, such as buddy");
     if (!is_power_of_two(page) || page % device.granularity() != 0)
         return fail(ErrorCode::bad_option,
                     "page must be a power of two and a multiple of the device's granularity",
-                    "kv-pages", "2MiB is good for all");
+                    "kv-pages", "2MiB works on all devices");
     return std::make_unique<KvPages>(device, page, options.bytes("slot"), options.bytes("limit"));
 }
 

@@ -1,18 +1,19 @@
-// plan: addresses that were worked out beforehand, for a program that does the same again.
+// plan: addresses that were planned beforehand, for a program that repeats itself.
 //
-// Model: profile-guided allocation (STAlloc; XLA and others do it when they compile): of a run that
-// is known, each allocation has an interval of requests and a size, and a packing gives each an
-// offset in one segment. The next run is served by it: a request is known by its turn and its size
-// (plan_rows.h). `file` is a packing that `tidemark bound TRACE -o FILE` has made; without it the
-// policy makes one of what it is told about the run before it begins (Allocator::plan_pool), which
-// a replay reads off the trace. What comes otherwise than planned goes to a best fit of its own,
-// which grows by `segment`, and is counted (AllocatorStats::plan_deviations). Not STAlloc's: a plan
-// may be followed again after it was left; memory that another stream used is ordered before it is
-// used again; the plan does not begin anew after its last request.
+// Model: profile-guided allocation (STAlloc; XLA and others do it when they compile). In a known
+// run, each allocation has an interval of requests and a size, and a packing gives each an offset
+// in one segment. The next run is served from the packing: a request is recognized by its position
+// and its size (plan_rows.h). `file` is a packing that `tidemark bound TRACE -o FILE` has made.
+// Without it the policy makes one from the requests that it is told of before the run starts
+// (Allocator::plan_pool), which a replay reads from the trace. Requests that deviate from the plan
+// go to a best fit of their own, which grows by `segment`, and are counted
+// (AllocatorStats::plan_deviations). What differs from STAlloc: a plan may be followed again after
+// it was left; memory that another stream used is ordered before it is reused; the plan does not
+// start over after its last request.
 //
-// Promises: the segment is as large as the packing is high, and taken with the first request that
-// has a row in it; no address is granted twice at once, whatever the plan says; no wait as long
-// as one stream is used.
+// Promises: the segment is as large as the packing is high, and is reserved with the first request
+// that has a row in it; no address is granted twice at once, whatever the plan says; no wait as
+// long as one stream is used.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -91,7 +92,7 @@ class PlanAllocator final : public CoalescingAllocator<SizeIndex> {
         return to_integer(memory_.begin + rows_.offset(row)) % alignment == 0;
     }
 
-    // The segment of the plan; where the device refuses it, it isn't asked again until a trim.
+    // The segment of the plan. If the device refuses it, it isn't requested again until a trim.
     bool has_memory() {
         if (memory_.size != 0 || refused_) [[likely]]
             return !refused_;
@@ -125,7 +126,7 @@ class PlanAllocator final : public CoalescingAllocator<SizeIndex> {
     bool refused_ = false;  // the device had no room for it
 };
 
-// One stream for all: order between streams is seen to when a row is granted.
+// One stream for everything: the order between streams is made when a row is granted.
 void PlanAllocator::plan_pool(PoolId pool, std::span<const PlannedAllocation> expected) {
     if (from_file_ || pool != PoolId::default_pool)
         return;
@@ -166,8 +167,8 @@ void PlanAllocator::for_each_region(const std::function<void(const Region&)>& vi
 constexpr std::array<OptionInfo, 2> kPlanOptions{{
     {.name = "file",
      .type = OptionType::file,
-     .summary = "the plan, as `tidemark bound TRACE -o FILE` writes it; without one the trace that "
-                "is replayed is planned before",
+     .summary = "the plan, as `tidemark bound TRACE -o FILE` writes it; without it, the replay "
+                "plans its own trace first",
      .source = "id,lower,upper,size,offset: MiniMalloc's format"},
     {.name = "segment",
      .type = OptionType::bytes,
@@ -175,7 +176,7 @@ constexpr std::array<OptionInfo, 2> kPlanOptions{{
      .default_value = "32MiB",
      .minimum = "512",
      .maximum = "1TiB",
-     .summary = "the least that is taken at once for what comes otherwise than planned",
+     .summary = "smallest segment that is reserved for requests that deviate from the plan",
      .source = "the growth step of the CUDA driver's own pool, measured"},
 }};
 
@@ -203,7 +204,7 @@ Result<std::unique_ptr<Allocator>> make_plan(Device& device, const Options& opti
 PolicyInfo plan() {
     return {
         .name = "plan",
-        .summary = "addresses worked out beforehand from a run; what comes otherwise is best fit",
+        .summary = "addresses planned beforehand from a run; best fit for requests that deviate",
         .source = "STAlloc, 2025; Sekiyama et al., Profile-guided memory optimization, 2018",
         .options = kPlanOptions,
         .make = make_plan,

@@ -1,4 +1,5 @@
-// PlanRows: who had which bytes last, once, at the begin; then only rows and their predecessors.
+// PlanRows: who had which bytes last is found once, at the start; later only rows and their
+// predecessors count.
 #include "core/policies/plan_rows.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ constexpr std::size_t kMostRows = std::numeric_limits<std::uint32_t>::max() / 4;
 // Which row had which bytes last.
 class LastRows {
   public:
-    // Calls visit(row) for each that has bytes of [begin, end), and gives these to `row`.
+    // Calls visit(row) for each row that has bytes of [begin, end), and gives these bytes to `row`.
     template <class Visit>
     void take(Bytes begin, Bytes end, std::uint32_t row, Visit visit) {
         split_at(end);
@@ -41,7 +42,7 @@ class LastRows {
 
     using Pieces = std::map<Bytes, Piece>;
 
-    // The first piece that begins at `at` or later; one that reaches across it is cut in two.
+    // The first piece that begins at `at` or later; a piece that reaches across `at` is cut in two.
     Pieces::iterator split_at(Bytes at) {
         const auto next = pieces_.lower_bound(at);
         if (next == pieces_.begin())
@@ -59,8 +60,8 @@ class LastRows {
 
 Result<void> check_row(Bytes offset, Bytes size) {
     if (size == 0 || size % PlanRows::kLeastUnit != 0 || offset % PlanRows::kLeastUnit != 0)
-        return fail(ErrorCode::bad_input, fmt::format("{} bytes at {} are no multiples of {}", size,
-                                                      offset, PlanRows::kLeastUnit));
+        return fail(ErrorCode::bad_input, fmt::format("{} bytes at {} are not multiples of {}",
+                                                      size, offset, PlanRows::kLeastUnit));
     if (size >= kLargestRequest || offset >= kLargestRequest - size)
         return fail(ErrorCode::bad_input,
                     fmt::format("{} bytes at {} are more than any device has", size, offset));
@@ -107,7 +108,7 @@ Result<void> PlanRows::find_predecessors(std::span<const Interval> intervals,
         });
         if (clash)
             return fail(ErrorCode::bad_input,
-                        fmt::format("rows {} and {} live at once and share bytes",
+                        fmt::format("rows {} and {} are live at the same time and share bytes",
                                     order[*clash] + 1, order[row] + 1));
         if (predecessors_.size() > std::numeric_limits<std::uint32_t>::max() / 2)
             return fail(ErrorCode::bad_input, "its rows are cut into too many pieces");
@@ -115,8 +116,8 @@ Result<void> PlanRows::find_predecessors(std::span<const Interval> intervals,
     return {};
 }
 
-// Calls visit(row) for all that may have had the bytes of `row` last; beyond those that never came
-// it goes on. False: too many never came, or visit() wants no more.
+// Calls visit(row) for all that may have had the bytes of `row` last; goes on beyond those that
+// never came. False: too many never came, or visit() returned false.
 template <class Visit>
 bool PlanRows::visit_below(std::uint32_t row, Visit visit) const {
     std::array<std::uint32_t, kMostLooked> above{row};  // whose predecessors are looked at
@@ -136,7 +137,7 @@ bool PlanRows::visit_below(std::uint32_t row, Visit visit) const {
     return true;
 }
 
-// The streams that used the bytes of `row`; none if somebody lives there.
+// The streams that used the bytes of `row`; none if a live block has them.
 std::optional<StreamSet> PlanRows::users_below(std::uint32_t row) const {
     StreamSet users;
     const bool clear = visit_below(row, [&](std::uint32_t below) {

@@ -1,17 +1,17 @@
-// PlanRows: the addresses that a plan has for the requests of a run, a row for each in their order,
-// and which of them somebody has.
+// PlanRows: the addresses that a plan has for the requests of a run, one row per request in order,
+// and which of them are in use.
 //
-// A plan was made for one run (a packing: time x bytes); the next is not quite like it. A request
-// takes the next row if that is of its size, else one that is kLookAround rows behind or ahead at
-// most: what was left out, put in or exchanged does not shift the rest. A row is given only if
-// nobody lives in its bytes, whatever the plan says of times.
+// A plan was made for one run (a packing: time x bytes); the next run is not quite the same. A
+// request takes the next row if that has its size, otherwise a row at most kLookAround rows behind
+// or ahead: requests that were left out, added or exchanged don't shift the rest. A row is granted
+// only if no live block has its bytes, whatever the plan says about times.
 //
-// That is seen without looking at addresses: each row knows those before it that had its bytes last
-// (its predecessors). Where one of them never came, theirs count in its stead; and a row whose
-// bytes have gone to a later one is over.
+// To check that, no addresses are compared: each row knows the rows before it that had its bytes
+// last (its predecessors). If one of them was never requested, its own predecessors count instead;
+// and a row whose bytes went to a later row is over.
 //
-// A value; not thread-safe. O(rows) memory. A call is O(predecessors), three to a row on average;
-// of those that never came it looks at kMostLooked.
+// A value; not thread-safe. O(rows) memory. A call is O(predecessors), three per row on average; it
+// follows at most kMostLooked rows that were never requested.
 #pragma once
 
 #include <cstdint>
@@ -33,22 +33,23 @@ class PlanRows {
 
     PlanRows() = default;  // of no rows
 
-    // A row for each interval, which has the bytes from its offset on; by their begins, else as
-    // they come. Errors (bad_input, without a `where`): sizes or offsets that are no multiples of
-    // kLeastUnit, ends past kLargestRequest, two that live at once and share bytes. O(n log n).
+    // One row per interval, with the bytes from its offset on; sorted by their begins, otherwise in
+    // the given order. Errors (bad_input, without a `where`): sizes or offsets that are not
+    // multiples of kLeastUnit, ends past kLargestRequest, two rows that are live at the same time
+    // and share bytes. O(n log n).
     static Result<PlanRows> of(std::span<const Interval> intervals, std::span<const Bytes> offsets);
 
-    // Where a request may go, and who has to be done with it before.
+    // Where a request may go, and who has to finish before.
     struct Found {
         std::uint32_t row = 0;
         StreamSet before;
     };
 
     // The row for a request of that size, below kLargestRequest, whose address in the plan is a
-    // multiple of `alignment`. None: none of its size is near, or somebody lives there.
+    // multiple of `alignment`. None: no near row has its size, or a live block is there.
     std::optional<Found> find(Bytes size, Bytes alignment) const;
 
-    // Gives a row that find() has just named; `stream` uses it.
+    // Grants a row that find() has just named; `stream` uses it.
     void take(std::uint32_t row, StreamId stream);
 
     void use(std::uint32_t row, StreamId stream) { rows_[row].users.add(stream); }
@@ -63,14 +64,14 @@ class PlanRows {
 
     std::uint32_t live() const { return live_; }
 
-    // Nobody uses any bytes any more: the device is done with all that were let go.
+    // No bytes are in use any longer: the device has finished with all freed blocks.
     void forget_users();
 
-    // Those that live, by offset. O(rows + live log live).
+    // Rows that are live, by offset. O(rows + live log live).
     std::vector<std::uint32_t> live_rows() const;
 
   private:
-    // `over`: it was left out, and its bytes are a later row's.
+    // `over`: it was left out, and its bytes belong to a later row.
     enum class State : std::uint8_t { expected, live, gone, over };
 
     struct Row {

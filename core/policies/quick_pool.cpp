@@ -1,16 +1,16 @@
 // quick-pool: Umpire's QuickPool.
 //
-// Model: Umpire 2024 over cudaMalloc: sizes in multiples of `alignment`, best fit, of equal chunks
-// the one that was let go first, always cut exactly, joined with free neighbours as it comes back.
-// A miss takes the request from the device, or `next` if that is more; `first` while nothing is
-// held. Where the device refuses, segments of which nothing is in use go back first. After a free
-// the pool may make one segment of many (`coalesce`): those that are unused go back, and one is
-// taken of what is missing to the bytes held before, or to the most that was ever in use (`_hwm`).
-// Not Umpire's: memory that another stream used is ordered before it is used again (Umpire leaves
-// that to programs), and a request for nothing is granted `alignment` bytes.
+// Model: Umpire 2024 over cudaMalloc. Sizes are multiples of `alignment`; best fit, of equal chunks
+// the one that was freed first, always split exactly, joined with free neighbours when it is freed.
+// A miss reserves the request from the device, or `next` if that is more, or `first` while the pool
+// holds nothing. Where the device refuses, unused segments are released first. After a free the
+// pool may merge many segments into one (`coalesce`): it releases the unused ones and reserves one
+// segment for what is missing to the bytes held before, or to the most that was ever in use
+// (`_hwm`). What differs from Umpire: memory that another stream used is ordered before it is
+// reused (Umpire leaves that to programs), and a request for 0 bytes is granted `alignment` bytes.
 //
-// Promises: no wait as long as one stream is used, but for segments that go back; O(log free
-// chunks) a call, and O(free chunks) where it makes one segment of many.
+// Promises: no wait as long as one stream is used, except for segments that are released; O(log
+// free chunks) a call, and O(free chunks) where it merges segments.
 #include <algorithm>
 #include <array>
 
@@ -183,7 +183,7 @@ class QuickPool final : public Allocator {
     std::uint64_t clock_ = 0;
     std::uint64_t chunks_ = 0;  // free ones
     Released unused_;           // segments that could go back
-    Bytes actual_ = 0;          // of the segments, as asked of the device
+    Bytes actual_ = 0;          // of the segments, as requested from the device
     Bytes in_use_ = 0;
     Bytes high_water_ = 0;  // of that
 };
@@ -198,7 +198,7 @@ constexpr std::array<OptionInfo, 5> kQuickPoolOptions{{
      .default_value = "512MiB",
      .minimum = "16",
      .maximum = "1TiB",
-     .summary = "the least that is taken from the device while nothing is held",
+     .summary = "smallest segment that is reserved while the pool holds nothing",
      .source = "first_minimum_pool_allocation_size"},
     {.name = "next",
      .type = OptionType::bytes,
@@ -206,7 +206,7 @@ constexpr std::array<OptionInfo, 5> kQuickPoolOptions{{
      .default_value = "1MiB",
      .minimum = "16",
      .maximum = "1TiB",
-     .summary = "the least that is taken from the device later",
+     .summary = "smallest segment that is reserved later",
      .source = "next_minimum_pool_allocation_size"},
     {.name = "alignment",
      .type = OptionType::bytes,
@@ -214,14 +214,14 @@ constexpr std::array<OptionInfo, 5> kQuickPoolOptions{{
      .default_value = "16",
      .minimum = "16",
      .maximum = "512",
-     .summary = "requests are rounded up to it, a power of two",
+     .summary = "requests are rounded up to a multiple of this, a power of two",
      .source = "alignment"},
     {.name = "coalesce",
      .type = OptionType::choice,
      .default_value = "percent_releasable_hwm",
      .choices = kCoalesceChoices,
-     .summary = "after which frees unused segments become one: of what is held, or (hwm) of the "
-                "most that was in use",
+     .summary = "when a free merges unused segments into one, and how large that gets: as much as "
+                "the pool holds, or (hwm) the most that was ever in use",
      .source = "PoolCoalesceHeuristic"},
     {.name = "threshold",
      .type = OptionType::count,
@@ -229,7 +229,8 @@ constexpr std::array<OptionInfo, 5> kQuickPoolOptions{{
      .default_value = "100",
      .minimum = "0",
      .maximum = "100",
-     .summary = "so much of what is held, or so many segments, must be unused for that; 0 = never",
+     .summary = "how much of what the pool holds, or how many segments, must be unused for that; 0 "
+                "= never",
      .source = "the heuristics' argument"},
 }};
 
@@ -254,7 +255,7 @@ Result<std::unique_ptr<Allocator>> make_quick_pool(Device& device, const Options
 PolicyInfo quick_pool() {
     return {
         .name = "quick-pool",
-        .summary = "Umpire's: best fit, exact cuts, one segment of many when all is free",
+        .summary = "Umpire's: best fit, exact cuts, merges its segments into one when all are free",
         .source = "Umpire 5bf5bc1 (2024), QuickPool",
         .options = kQuickPoolOptions,
         .make = make_quick_pool,

@@ -1,18 +1,19 @@
 // rmm-arena: RMM's arena_memory_resource.
 //
-// Model: RMM 26.10 over cudaMalloc: one piece of memory for good, cut into superblocks, of at least
-// 1 MiB. A superblock belongs to the global arena or to the arena of one stream. Everything is
-// first fit by address. Requests above 1 MiB are served from the lowest superblock of the global
-// arena that has room, others from those of the stream's arena, which takes one of the global arena
-// when it has none: whole even if it is in use, but for the tail of a free one. Memory goes back to
-// its superblock, whoever that belongs to by then; a free superblock of the global arena joins free
-// neighbours. When nothing fits, the device is awaited, all superblocks become global, and the
-// request is tried once more. Not modelled: arenas by thread, for the per-thread default stream.
-// Not RMM's: a trim gives unused memory back, the memory is taken at the first request, what other
-// streams use too is ordered before it is freed, and a request for nothing is granted 256 bytes.
+// Model: RMM 26.10 over cudaMalloc. One piece of memory is reserved once and cut into superblocks
+// of at least 1 MiB. A superblock belongs to the global arena or to the arena of one stream.
+// Everything is first fit by address. Requests above 1 MiB are served from the lowest superblock of
+// the global arena that has room. Others are served from superblocks of the stream's arena. When
+// that has none, it takes one from the global arena: a whole one even if it is in use, but only the
+// tail of a free one. Memory returns to its superblock, whoever owns it by then; a free superblock
+// of the global arena joins free neighbours. When nothing fits, the allocator waits for the device,
+// makes all superblocks global, and retries the request once. Not modelled: arenas by thread, for
+// the per-thread default stream. What differs from RMM: a trim releases unused memory, the memory
+// is reserved at the first request, memory that other streams use too is ordered before it is
+// freed, and a request for 0 bytes is granted 256 bytes.
 //
-// Promises: no event and no wait while small blocks are freed on the stream that they were for;
-// frees above 1 MiB, or into another stream's arena, wait for the stream, as in RMM. O(log free
+// Promises: no event and no wait while small blocks are freed on the stream that they were for.
+// Frees above 1 MiB, or into another stream's arena, wait for the stream, as in RMM. O(log free
 // blocks) a call, and O(blocks) of a superblock that changes arenas.
 #include <algorithm>
 #include <array>
@@ -156,7 +157,7 @@ class RmmArena final : public Allocator {
     Blocks blocks_;
     std::vector<Superblock> supers_;
     VacantIds vacant_;
-    AddressIndex global_;  // free blocks of superblocks that are nobody's
+    AddressIndex global_;  // free blocks of superblocks that belong to no stream
     std::vector<StreamArena> arenas_;
 };
 
@@ -174,7 +175,7 @@ DeviceResult<void> RmmArena::take_memory() {
     return {};
 }
 
-// The free block that serves the request: the lowest that is large enough, which lies in the lowest
+// The free block that serves the request: the lowest that is large enough. It is in the lowest
 // superblock that has room.
 BlockId RmmArena::find(Bytes size, StreamId stream) {
     if (size > kRmmSuperblock)
@@ -188,7 +189,7 @@ BlockId RmmArena::find(Bytes size, StreamId stream) {
     return id;
 }
 
-// Likewise in the global arena. The tail of a superblock that is free is made one of its own.
+// The same in the global arena. The tail of a free superblock becomes a superblock of its own.
 BlockId RmmArena::find_global(Bytes size) {
     const BlockId id = global_.first_from(size, blocks_);
     if (id == kNoBlock)
@@ -303,7 +304,7 @@ void RmmArena::absorb_next(std::uint32_t super, std::uint32_t next) {
     vacant_.give_back(next);
 }
 
-// Nothing fits: the global arena gets all superblocks, when the device is done with everything.
+// Nothing fits: all superblocks become global, once the device has finished everything.
 DeviceResult<void> RmmArena::gather_all() {
     ++stats_.retries;
     ++stats_.synchronizations;
@@ -327,8 +328,8 @@ constexpr std::array<OptionInfo, 1> kRmmArenaOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary =
-         "what is taken at the first request, for good; 0 = half of what the device has free",
+     .summary = "memory that the arena reserves at the first request and keeps; 0 = half of the "
+                "device's free memory",
      .source = "arena_size"},
 }};
 
@@ -338,7 +339,7 @@ PolicyInfo rmm_arena() {
     return {
         .name = "rmm-arena",
         .summary = "RMM's arena: one piece of memory, superblocks by stream, first fit",
-        .source = "RMM 26.10, arena_memory_resource, held against its own decisions",
+        .source = "RMM 26.10, arena_memory_resource, checked against its own decisions",
         .options = kRmmArenaOptions,
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
             return std::make_unique<RmmArena>(device, options.bytes("size"));

@@ -1,13 +1,14 @@
 // rmm-binning: RMM's binning_memory_resource over its pool.
 //
-// Model: RMM 26.10, as its Python makes it of two exponents: a bin of fixed blocks for each power
-// of two (regions/stream_blocks.h), each with 128 blocks from the beginning, over a pool without
-// initial memory (regions/stream_ordered_pool.h), which serves what is larger than the largest bin.
-// Bins grow by 128 blocks of the pool. Bins and pool have lists and events of their own. Not RMM's:
-// as rmm-pool says; the first blocks are taken at the first request; and when a bin gets memory of
-// the pool that another stream may have had, an event is recorded, which RMM leaves out.
+// Model: RMM 26.10, as its Python package makes it from two exponents. There is a bin of fixed
+// blocks for each power of two (regions/stream_blocks.h), each with 128 blocks from the start. The
+// bins are over a pool without initial memory (regions/stream_ordered_pool.h), which serves
+// requests that are larger than the largest bin. Bins grow by 128 blocks of the pool. Bins and pool
+// have lists and events of their own. What differs from RMM: the same as in rmm-pool; the first
+// blocks are reserved at the first request; and when a bin gets memory of the pool that another
+// stream may have had, an event is recorded, which RMM leaves out.
 //
-// Promises: an event recorded a free, as RMM does.
+// Promises: one event recorded per free, as RMM does.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -96,7 +97,7 @@ class RmmBinning final : public Allocator {
   private:
     RmmBinning(const RmmBinning&) = default;
 
-    // Nodes are numbers of blocks in a bin, or behind the last bin in the pool.
+    // Nodes are numbers of blocks in a bin or, behind the last bin, in the pool.
     std::uint32_t node_of(std::uint32_t bin, BlockId id) const {
         const auto kinds = static_cast<std::uint32_t>(bins_.size() + 1);
         TM_CHECK(id < kNoBlock / kinds);
@@ -167,7 +168,7 @@ tl::expected<std::uint32_t, NoRoom> RmmBinning::grant(Bytes wanted, StreamId str
     return node_of(number, *id);
 }
 
-// The blocks of bins in place of the chunks that they are cut from.
+// Shows the blocks of bins instead of the chunks that they are cut from.
 void RmmBinning::for_each_region(const std::function<void(const Region&)>& visit) const {
     std::vector<Region> pieces;
     for (const StreamBlocks& bin : bins_) {
@@ -212,20 +213,21 @@ constexpr std::array<OptionInfo, 3> kRmmBinningOptions{{
      .default_value = "18",
      .minimum = "8",
      .maximum = "30",
-     .summary = "the smallest bin has blocks of 2 to that power",
-     .source = "min_size_exponent; 18 is what RMM's replay benchmark takes"},
+     .summary = "the smallest bin has blocks of 2 to this power",
+     .source = "min_size_exponent; RMM's replay benchmark uses 18"},
     {.name = "max",
      .type = OptionType::count,
      .default_value = "22",
      .minimum = "8",
      .maximum = "30",
-     .summary = "the largest bin has blocks of 2 to that power",
-     .source = "max_size_exponent; 22 is what RMM's replay benchmark takes"},
+     .summary = "the largest bin has blocks of 2 to this power",
+     .source = "max_size_exponent; RMM's replay benchmark uses 22"},
     {.name = "streams",
      .type = OptionType::text,
      .default_value = "",
      .summary = "streams whose lists in the pool are searched first, in that order: \"3-2-1\"",
-     .source = "RMM searches by the addresses of its events, which most often are in order"},
+     .source = "RMM searches by the addresses of its events, which usually are in the order of the "
+               "streams"},
 }};
 
 Result<std::unique_ptr<Allocator>> make_rmm_binning(Device& device, const Options& options) {
@@ -239,7 +241,7 @@ Result<std::unique_ptr<Allocator>> make_rmm_binning(Device& device, const Option
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         text.remove_prefix(static_cast<std::size_t>(end - text.data()));
         if (error != std::errc{} || (!text.empty() && (text.front() != '-' || text.size() == 1)))
-            return fail(ErrorCode::bad_option, "streams is no list of numbers", "rmm-binning",
+            return fail(ErrorCode::bad_option, "streams is not a list of numbers", "rmm-binning",
                         "write them as \"3-2-1\"");
         streams.push_back(StreamId{number});
         text.remove_prefix(text.empty() ? 0 : 1);
@@ -254,7 +256,7 @@ PolicyInfo rmm_binning() {
     return {
         .name = "rmm-binning",
         .summary = "RMM's bins: blocks of powers of two over RMM's pool",
-        .source = "RMM 26.10, binning_memory_resource, held against its own decisions",
+        .source = "RMM 26.10, binning_memory_resource, checked against its own decisions",
         .options = kRmmBinningOptions,
         .make = make_rmm_binning,
         .also_called = "binning-memory-resource",

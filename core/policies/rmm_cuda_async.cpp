@@ -1,7 +1,7 @@
 // rmm-cuda-async: RMM's cuda_async_memory_resource.
 //
-// Model: the driver's pool as it is (driver_pool_allocator.h), which keeps what it holds unless
-// there is a threshold.
+// Model: the driver's pool as it is (driver_pool_allocator.h). The pool keeps what it holds unless
+// a threshold is set.
 #include <array>
 
 #include "core/policies/driver_pool_allocator.h"
@@ -16,7 +16,7 @@ constexpr std::array<OptionInfo, 2> kRmmCudaAsyncOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what is asked for and given back to the pool before the first request",
+     .summary = "memory that is requested from the pool and freed again before the first request",
      .source = "initial_pool_size"},
     {.name = "threshold",
      .type = OptionType::bytes,
@@ -24,7 +24,7 @@ constexpr std::array<OptionInfo, 2> kRmmCudaAsyncOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what the pool keeps when the device is awaited; 0 = everything",
+     .summary = "what the pool keeps when the program waits for the device; 0 = everything",
      .source = "release_threshold"},
 }};
 
@@ -33,7 +33,7 @@ constexpr std::array<OptionInfo, 2> kRmmCudaAsyncOptions{{
 PolicyInfo rmm_cuda_async() {
     return {
         .name = "rmm-cuda-async",
-        .summary = "RMM's view of the driver's pool: every call is cudaMallocAsync's",
+        .summary = "RMM's wrapper of the driver's pool: every request calls cudaMallocAsync",
         .source = "RMM 26.10, cuda_async_memory_resource; the driver's pool is the device's",
         .options = kRmmCudaAsyncOptions,
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {

@@ -1,11 +1,11 @@
 // rmm-fixed: RMM's fixed_size_memory_resource.
 //
-// Model: RMM 26.10 over cudaMalloc: every request costs one block, requests above a block are
-// refused; blocks come in chunks, the first at the first request, and are used first in, first out
-// in free lists by stream (regions/stream_blocks.h). Not RMM's: as rmm-pool says.
+// Model: RMM 26.10 over cudaMalloc. Every request takes one block; requests above a block fail.
+// Blocks come in chunks, the first chunk at the first request, and are used first in, first out in
+// free lists by stream (regions/stream_blocks.h). Differences from RMM: see rmm-pool.
 //
-// Promises: an event recorded a free, as RMM does; O(1) a call while a stream finds blocks of its
-// own.
+// Promises: one event recorded per free, as RMM does; O(1) a call while a stream finds blocks of
+// its own.
 #include <algorithm>
 #include <array>
 
@@ -112,15 +112,15 @@ constexpr std::array<OptionInfo, 2> kRmmFixedOptions{{
      .default_value = "1MiB",
      .minimum = "1",
      .maximum = "1GiB",
-     .summary =
-         "what every request costs, rounded up to a multiple of 256; larger ones are refused",
+     .summary = "size of the block that every request takes, rounded up to a multiple of 256; "
+                "larger requests fail",
      .source = "block_size"},
     {.name = "preallocate",
      .type = OptionType::count,
      .default_value = "128",
      .minimum = "1",
      .maximum = "65536",
-     .summary = "blocks that are taken at once, at the first request and whenever none is free",
+     .summary = "blocks that are reserved at once, at the first request and whenever none is free",
      .source = "blocks_to_preallocate"},
 }};
 
@@ -129,8 +129,8 @@ constexpr std::array<OptionInfo, 2> kRmmFixedOptions{{
 PolicyInfo rmm_fixed() {
     return {
         .name = "rmm-fixed",
-        .summary = "RMM's fixed sizes: every request costs one block, first in, first out",
-        .source = "RMM 26.10, fixed_size_memory_resource, held against its own decisions",
+        .summary = "RMM's fixed sizes: every request takes one block, first in, first out",
+        .source = "RMM 26.10, fixed_size_memory_resource, checked against its own decisions",
         .options = kRmmFixedOptions,
         .make = [](Device& device, const Options& options) -> Result<std::unique_ptr<Allocator>> {
             return std::make_unique<RmmFixed>(

@@ -1,15 +1,16 @@
 // rmm-pool: RMM's pool_memory_resource.
 //
-// Model: RMM 26.10 over cudaMalloc: sizes in multiples of 256 bytes, best fit, always cut exactly,
-// free lists by stream that are joined only when a stream finds nothing elsewhere, growth by
-// doubling or, below a maximum, by half of the room (regions/stream_ordered_pool.h). Streams are
-// visited in the order in which they came; RMM visits them by the address of an event of each,
-// which most often is that. Memory from the beginning lies with the default stream. Not RMM's: a
-// trim gives unused segments back (RMM never does), memory freed on a stream that didn't use it is
-// ordered there (RMM leaves that to programs), and a request for nothing is granted 256 bytes.
+// Model: RMM 26.10 over cudaMalloc. Sizes are multiples of 256 bytes; best fit, always split
+// exactly. Each stream has free lists, which are joined only when a stream finds nothing elsewhere.
+// The pool grows by doubling or, below a maximum, by half of the room
+// (regions/stream_ordered_pool.h). Streams are visited in the order in which they first appeared;
+// RMM visits them by the address of an event of each, which usually is the same order. Initial
+// memory belongs to the default stream. What differs from RMM: a trim releases unused segments (RMM
+// never does), memory freed on a stream that didn't use it is ordered there (RMM leaves that to
+// programs), and a request for 0 bytes is granted 256 bytes.
 //
-// Promises: an event recorded a free, as RMM does; O(log blocks) a call while a stream finds blocks
-// of its own.
+// Promises: one event recorded per free, as RMM does; O(log blocks) a call while a stream finds
+// blocks of its own.
 #include <algorithm>
 #include <array>
 
@@ -101,7 +102,7 @@ constexpr std::array<OptionInfo, 2> kRmmPoolOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what is taken at the first request, a multiple of 256",
+     .summary = "memory that the pool reserves at the first request, a multiple of 256",
      .source = "initial_pool_size; RMM's Python takes half of the free memory if it isn't given"},
     {.name = "maximum",
      .type = OptionType::bytes,
@@ -109,7 +110,7 @@ constexpr std::array<OptionInfo, 2> kRmmPoolOptions{{
      .default_value = "0",
      .minimum = "0",
      .maximum = "1TiB",
-     .summary = "what the pool may hold at most, a multiple of 256; 0 = no bound",
+     .summary = "most that the pool may reserve, a multiple of 256; 0 = no bound",
      .source = "maximum_pool_size"},
 }};
 
@@ -118,7 +119,7 @@ Result<std::unique_ptr<Allocator>> make_rmm_pool(Device& device, const Options& 
     const Bytes maximum = options.bytes("maximum");
     if (initial % StreamOrderedPool::kUnit != 0 || maximum % StreamOrderedPool::kUnit != 0)
         return fail(ErrorCode::bad_option, "initial and maximum must be multiples of 256 bytes",
-                    "rmm-pool", "RMM refuses others too");
+                    "rmm-pool", "RMM rejects other values as well");
     if (maximum != 0 && initial > maximum)
         return fail(ErrorCode::bad_option, "initial is above maximum", "rmm-pool",
                     "lower initial or raise maximum");
@@ -131,7 +132,7 @@ PolicyInfo rmm_pool() {
     return {
         .name = "rmm-pool",
         .summary = "RMM's pool: best fit, free lists by stream, growth by doubling",
-        .source = "RMM 26.10, pool_memory_resource, held against its own decisions",
+        .source = "RMM 26.10, pool_memory_resource, checked against its own decisions",
         .options = kRmmPoolOptions,
         .make = make_rmm_pool,
         .also_called = "pool-memory-resource",

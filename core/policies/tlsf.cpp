@@ -1,14 +1,14 @@
 // tlsf: two-level segregated fit, as in real-time systems and in Vulkan's memory allocator.
 //
-// Model: Masmano et al. 2004: free blocks in lists by size, `steps` to an octave; a request is
-// rounded up to the next list, and the block that came last into the first list that has one is
-// cut to it (regions/segregated_lists.h). Blocks join their free neighbours as they come back. A
-// miss takes a segment from the device: the request, or `segment` if that is more. Blocks remember
-// the streams that used them; a stream that gets somebody else's memory is first ordered behind
-// them (regions/stream_set.h). What VMA adds (its strategies, its last free block outside of the
-// lists) is left out.
+// Model: Masmano et al. 2004. Free blocks are in lists by size, `steps` for each octave. A request
+// is rounded up to the next list, and the newest block of the first list that has one is split for
+// it (regions/segregated_lists.h). A freed block joins its free neighbours. A miss reserves a
+// segment from the device: the request, or `segment` if that is more. Blocks remember the streams
+// that used them; a stream that gets another stream's memory is first ordered behind it
+// (regions/stream_set.h). VMA's additions (its strategies, its last free block outside of the
+// lists) are left out.
 //
-// Promises: O(1) a call, besides the device; a block that fits may be overlooked if it is larger
+// Promises: O(1) a call, apart from the device; a block that fits may be overlooked if it is larger
 // than the request by less than a step, 1 / `steps` of it; no wait as long as one stream is used.
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ constexpr std::array<OptionInfo, 2> kTlsfOptions{{
      .default_value = "32MiB",
      .minimum = "512",
      .maximum = "1TiB",
-     .summary = "the least that is taken from the device at once, a multiple of 512",
+     .summary = "smallest segment that is reserved from the device, a multiple of 512",
      .source = "the growth step of the CUDA driver's own pool, measured; VMA's is 256 MiB"},
     {.name = "steps",
      .type = OptionType::count,
@@ -60,7 +60,7 @@ constexpr std::array<OptionInfo, 2> kTlsfOptions{{
      .default_value = "32",
      .minimum = "4",
      .maximum = "64",
-     .summary = "lists to an octave of sizes, a power of two",
+     .summary = "lists for each octave of sizes, a power of two",
      .source = "2^SLI; Masmano and VMA: 32"},
 }};
 

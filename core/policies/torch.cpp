@@ -1,4 +1,4 @@
-// torch: how a request is served, and how a block is let go.
+// torch: how a request is served, and how a block is freed.
 #include <algorithm>
 #include <utility>
 
@@ -56,7 +56,7 @@ BlockId Torch::find_or_create(const Request& request, std::uint32_t list, Bytes 
     return id;
 }
 
-// The end of a request whose wait for the device is the caller's affair: it was refused before.
+// The rest of a request that was refused before, when the caller waits for the device itself.
 BlockId Torch::retry(const Request& request, std::uint32_t list, Bytes size) {
     if (open_scopes_ != 0 || request.pool != PoolId::default_pool || rejects(size))
         return kNoBlock;
@@ -65,13 +65,13 @@ BlockId Torch::retry(const Request& request, std::uint32_t list, Bytes size) {
     return id != kNoBlock ? id : borrow(pools_.kind_of(list), request.stream, size);
 }
 
-// Blocks that the wait has freed are looked at since version 2.13 only (pytorch issue 189504).
+// Only since version 2.13 does it look at blocks that the wait has freed (pytorch issue 189504).
 BlockId Torch::new_after_wait(std::uint32_t list, Bytes size) {
     const BlockId id = settings_.looks_after_wait() ? find_free(list, size) : kNoBlock;
     return id != kNoBlock ? id : new_block(list, size);
 }
 
-// Refused before anything is given back: throw_on_cudamalloc_oom with a limit.
+// Fails before anything is released: throw_on_cudamalloc_oom with a limit.
 bool Torch::rejects(Bytes size) {
     if (!settings_.throws_early || limit_ == 0 ||
         usage_.reserved + settings_.segment_size(size) <= limit_)
@@ -98,7 +98,7 @@ BlockId Torch::find_free(std::uint32_t list, Bytes size) {
     return id;
 }
 
-// A block of a private pool that serves the default pool's requests when nothing else does.
+// A block of a private pool that serves the default pool's requests when nothing else can.
 BlockId Torch::borrow(Kind kind, StreamId stream, Bytes size) {
     for (const auto& [id, family] : pools_.lenders()) {
         const BlockId block = find_free(pools_.find_list(2 * family + kind, stream), size);
@@ -158,7 +158,7 @@ void Torch::deallocate(const Allocation& allocation, StreamId /*stream*/) {
     }
 }
 
-// The end of a block's life: neither allocated nor awaited. Joins its free neighbours.
+// The end of a block's lifetime: neither allocated nor pending free. Joins its free neighbours.
 void Torch::free_block(BlockId id) {
     usage_.active -= blocks_[id].size;
     blocks_[id].state = Block::State::free;
@@ -263,7 +263,7 @@ std::unique_ptr<Allocator> Torch::clone(Device& device) const {
 
 namespace {
 
-// The driver's pool, which PyTorch has keep everything; none of the other settings applies to it.
+// The driver's pool, which PyTorch sets to keep everything; no other setting applies to it.
 Result<std::unique_ptr<Allocator>> make_torch_async(Device& device, const Options& options) {
     if (!options.is_default("limit") || !options.is_default("per_process_memory_fraction"))
         return fail(ErrorCode::bad_option, "backend:cudaMallocAsync has no limit here", "torch",

@@ -1,17 +1,17 @@
 // Torch: PyTorch's CUDA caching allocator (2.11), decision by decision.
 //
-// Model: requests are rounded to 512 bytes (or to divisions of powers of two), served best-fit and
-// lowest address first from the free blocks of their stream, pool and kind (small up to 1 MiB,
-// large above); a miss takes a segment of 2 MiB, 20 MiB or the request's own size from the device,
-// or maps pages into a reservation (expandable segments). Blocks are split low, merged with free
-// neighbours, and never change stream or pool. When the device or the limit says no, caches are
-// released in PyTorch's order and the request is tried again. `verify` holds this against recorded
-// runs, and the tests against a second model.
+// Model: requests are rounded to 512 bytes (or to divisions of powers of two). They are served
+// best-fit and lowest address first from the free blocks of their stream, pool and kind (small up
+// to 1 MiB, large above). A miss reserves a segment of 2 MiB, 20 MiB or the request's own size from
+// the device, or maps pages into a reservation (expandable segments). Blocks are split at the low
+// end, merged with free neighbours, and never change stream or pool. When the device or the limit
+// refuses, caches are released in PyTorch's order and the request is retried. `verify` checks this
+// against recorded runs, and the tests check it against a second model.
 //
-// Orders that PyTorch leaves to hash tables (streams with events, pools that are released)
-// are ascending. TorchPools holds the free blocks, TorchEvents those that wait for other streams;
-// the class itself decides: on requests (torch.cpp), on giving back (torch_release.cpp), on
-// reservations (torch_expandable.cpp) and on a given state (torch_restore.cpp).
+// Where PyTorch's order follows from hash tables (streams with events, pools that are released), it
+// is ascending here. TorchPools holds the free blocks, TorchEvents those that are pending free. The
+// class itself decides on requests (torch.cpp), on releasing (torch_release.cpp), on reservations
+// (torch_expandable.cpp) and on a given state (torch_restore.cpp).
 #pragma once
 
 #include <functional>
@@ -55,7 +55,7 @@ class Torch final : public Allocator {
   private:
     using Kind = TorchPools::Kind;
 
-    // A reservation and the list that its blocks are of.
+    // A reservation and the list that its blocks belong to.
     struct Expandable {
         Reservation reservation;
         std::uint32_t list = 0;
@@ -76,7 +76,7 @@ class Torch final : public Allocator {
     void free_done();
     void settle_events();
 
-    // Giving back (torch_release.cpp).
+    // Releasing (torch_release.cpp).
     void collect_garbage();
     bool release_available(std::uint32_t list, Bytes size);
     void release_cached();

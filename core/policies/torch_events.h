@@ -1,13 +1,13 @@
-// TorchEvents: which blocks other streams use too, and what those wait for that were let go.
+// TorchEvents: which blocks other streams use too, and what freed blocks wait for.
 //
-// A block that is let go waits for an event on each stream that used it besides its own, the number
-// of which is in Block::waits. What is let go inside a scope (of a graph's capture, or of a
-// MemPool) gets its events when the last scope has ended, and none for streams that came inside a
-// scope: their work was captured, not run. Blocks that wait for nothing any more are in done(), in
-// the order of that; the caller takes them out.
+// A freed block waits for an event on each stream other than its own that used it; Block::waits is
+// their number. Blocks that are freed inside a scope (of a graph's capture, or of a MemPool) get
+// their events when the last scope has ended, and none for streams that came inside a scope: their
+// work was captured, not run. Blocks that no longer wait for anything are in done(), in the order
+// in which that happened; the caller takes them out.
 //
 // A value that names its device only in calls. Not thread-safe. O(log blocks + streams) a block,
-// and one question to the device for each stream that has events.
+// and one query to the device for each stream that has events.
 #pragma once
 
 #include <deque>
@@ -28,23 +28,23 @@ class TorchEvents {
     // A stream that isn't the block's own uses it from now on.
     void record_use(BlockId id, StreamId stream, bool in_scope);
 
-    // The program has seen all that uses the block finish.
+    // The program has seen all users of the block finish.
     void forget(BlockId id) { uses_.erase(id); }
 
-    // Let go inside a scope.
+    // Freed inside a scope.
     void defer(BlockId id) { deferred_.push_back(id); }
 
-    // Let go: records the events. Waits for a stream that refuses one; if that fails too the block
-    // waits for ever, since nobody can say when the stream is done.
+    // Freed: records the events. If a stream refuses one, waits for the stream; if that fails too,
+    // the block waits forever, since nobody can tell when the stream has finished.
     void insert(BlockId id, Blocks& blocks, Device& device, AllocatorStats& stats);
 
-    // The same for what was let go inside scopes; the last of them has ended.
+    // The same for blocks that were freed inside scopes; the last scope has ended.
     void insert_deferred(Blocks& blocks, Device& device, AllocatorStats& stats);
 
     // Asks the device which events have passed.
     void poll(Blocks& blocks, Device& device);
 
-    // Waits for the streams on which blocks that it `concerns` have events.
+    // Waits for the streams that have events of blocks which it `concerns`.
     void await(const std::function<bool(BlockId)>& concerns, Blocks& blocks, Device& device,
                AllocatorStats& stats);
 

@@ -1,5 +1,5 @@
 // torch: expandable segments. A reservation of addresses, larger than the device, belongs to one
-// pool and stream; its blocks are mapped page by page where they are needed and unmapped when the
+// pool and stream. Its blocks are mapped page by page where they are needed, and unmapped when the
 // caches are emptied. Its unmapped parts are blocks too, in no free list.
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace tidemark::policies {
 
-// In which its segment grows; 0 outside of reservations.
+// By which its segment grows; 0 outside of reservations.
 Bytes Torch::page_of(const Block& block) const {
     if (block.reservation == 0)
         return 0;
@@ -22,7 +22,7 @@ Bytes Torch::reservation_size(Bytes page) const {
     return (wanted + page - 1) / page * page;
 }
 
-// What change(reservation) does to the memory that it holds is reserved or no longer so.
+// Calls change(reservation), and counts the memory that it adds or removes as reserved.
 template <class Change>
 DeviceResult<void> Torch::change(Expandable& expandable, Change change) {
     const Bytes before = expandable.reservation.held();
@@ -70,8 +70,9 @@ BlockId Torch::reserve(std::uint32_t list) {
     return id;
 }
 
-// Backs the first `size` bytes of an unmapped block, rounded up to pages. Returns the free block
-// that holds them and its free neighbours; kNoBlock, and nothing changed, if the device refuses.
+// Maps pages behind the first `size` bytes of an unmapped block, rounded up to pages. Returns the
+// free block that contains them and its free neighbours; kNoBlock, and nothing changed, if the
+// device refuses.
 BlockId Torch::map_block(BlockId id, Bytes size) {
     Expandable& expandable = reservations_[blocks_[id].reservation - 1];
     const Range pages = expandable.reservation.covering({blocks_[id].address, size});
@@ -94,7 +95,7 @@ BlockId Torch::map_block(BlockId id, Bytes size) {
     return id;
 }
 
-// Gives back the pages that lie whole in a free block; what is left of it stays free.
+// Releases the pages that are entirely inside a free block; the rest of it stays free.
 void Torch::unmap_block(BlockId id) {
     const std::uint32_t list = blocks_[id].list;
     Expandable& expandable = reservations_[blocks_[id].reservation - 1];
@@ -132,7 +133,7 @@ void Torch::unmap_block(BlockId id) {
         give_back_reservation(id);
 }
 
-// Ends a reservation without pages. If the device refuses it is kept, and used again.
+// Frees a reservation without pages. If the device refuses, it is kept and reused.
 void Torch::give_back_reservation(BlockId id) {
     const std::uint32_t number = blocks_[id].reservation;
     const auto release = [&](Reservation& reservation) { return reservation.release(*device_); };
@@ -144,7 +145,7 @@ void Torch::give_back_reservation(BlockId id) {
     blocks_.release(id);
 }
 
-// Devices may have refused to take pages back: tries again.
+// The device may have refused to take pages back: tries again.
 void Torch::settle_reservations() {
     const auto settle = [this](Reservation& reservation) {
         reservation.settle(*device_);
@@ -154,7 +155,7 @@ void Torch::settle_reservations() {
         static_cast<void>(change(expandable, settle));
 }
 
-// Addresses without memory are kept while the allocator lives, as in PyTorch, and no longer.
+// Addresses without memory are kept as long as the allocator exists, as in PyTorch, and no longer.
 Torch::~Torch() {
     if (is_broken_off())
         return;

@@ -132,7 +132,7 @@ std::vector<std::uint32_t> TorchPools::take_releasable(std::uint32_t pool) {
     return lists;
 }
 
-// What was taken since makes a list's number too large: it is corrected where it matters.
+// Blocks that were taken since make a list's entry too large: it is corrected where it matters.
 Bytes TorchPools::largest_free(const Blocks& blocks) const {
     while (largest_.largest() != 0) {
         const std::size_t list = largest_.where_largest();

@@ -2,14 +2,14 @@
 //
 // A pool family is what a program calls a pool: the default one, a graph's, a MemPool. It has two
 // pools, of small and of large blocks; a pool has a list for each stream that it served. Families,
-// pools and lists have small numbers; the pools of family f are 2f (small) and 2f + 1 (large).
-// The blocks themselves are the caller's: a free one is in the index of its list, joined with its
+// pools and lists have small numbers; the pools of family f are 2f (small) and 2f + 1 (large). The
+// blocks themselves belong to the caller: a free one is in the index of its list, joined with its
 // neighbours, and an unmapped one in its list's `unmapped`.
 //
-// Refusals come by the thousand where a device is too small, and there may be as many pools: so
-// what a refusal asks for (what may go back, which families lend, the largest free block) is found
-// without walking those that have none of it.
-// A value; not thread-safe. O(log n) in families and streams unless said otherwise.
+// A device that is too small causes failures by the thousand, and there may be as many pools. So
+// what a failed request needs to know (what can be released, which families lend, the largest free
+// block) is found without walking the pools that have none of it. A value; not thread-safe. O(log
+// n) in families and streams unless stated otherwise.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class TorchPools {
         std::vector<BlockId> unmapped;  // by address
         StreamId stream = StreamId::default_stream;
         std::uint32_t pool = 0;
-        bool releasable = false;  // it may have a free block of which something may go back
+        bool releasable = false;  // it may have a free block that can be released in part
     };
 
     struct Pool {
@@ -51,7 +51,7 @@ class TorchPools {
         PoolId id = PoolId::default_pool;
         PoolTraits traits;
         std::uint32_t scopes = 0;  // open ones
-        bool closed = false;       // nobody will ask for it again
+        bool closed = false;       // no more requests will come for it
         Bytes reserved = 0;
     };
 
@@ -94,13 +94,13 @@ class TorchPools {
     // Of these, those whose traits say serves_on_refusal.
     const std::map<PoolId, std::uint32_t>& lenders() const { return lenders_; }
 
-    // The closed ones that may have something to give back, or to be forgotten; ascending.
+    // The closed ones that may have something to release, or can be forgotten; ascending.
     std::vector<PoolId> closed() const { return {closed_.begin(), closed_.end()}; }
 
     void set_traits(std::uint32_t family, PoolTraits traits);
     void set_closed(std::uint32_t family, bool closed);
 
-    // Pages of reservations of large pools have at least so many bytes, from now on too.
+    // From now on too, pages of reservations of large pools have at least this many bytes.
     void set_large_page(Bytes page) { large_page_ = std::min(large_page_, page); }
 
     // Puts a block of state `free` among those of its list.
@@ -115,36 +115,38 @@ class TorchPools {
             note_releasable(block.list);
     }
 
-    // Something of the list may go back to the device.
+    // Something in the list may be released to the device.
     void note_releasable(std::uint32_t list);
 
-    // The lists of `pool` of which something may go back, by stream, ascending. O(n log n) in them.
+    // The lists of `pool` with something that may be released, by stream, ascending. O(n log n) in
+    // them.
     std::vector<std::uint32_t> releasable(std::uint32_t pool) const;
 
-    // The same; from here on they have none, but for what is noted or inserted.
+    // The same; afterwards they have none, except what is noted or inserted later.
     std::vector<std::uint32_t> take_releasable(std::uint32_t pool);
 
     // The size of the largest free block of all lists. O(log n) for each list whose largest one was
     // taken since the last time.
     Bytes largest_free(const Blocks& blocks) const;
 
-    // Joins a block with its neighbours that are free, which leave their list; its new number.
+    // Joins a block with its free neighbours, which leave their list; returns its new number.
     BlockId join_free_neighbours(BlockId id, Blocks& blocks);
 
     // Puts a block, unmapped from now on, among those of its list, and takes it out. O(unmapped).
     void insert_unmapped(BlockId id, Blocks& blocks);
     void erase_unmapped(BlockId id, const Blocks& blocks);
 
-    // The smallest free block of at least `size`, or kNoBlock; with `expandable` that which could
-    // grow least, else none that lies in a reservation.
+    // The smallest free block of at least `size`, or kNoBlock; with `expandable` the one that could
+    // grow least, without it none in a reservation.
     BlockId best_fit(std::uint32_t list, Bytes size, bool expandable, const Blocks& blocks) const;
 
-    // The lowest block, free or unmapped, from which on free and unmapped blocks in a row have
-    // `size` bytes, begun at an unmapped one or the free one before it; or kNoBlock. O(unmapped).
+    // The lowest block, free or unmapped, that starts a row of free and unmapped blocks with `size`
+    // bytes in total. The row starts at an unmapped block or the free one before it. Or kNoBlock.
+    // O(unmapped).
     BlockId find_row(std::uint32_t list, Bytes size, const Blocks& blocks) const;
 
-    // A closed family without memory or addresses is no more; its number is used again. One that
-    // has nothing to give back is not among closed() until it does.
+    // A closed family without memory or addresses is removed, and its number is reused. One that
+    // has nothing to release is not in closed() until it does.
     void forget_if_over(PoolId id);
 
   private:
@@ -162,7 +164,7 @@ class TorchPools {
     std::vector<List> lists_;
     std::vector<Pool> pools_;
     std::vector<Family> families_;
-    VacantIds vacant_;                         // numbers of families that are no more
+    VacantIds vacant_;                         // numbers of families that were removed
     std::map<PoolId, std::uint32_t> numbers_;  // of families
     std::map<PoolId, std::uint32_t> lenders_;
     std::set<PoolId> closed_;

@@ -1,4 +1,4 @@
-// torch: how memory goes back to the device.
+// torch: how memory is released to the device.
 #include <vector>
 
 #include "core/base/check.h"
@@ -7,7 +7,7 @@
 namespace tidemark::policies {
 
 // garbage_collection_threshold: releases the oldest unsplit blocks of the default large pool until
-// enough is gone; each pass takes all that are older than the mean age of the rest.
+// enough is released; each pass takes all blocks that are older than the mean age of the rest.
 void Torch::collect_garbage() {
     const auto threshold = static_cast<Bytes>(settings_.gc_threshold * static_cast<double>(limit_));
     if (usage_.reserved <= threshold)
@@ -48,8 +48,8 @@ void Torch::collect_garbage() {
     }
 }
 
-// With max_split_size: releases one oversized block that is large enough, or several that are
-// together. True if a new attempt is worthwhile.
+// With max_split_size: releases one oversized block that is large enough, or several that are large
+// enough together. True if a new attempt is worthwhile.
 bool Torch::release_available(std::uint32_t list, Bytes size) {
     if (settings_.max_split == TorchSettings::kUnlimited)
         return false;
@@ -81,7 +81,7 @@ void Torch::release_cached() {
     release_unwaited();
 }
 
-// While a graph is captured nothing of the default pools goes back.
+// While a graph is captured, nothing of the default pools is released.
 void Torch::release_unwaited() {
     if (open_scopes_ == 0) {
         release_pool(TorchPools::large);
@@ -98,7 +98,7 @@ void Torch::release_family(PoolId id) {
     pools_.forget_if_over(id);
 }
 
-// First the segments, then the pages; both in the order of the free blocks before any of it.
+// First the segments, then the pages; both in the order that the free blocks had before.
 void Torch::release_pool(std::uint32_t pool) {
     std::vector<BlockId> mapped;
     for (const std::uint32_t list : pools_.take_releasable(pool)) {
@@ -117,7 +117,7 @@ void Torch::release_pool(std::uint32_t pool) {
         unmap_block(id);
 }
 
-// Gives a free block that is a whole segment back to the device. False, and nothing changed, if the
+// Releases a free block that is a whole segment to the device. False, and nothing changed, if the
 // device refuses.
 bool Torch::release_block(BlockId id) {
     const Block block = blocks_[id];
@@ -133,7 +133,7 @@ bool Torch::release_block(BlockId id) {
     return true;
 }
 
-// Of what goes back, the negative (it wraps).
+// For released memory, the negative (it wraps).
 void Torch::count_reserved(std::uint32_t list, Bytes gained) {
     usage_.reserved += gained;
     usage_.mapped += gained;

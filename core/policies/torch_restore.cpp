@@ -1,4 +1,4 @@
-// torch: starting from a state that a trace begins with.
+// torch: starting from the state at the start of a trace.
 #include <algorithm>
 #include <vector>
 
@@ -14,8 +14,8 @@ tl::unexpected<Error> misfit(std::string what) {
     return fail(ErrorCode::bad_input, std::move(what), "torch");
 }
 
-// Whether two runs of pages are of one reservation, as far as can be told: a pool and stream begins
-// a second one only when the first has no room.
+// Whether two runs of pages probably belong to one reservation: a pool and stream start a second
+// reservation only when the first has no room.
 bool same_reservation(const SeedSegment& a, const SeedSegment& b) {
     return a.pool == b.pool && a.stream == b.stream && a.small == b.small &&
            a.reserved == b.reserved;
@@ -67,7 +67,7 @@ Result<void> Torch::restore_segment(const SeedSegment& segment, std::vector<Allo
                         live);
 }
 
-// Runs of pages, by address; what lies between them is unmapped.
+// Runs of pages, by address; what is between them is unmapped.
 Result<void> Torch::restore_reservation(std::span<const SeedSegment> runs,
                                         std::vector<Allocation>& live) {
     const SeedSegment& first = runs.front();
@@ -107,7 +107,7 @@ Result<void> Torch::restore_reservation(std::span<const SeedSegment> runs,
     return {};
 }
 
-// Cuts a fresh block at its live blocks; what lies between them is free.
+// Splits a fresh block at its live blocks; what is between them is free.
 Result<void> Torch::cut_at_seeds(BlockId rest, const SeedSegment& segment,
                                  std::vector<Allocation>& live) {
     for (const SeedBlock& seed : segment.blocks) {

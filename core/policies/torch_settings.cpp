@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 17> kVersions{"1.13", "2.0",  "2.1",  "2.
                                                      "2.5",  "2.6",  "2.7",  "2.8",  "2.9", "2.10",
                                                      "2.11", "2.12", "2.13", "2.14", "2.15"};
 
-constexpr unsigned kFirstWithNonSplitRounding = 206;  // before: 20 MiB, whatever is asked
+constexpr unsigned kFirstWithNonSplitRounding = 206;  // before: always 20 MiB
 constexpr unsigned kFirstWithWholeUnlimited = 209;    // a fraction of 1 became "no limit"
 
 constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
@@ -55,7 +55,7 @@ constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
      .default_value = "20",
      .minimum = "20",
      .summary = "how much larger than its request an unsplittable block may be; before version 2.6 "
-                "20 in any case",
+                "always 20",
      .source = kConf},
     {.name = "roundup_power2_divisions",
      .type = OptionType::text,
@@ -84,47 +84,47 @@ constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
      .default_value = "0",
      .minimum = "0",
      .maximum = "1",
-     .summary = "limit on reserved bytes as a part of the device's memory; 0 = never set; 1 = no "
-                "limit from version 2.9 on, before: all of the memory",
+     .summary = "limit on reserved bytes as a fraction of the device's memory; 0 = never set; 1 = "
+                "no limit from version 2.9 on, all of the memory before",
      .source = kConf},
     {.name = "backend",
      .type = OptionType::choice,
      .default_value = "native",
      .choices = kBackends,
-     .summary =
-         "native is PyTorch's own allocator; cudaMallocAsync leaves all to the driver's pool",
+     .summary = "native is PyTorch's own allocator; cudaMallocAsync leaves everything to the "
+                "driver's pool",
      .source = kConf},
     {.name = "graph_capture_record_stream_reuse",
      .type = OptionType::boolean,
      .default_value = "false",
-     .summary = "no effect here: what a captured graph's topology allows to reuse isn't recorded",
+     .summary = "no effect here: recordings don't say what a captured graph's topology lets the "
+                "allocator reuse",
      .source = kIgnored},
     {.name = "release_lock_on_cudamalloc",
      .type = OptionType::boolean,
      .default_value = "false",
-     .summary = "no effect here: only threads that race see it",
+     .summary = "no effect here: only racing threads notice it",
      .source = kIgnored},
     {.name = "throw_on_cudamalloc_oom",
      .type = OptionType::boolean,
      .default_value = "false",
-     .summary = "a request beyond per_process_memory_fraction or limit is refused before any cache "
-                "is emptied for it; from version 2.12 on",
+     .summary = "a request beyond per_process_memory_fraction or limit fails before any cache is "
+                "emptied for it; from version 2.12 on",
      .source = kConf},
     {.name = "expandable_segments_reserve",
      .default_value = "off",
-     .summary =
-         "addresses that an expandable segment reserves, which no request may exceed: a part "
-         "of the device's memory (0.5) or GiB (40G); off = 9/8 of it, and never more; from "
-         "version 2.13 on",
+     .summary = "address space that an expandable segment reserves, which no request may exceed: a "
+                "fraction of the device's memory (0.5) or GiB (40G); off = 9/8 of the memory, "
+                "which is also the maximum; from version 2.13 on",
      .source = kConf},
     {.name = "expandable_segments_reserve_by_class",
      .default_value = "off",
-     .summary = "no effect here: which stream is of which class isn't recorded",
+     .summary = "no effect here: recordings don't say which class a stream has",
      .source = kIgnored},
     {.name = "release_lock_on_hipmalloc",
      .type = OptionType::boolean,
      .default_value = "false",
-     .summary = "no effect here: only threads that race see it",
+     .summary = "no effect here: only racing threads notice it",
      .source = kIgnored},
     {.name = "pinned_use_hip_host_register",
      .type = OptionType::boolean,
@@ -179,7 +179,7 @@ constexpr std::array kTorchSettingsOptions = std::to_array<OptionInfo>({
      .type = OptionType::choice,
      .default_value = "2.11",
      .choices = kVersions,
-     .summary = "of PyTorch, where versions differ",
+     .summary = "version of PyTorch to follow where versions differ",
      .source = "PyTorch's releases"},
     {.name = "limit",
      .type = OptionType::bytes,
@@ -206,7 +206,7 @@ Result<Bytes> parse_steps(std::string_view text) {
     TM_ASSIGN(const std::uint64_t value, parse_number(text));
     if (value != 0 && !is_power_of_two(value))
         return refuse(
-            fmt::format("roundup_power2_divisions: {} divisions are no power of two", value));
+            fmt::format("roundup_power2_divisions: {} divisions are not a power of two", value));
     return value;
 }
 
@@ -214,7 +214,7 @@ Result<Bytes> parse_steps(std::string_view text) {
 Result<std::size_t> parse_octave(std::string_view text) {
     TM_ASSIGN(const std::uint64_t key, parse_number(text));
     if (!is_power_of_two(key))
-        return refuse(fmt::format("roundup_power2_divisions: {} MiB is no power of two", key));
+        return refuse(fmt::format("roundup_power2_divisions: {} MiB is not a power of two", key));
     return std::min(static_cast<std::size_t>(std::bit_width(key)) - 1, kOctaves - 1);
 }
 
@@ -273,8 +273,8 @@ Result<void> parse_reserve(std::string_view text, TorchSettings& settings) {
     const Result<double> value = parse_real(text.substr(0, text.size() - (in_gib ? 1 : 0)));
     constexpr double kMostGib = 1 << 20U;
     if (!value || !(*value > 0 && *value <= kMostGib))
-        return refuse(fmt::format("expandable_segments_reserve: '{}' is no size", text),
-                      "write a part of the device's memory (0.5) or GiB (40G)");
+        return refuse(fmt::format("expandable_segments_reserve: '{}' is not a size", text),
+                      "write a fraction of the device's memory (0.5) or GiB (40G)");
     if (in_gib)
         settings.reserve_bytes = static_cast<Bytes>(*value * static_cast<double>(1_GiB));
     else
@@ -282,7 +282,7 @@ Result<void> parse_reserve(std::string_view text, TorchSettings& settings) {
     return {};
 }
 
-// A size in MiB, in bytes; what is beyond all memory stays so.
+// A size in MiB, as bytes; a size beyond all memory stays beyond it.
 Bytes from_mib(std::uint64_t count) {
     return std::min<std::uint64_t>(count, kLargestRequest / 1_MiB) * 1_MiB;
 }
@@ -345,7 +345,7 @@ Result<TorchSettings> TorchSettings::from(const Options& options) {
     if (options.choice("backend") != "native")
         return refuse(fmt::format("backend:{} leaves every decision to the driver's pool",
                                   options.choice("backend")),
-                      "a program chooses its backend before it begins");
+                      "a program chooses its backend before it starts");
     TorchSettings settings;
     settings.version = parse_version(options.choice("version"));
     if (settings.version >= kFirstWithNonSplitRounding)
@@ -359,7 +359,7 @@ Result<TorchSettings> TorchSettings::from(const Options& options) {
     TM_TRY(parse_reserve(options.text("expandable_segments_reserve"), settings));
     if (settings.gc_threshold >= 1)
         return refuse("garbage_collection_threshold must be below 1",
-                      "it is the part of the limit above which unused blocks are released");
+                      "it is the fraction of the limit above which unused blocks are released");
     if (const std::uint64_t max_split = options.count("max_split_size_mb"); max_split != 0) {
         settings.max_split = from_mib(max_split);
         if (settings.max_split < settings.large_segment)

@@ -1,5 +1,5 @@
-// TorchSettings: what PYTORCH_ALLOC_CONF says, and the arithmetic of sizes that follows from it.
-// Pure values and functions; see torch.cpp for the allocator.
+// TorchSettings: the settings of PYTORCH_ALLOC_CONF, and how they round sizes. Pure values and
+// functions; see torch.cpp for the allocator.
 #pragma once
 
 #include <array>
@@ -25,30 +25,31 @@ struct TorchSettings {
     Bytes max_split = kUnlimited;
     Bytes max_non_split_rounding = 20_MiB;
     Bytes large_segment = kTorchLargePage;
-    double gc_threshold = 0;            // 0 = off
-    std::array<Bytes, 16> divisions{};  // of each octave from 1 MiB up; the ends serve the rest
+    double gc_threshold = 0;  // 0 = off
+    // of each octave from 1 MiB up; the ends also serve the rest
+    std::array<Bytes, 16> divisions{};
     bool has_divisions = false;
     bool expandable = false;
     Bytes limit = 0;            // on reserved bytes; 0 = none
     double fraction = 0;        // of the device's memory, as another limit; 0 = none; see limit_on
     unsigned version = 211;     // PyTorch's: 100 * major + minor
-    bool throws_early = false;  // what the limit refuses is refused before caches are emptied
+    bool throws_early = false;  // requests that the limit refuses fail before caches are emptied
 
-    // Addresses that an expandable segment reserves: bytes, or a part of the device's memory; none:
-    // an eighth more than the device has.
+    // Addresses that an expandable segment reserves: bytes, or a fraction of the device's memory;
+    // none: one eighth more than the device has.
     std::optional<Bytes> reserve_bytes = {};
     std::optional<double> reserve_part = {};
 
-    // Whether a retry looks for a free block after it has waited for the device. O(1).
+    // Whether a retry looks for a free block after waiting for the device. O(1).
     bool looks_after_wait() const { return version >= 213; }
 
-    // What an expandable segment reserves, on a device with `total` bytes. O(1).
+    // The size of an expandable segment's reservation, on a device with `total` bytes. O(1).
     Bytes reservation_on(Bytes total) const;
 
     // What a request of `size` bytes (below kLargestRequest) costs. O(1).
     Bytes round_size(Bytes size) const;
 
-    // The device allocation that is made for a rounded size that no free block serves. O(1).
+    // The size of the segment that is reserved for a rounded size that no free block serves. O(1).
     Bytes segment_size(Bytes rounded) const;
 
     // The page of an expandable segment.
@@ -70,7 +71,7 @@ std::span<const OptionInfo> torch_options();
 // The environment variables whose values are text for these options. Thread-safe.
 std::span<const std::string_view> torch_variables();
 
-// Whether `name` is an option that is accepted and changes no decision here (locks, host memory,
+// Whether `name` is an option that is accepted but changes no decision here (locks, host memory,
 // the form of a report). O(options).
 bool torch_ignores(std::string_view name);
 

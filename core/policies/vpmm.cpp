@@ -1,4 +1,4 @@
-// vpmm: how a request is served, and how memory is let go.
+// vpmm: how a request is served, and how memory is freed.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ bool is_shortage(const OutOfMemory& refusal) {
     return refusal.cause != OutOfMemory::Cause::device_error;
 }
 
-// What has to be added so that an address that is a multiple of `given` can be aligned.
+// How much to add so that an address that is a multiple of `given` can be aligned.
 Bytes padding_for(Bytes alignment, Bytes given) {
     return alignment > given ? alignment - given : 0;
 }
@@ -44,8 +44,8 @@ tl::expected<Allocation, OutOfMemory> Vpmm::allocate_pages(const Request& reques
     return Allocation{Address{align_up(to_integer(begin), request.alignment)}, size, id};
 }
 
-// A piece. When there are no more, and while a graph is captured (of which it would become a
-// node), a page.
+// A piece. When there are no more, and while a graph is captured (a piece would become a node of
+// it), a page.
 tl::expected<Allocation, OutOfMemory> Vpmm::allocate_small(const Request& request, Bytes size) {
     const bool capturing = device_->capturing();
     refusal_ = {OutOfMemory::Cause::device_error, DeviceStatus::not_permitted};
@@ -61,7 +61,7 @@ tl::expected<Allocation, OutOfMemory> Vpmm::allocate_small(const Request& reques
     const std::uint64_t refusals = stats_.out_of_memory;
     const std::uint64_t retries = stats_.retries;
     auto granted = allocate_pages(request, size);
-    if (!granted && stats_.retries != retries) {  // the pool's own memory has been awaited
+    if (!granted && stats_.retries != retries) {  // the wait has covered the pool's own memory
         stats_.out_of_memory = refusals;
         return retry_piece(request, size);
     }
@@ -124,8 +124,8 @@ BlockId Vpmm::find_or_make(Owner owner, Bytes size) {
     return made == kNoBlock ? found : made;
 }
 
-// Best fit among the stream's own regions, whatever it still has queued; then among the others'
-// whose work is over.
+// Best fit among the stream's own regions, whatever work is still queued; then among the others'
+// whose work has finished.
 BlockId Vpmm::find(Owner owner, Bytes size, bool ask) {
     const bool highest = settings_.harvest == VpmmSettings::Harvest::document;
     const BlockId own = regions_.find_own(owner, size, highest);
@@ -174,7 +174,7 @@ void Vpmm::deallocate(const Allocation& allocation, StreamId /*stream*/) {
     deferred_.push_back(id);
 }
 
-// Puts the block's stream behind the others that used the block. False: not now.
+// Orders the block's stream behind the others that used the block. False: not now.
 bool Vpmm::order_users(BlockId id) {
     const Block& block = regions_[id];
     if (block.streams.empty()) [[likely]]
@@ -188,7 +188,7 @@ void Vpmm::free_block(BlockId id, bool done) {
     regions_.free(id, regions_[id].list, done, *device_);
 }
 
-// What could not be done earlier, and zombies whose time has come. Not during a capture.
+// What could not be done earlier, and zombies whose work has finished. Not during a capture.
 void Vpmm::settle() {
     if (!deferred_.empty()) [[unlikely]] {
         std::erase_if(deferred_, [this](BlockId id) {

@@ -1,8 +1,8 @@
 // VpmmAges: the free regions of VPMM, oldest first.
 //
-// A log of (number, block), by number (Block::stamp), to which every region is added that becomes
-// free. What is no longer free, or has got another number, is left out, and dropped in time. A
-// value; not thread-safe. O(log regions) a call unless said otherwise.
+// A log of (number, block), by number (Block::stamp), to which every region that becomes free is
+// added. Entries that are no longer free, or have another number by now, are skipped, and dropped
+// in time. A value; not thread-safe. O(log regions) a call unless stated otherwise.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class VpmmAges {
         return is_there ? found->block : kNoBlock;
     }
 
-    // The region of that number is another block from now on.
+    // From now on the region of that number is another block.
     void move(std::uint64_t number, BlockId to) {
         if (const auto found = position(number); found != log_.end() && found->number == number)
             log_[static_cast<std::size_t>(found - log_.begin())].block = to;

@@ -2,20 +2,20 @@
 // needs them in a row. After openvm's virtual pool memory manager.
 //
 // Model: requests are rounded to pages and served best-fit from the free regions of their stream,
-// then from those of others whose work is over. Where none fits, a range of unused addresses is
-// taken; pages of free regions are mapped there a second time (the stream's own, oldest first; then
-// the others', for whose work the stream waits), new pages make up for what is missing, and the old
-// mappings are ended once the work that might use them is over. Requests below a page are left to
-// the device's pool. What the original gets wrong (tests/core/policies/vpmm_defects_test.cpp) is
-// put right: no address is lost, every refusal of the device leaves the state whole, memory can be
-// given back, and other streams' uses are waited for.
+// then from those of others whose work has finished. If none fits, a range of unused addresses is
+// taken. Pages of free regions are mapped there a second time: first the stream's own, oldest
+// first, then the others', for whose work the stream waits. New pages are added for what is
+// missing, and the old mappings are removed once the work that might use them has finished.
+// Requests below a page go to the device's pool. The original's defects
+// (tests/core/policies/vpmm_defects_test.cpp) are fixed: no address is lost, every refusal of the
+// device leaves the state intact, memory can be released, and other streams' uses are waited for.
 //
-// While a graph is captured nothing is asked, awaited, moved or unmapped. Memory that a graph uses
-// must stay allocated while the graph lives.
+// While a graph is captured, the pool asks the device nothing, waits for nothing, and moves and
+// unmaps nothing. Memory that a graph uses must stay allocated as long as the graph exists.
 //
-// VpmmRegions holds the addresses and their states, PageTable the pages behind them, VpmmSmall what
-// is smaller than a page. The class itself decides: on requests (vpmm.cpp), on making room
-// (vpmm_growth.cpp) and on giving back (vpmm_release.cpp).
+// VpmmRegions holds the addresses and their states, PageTable the pages behind them, VpmmSmall
+// everything that is smaller than a page. The class itself decides on requests (vpmm.cpp), on
+// making room (vpmm_growth.cpp) and on releasing (vpmm_release.cpp).
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class Vpmm final : public Allocator {
 
     ~Vpmm() override;  // the device must still be there
 
-    // Creates the pages that are there from the start. Errors: those of the device.
+    // Creates the pages that exist from the start. Errors: those of the device.
     Result<void> prepare();
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
@@ -46,8 +46,8 @@ class Vpmm final : public Allocator {
     void record_use(const Allocation& allocation, StreamId stream) override;
     void trim(TrimLevel level) override;
 
-    // The largest free region, of whatever stream: another stream's may first have to be waited
-    // for. Free memory of the small pool doesn't count.
+    // The largest free region of any stream; another stream's may first have to be waited for. Free
+    // memory of the small pool doesn't count.
     Bytes largest_free() const override { return regions_.largest_free(); }
 
     void for_each_region(const std::function<void(const Region&)>& visit) const override;
@@ -63,14 +63,14 @@ class Vpmm final : public Allocator {
     // Nodes of small allocations are numbers of pieces with this bit.
     static constexpr std::uint32_t kSmallNode = 0x80000000U;
 
-    // How far a request goes for memory.
+    // How far a request goes to get memory.
     enum class Effort : std::uint8_t {
         pages,  // new pages only
         cost,   // what needs no wait or is worth one, then new pages
-        all,    // all that is free, then new pages
+        all,    // all free memory, then new pages
     };
 
-    // So many bytes off the front of a free region.
+    // This many bytes from the front of a free region.
     struct Move {
         BlockId region = kNoBlock;
         Bytes size = 0;
@@ -79,7 +79,7 @@ class Vpmm final : public Allocator {
     // How a request is to be served where no free region fits.
     struct Plan {
         BlockId hole = kNoBlock;
-        BlockId kept = kNoBlock;  // a free region right before the hole, used where it is
+        BlockId kept = kNoBlock;  // a free region right before the hole, used in place
         Bytes fresh = 0;          // bytes of new pages
         std::vector<Move> moves;
         Bytes moved = 0;  // their sum
@@ -116,7 +116,7 @@ class Vpmm final : public Allocator {
     bool refused(const DeviceError& error);
     void retire_hole(BlockId id);
 
-    // Giving back (vpmm_release.cpp).
+    // Releasing (vpmm_release.cpp).
     void end_zombies();
     void settle_stuck();
     void await_all();
@@ -128,7 +128,7 @@ class Vpmm final : public Allocator {
     PageTable table_;
     VpmmRegions regions_;
     VpmmSmall small_;
-    std::vector<BlockId> deferred_;  // let go, their order still to be made
+    std::vector<BlockId> deferred_;  // freed; their order is still to be made
     std::vector<BlockId> stuck_;     // see VpmmRegions::Wait
     OutOfMemory refusal_;            // why the last attempt at making room failed
 };

@@ -1,5 +1,5 @@
 // vpmm: making room for a request that no free region fits. First a plan, which changes nothing;
-// then the device's calls, undone if one fails; then the books.
+// then the device's calls, undone if one fails; then the bookkeeping.
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +8,8 @@
 
 namespace tidemark::policies {
 
-// Waiting for other streams is the original's way. `grow` never does while there is memory, and
-// takes new pages rather than moving any; `cost` weighs (see is_eligible).
+// Waiting for other streams is what the original does. `grow` never waits while there is memory,
+// and takes new pages rather than moving any; `cost` weighs both (see is_eligible).
 Vpmm::Effort Vpmm::first_effort(Bytes size) const {
     const bool beyond = settings_.soft_limit != 0 && usage_.reserved + size > settings_.soft_limit;
     if (beyond || settings_.growth == VpmmSettings::Growth::wait)
@@ -17,10 +17,10 @@ Vpmm::Effort Vpmm::first_effort(Bytes size) const {
     return settings_.growth == VpmmSettings::Growth::grow ? Effort::pages : Effort::cost;
 }
 
-// The prices behind `cost`, per page and on an H200: a new page 25 us (create, map, access) and
-// 19 us to give it back one day (unmap, release), a moved one 31 us (map, access, unmap). So moving
-// is cheaper, but for what has to be waited for: a wait may be long, and only a large region makes
-// up for it.
+// The prices behind `cost`, per page and on an H200: a new page costs 25 us (create, map, access)
+// and later 19 us to release (unmap, release); a moved one 31 us (map, access, unmap). So moving is
+// cheaper, except where it has to wait: a wait may be long, and only a large region makes up for
+// it.
 bool Vpmm::is_eligible(const Block& region, Owner owner, Effort effort) const {
     if (effort != Effort::cost)
         return effort == Effort::all;
@@ -55,8 +55,8 @@ Vpmm::Plan Vpmm::plan(Owner owner, Bytes size, Effort effort) const {
     return plan;
 }
 
-// Regions that together have what is missing, as far as there are any. By the document the stream's
-// own are moved whole if there is room, so that no scraps stay behind.
+// Regions that together have what is missing, as far as possible. According to the document the
+// stream's own are moved whole if there is room, so that no scraps remain.
 void Vpmm::plan_moves(Plan& plan, Owner owner, Bytes missing, Effort effort) const {
     if (effort == Effort::pages || missing == 0)
         return;
@@ -86,8 +86,8 @@ bool Vpmm::can_hold(Bytes fresh, Owner owner) {
     }
     if (fresh <= device_->memory().free)
         return true;
-    // No need to create pages until they don't fit. But a device that is lost has no memory either,
-    // and says so when it is asked for something.
+    // No need to create pages until they don't fit. But a lost device has no memory either, and
+    // reports that only when memory is requested.
     refusal_ = {OutOfMemory::Cause::device_full};
     const DeviceResult<EventId> event = device_->record(regions_.stream_of(owner));
     return event ? false : refused(event.error());
@@ -110,8 +110,8 @@ bool Vpmm::reserve_hole(Plan& plan, Bytes size) {
     return true;
 }
 
-// Puts the owner's stream behind the work that may still use what it is about to get: one wait for
-// each stream, for the youngest region of it.
+// Orders the owner's stream behind the work that may still use what it is about to get: one wait
+// per stream, for its youngest region.
 bool Vpmm::wait_for_moves(const Plan& plan, Owner owner) {
     std::vector<BlockId> youngest;  // of each stream
     for (const Move& move : plan.moves) {
@@ -141,8 +141,8 @@ Vpmm::PageRange Vpmm::pages_of(BlockId id, Bytes offset, Bytes size) const {
     return {regions_[id].reservation, {regions_[id].address + offset, size}};
 }
 
-// Backs the beginning of the hole: by the document what is moved comes first, in the original the
-// new pages do. The new pages are made first in either case: they are what is refused.
+// Maps memory behind the start of the hole. In the document moved pages come first, in the original
+// new pages. The new pages are created first in either case: creating them is what can fail.
 bool Vpmm::map_pages(const Plan& plan) {
     const bool by_document = settings_.harvest == VpmmSettings::Harvest::document;
     const PageRange fresh = pages_of(plan.hole, by_document ? plan.moved : 0, plan.fresh);
@@ -167,8 +167,8 @@ bool Vpmm::map_pages(const Plan& plan) {
     return true;
 }
 
-// Gives back to the addresses what has no page in a block of ours. What the device refused to undo
-// in it waits for another attempt.
+// Removes from our block the addresses without a page. What the device refused to undo in it waits
+// for another attempt.
 void Vpmm::retire_hole(BlockId id) {
     using State = PageTable::State;
     for (BlockId rest = id; rest != kNoBlock; id = rest) {
@@ -189,7 +189,7 @@ void Vpmm::retire_hole(BlockId id) {
     }
 }
 
-// The plan has been carried out on the device.
+// The device has carried out the plan.
 BlockId Vpmm::commit(const Plan& plan, Owner owner) {
     for (const Move& move : plan.moves)
         regions_.make_zombie(move.region, move.size);
@@ -199,7 +199,8 @@ BlockId Vpmm::commit(const Plan& plan, Owner owner) {
     return regions_.free(plan.hole, owner, plan.moves.empty(), *device_);
 }
 
-// A free region of at least `size`, or kNoBlock with the reason in refusal_ and all as it was.
+// A free region of at least `size`; or kNoBlock, with the reason in refusal_ and everything as
+// before.
 BlockId Vpmm::make_room(Owner owner, Bytes size, Effort effort) {
     Plan plan = this->plan(owner, size, effort);
     bool done = can_hold(plan.fresh, owner) && reserve_hole(plan, size);

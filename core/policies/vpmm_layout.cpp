@@ -37,7 +37,7 @@ void Vpmm::for_each_address(const std::function<void(const AddressSpan&)>& visit
     });
 }
 
-// A segment is a run of pages that are mapped for use: zombies are second mappings, and not shown.
+// A segment is a run of pages that are mapped for use. Zombies are second mappings, and not shown.
 void Vpmm::for_each_region(const std::function<void(const Region&)>& visit) const {
     const auto belongs = [](const Block& block) {
         return block.state != Block::State::unmapped &&

@@ -1,4 +1,4 @@
-// Points: which work is over.
+// Points: which work has finished.
 #include "core/policies/vpmm_points.h"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
-// VpmmPoints: the points in the work of one stream after which what it let go is done with.
+// VpmmPoints: the points in one stream's work after which the stream no longer uses what it freed.
 //
-// Each belongs to a free region, by whose number (Block::stamp) it is named; numbers grow. A point
-// is an event, or none yet: then it has passed with the next one that was recorded. It has users:
-// the free region, and zombies cut off it. Points that have passed or have no users go in time.
+// Each point belongs to a free region, and is named by the region's number (Block::stamp); numbers
+// grow. A point is an event, or none yet: then it has passed when the next recorded one has. It has
+// users: the free region, and zombies that were cut off it. Points that have passed or have no
+// users are removed in time.
 //
-// A value that names its device only in calls. Not thread-safe. O(log points) a call unless said
+// A value that names its device only in calls. Not thread-safe. O(log points) a call unless stated
 // otherwise.
 #pragma once
 
@@ -28,26 +29,26 @@ class VpmmPoints {
     // The event of the youngest, recorded on `stream` if it has none yet.
     DeviceResult<EventId> record_last(StreamId stream, Device& device);
 
-    // An event after which the point, which must not have passed, has. O(points).
+    // An event; once it has passed, so has the point, which must not have passed yet. O(points).
     DeviceResult<EventId> event_of(std::uint64_t id, StreamId stream, Device& device);
 
     // A zombie waits for the point too, unless it has passed.
     void join(std::uint64_t id);
 
-    // A user waits no more for the point, which must not have passed.
+    // A user no longer waits for the point, which must not have passed yet.
     void leave(std::uint64_t id);
 
-    // Drops what has passed and what nobody waits for: from the front, or wherever it is
+    // Drops points that have passed or that nobody waits for: from the front, or anywhere
     // (O(points)).
     void forget_passed();
     void forget_unused();
 
-    // How many of the points have passed, in at most 2 + log2(points) questions. A device that
-    // doesn't know is asked again another time.
+    // How many of the points have passed, in at most 2 + log2(points) queries. A device that can't
+    // tell is asked again another time.
     std::size_t count_passed(Device& device) const;
 
-    // The first `passed` points have passed, one more than before at least: calls visit(id) for
-    // each of the new ones that somebody waits for. The number of the last.
+    // The first `passed` points have passed, at least one more than before: calls visit(id) for
+    // each of the new ones that somebody waits for. Returns the number of the last.
     template <class Visit>
     std::uint64_t advance(std::size_t passed, Visit visit) {
         const std::uint64_t last = points_[passed - 1].id;

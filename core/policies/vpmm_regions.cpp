@@ -93,7 +93,7 @@ void VpmmRegions::erase(BlockId id) {
 
 namespace {
 
-// Best fit in one index; of equally large regions the one at the lowest or highest address.
+// Best fit in one index; of equally large regions, the one at the lowest or highest address.
 BlockId find_in(const SizeIndex& index, Bytes size, bool highest, const Blocks& blocks) {
     const BlockId found = index.first_from(size, blocks);
     return found == kNoBlock || !highest ? found : index.last_below(blocks[found].size + 1, blocks);
@@ -134,7 +134,7 @@ Bytes VpmmRegions::largest_free() const {
     return largest;
 }
 
-// `rest` was cut off the region `of`, which is free no more, and takes its place.
+// `rest` was split off the region `of`, which is no longer free, and replaces it.
 void VpmmRegions::keep_rest(BlockId rest, BlockId of) {
     blocks_[rest].list = blocks_[of].list;
     blocks_[rest].waits = blocks_[of].waits;
@@ -173,7 +173,7 @@ bool VpmmRegions::is_free_of(BlockId id, Owner owner) const {
 }
 
 BlockId VpmmRegions::free(BlockId id, Owner owner, bool done, Device& device) {
-    // What a neighbour waits for that is joined, the joined region does.
+    // The joined region waits for everything that its neighbours waited for.
     const auto absorb = [&](BlockId neighbour) {
         done = done && is_done(blocks_[neighbour]);
         withdraw(neighbour);

@@ -1,14 +1,14 @@
-// VpmmRegions: what VPMM knows of its addresses: which are granted, free, awaited or without
-// memory, and of every free region the stream that let it go, the point after which it is done
-// with, and its age.
+// VpmmRegions: what VPMM knows about its addresses: which are granted, free, pending free or
+// without memory. For every free region it knows the stream that freed it, the point after which
+// that stream no longer uses it, and its age.
 //
 // Each root is a chain of blocks that tile it, so no address is ever lost and nothing is joined
-// across roots. Free regions are ordered by (size, address) for each stream, those that are done
-// apart from those that are not; by age in one log (VpmmAges). What is not done waits for a point
-// (VpmmPoints); one that has passed says the same of the earlier, so that finding out what has
-// become free costs a few questions to the device, whatever the number of regions.
+// across roots. Free regions are ordered by (size, address) for each stream, done ones apart from
+// others; and by age in one log (VpmmAges). Regions that are not done wait for a point
+// (VpmmPoints). When a point has passed, so have all earlier ones, so finding out what has become
+// free takes a few queries to the device, whatever the number of regions.
 //
-// A value that names its device only in calls. Not thread-safe. O(log regions) a call unless said
+// A value that names its device only in calls. Not thread-safe. O(log regions) a call unless stated
 // otherwise.
 #pragma once
 
@@ -26,20 +26,20 @@ namespace tidemark::policies {
 
 class VpmmRegions {
   public:
-    // Whom a free region belongs to: a stream, by number, or nobody (what was made at the start).
+    // Who owns a free region: a stream, by number, or nobody (regions from the start).
     using Owner = std::uint32_t;
     static constexpr Owner kNobody = 0;
 
     // What a block in state `waiting` waits for: Block::waits.
     enum Wait : std::uint32_t {
         zombie,    // its old mappings to be ended, once its point has passed
-        deferred,  // an order between streams that could not be made yet; then it is free
-        stuck,     // the device to take back memory that nobody uses
+        deferred,  // an order between streams that could not be made yet; then free
+        stuck,     // the device to take back unused memory
     };
 
     VpmmRegions() { owners_.emplace_back(); }
 
-    // The number of a stream's regions, made if new. O(1) for the last one asked for.
+    // The number of a stream's regions, made if new. O(1) for the last one that was requested.
     Owner owner_of(StreamId stream) {
         if (last_owner_ != kNobody && owners_[last_owner_].stream == stream) [[likely]]
             return last_owner_;
@@ -61,17 +61,17 @@ class VpmmRegions {
 
     static bool is_done(const Block& free) { return free.waits == 0; }
 
-    // A new root, all of it without memory. Roots are numbered in the order of this call.
+    // A new root without memory. Roots are numbered in the order of these calls.
     void add_root(Range range);
 
     // The smallest range without memory of at least `size`, lowest address first, or kNoBlock.
     BlockId find_hole(Bytes size) const { return holes_.first_from(size, blocks_); }
 
-    // The smallest range without memory that has `size` only together with the free region before
-    // it, which is usable; or kNoBlock. O(holes log holes).
+    // The smallest range without memory that has `size` only together with the usable free region
+    // before it; or kNoBlock. O(holes log holes).
     BlockId find_hole_behind(Owner owner, Bytes size) const;
 
-    // Is that a free region that the owner may have without waiting?
+    // Is that a free region that the owner may use without waiting?
     bool is_usable(BlockId id, Owner owner) const {
         return id != kNoBlock && blocks_[id].state == Block::State::free &&
                (blocks_[id].list == owner || is_done(blocks_[id]));
@@ -80,49 +80,50 @@ class VpmmRegions {
     // The first `size` bytes of a hole become a block of the caller's (state allocated).
     void take_hole(BlockId id, Bytes size);
 
-    // A block of the caller's is a hole from now on, with its neighbours. Its new number.
+    // A block of the caller's becomes a hole, joined with its neighbours. Returns its new number.
     BlockId make_hole(BlockId id);
 
-    // Cuts a block of the caller's after `size` bytes; the rest is the caller's too.
+    // Splits a block of the caller's after `size` bytes; the rest belongs to the caller too.
     BlockId cut(BlockId id, Bytes size);
 
-    // A free region of the owner that fits best, whether done or not. Equally large ones: that of
-    // the lowest address, or of the highest.
+    // A free region of the owner that fits best, whether done or not. Of equally large ones, the
+    // one at the lowest address, or at the highest.
     BlockId find_own(Owner owner, Bytes size, bool highest) const;
 
     // The same among regions of others that are known to be done. O(streams log regions).
     BlockId find_done(Owner but, Bytes size, bool highest) const;
 
-    // Grants the first `size` bytes of a free region; what is left stays free on its terms, but for
-    // `owner`, who has it from now on.
+    // Grants the first `size` bytes of a free region. The rest stays free on the same terms, except
+    // that it belongs to `owner` from now on.
     void take(BlockId id, Bytes size, Owner owner);
 
-    // Puts a block of the caller's among the free regions of `owner`, joined with neighbours that
-    // are the owner's too; the youngest from now on. `done`: no work on it is outstanding. Else a
-    // point is recorded, later if the device is capturing or refuses now. Its new number.
+    // Adds a block of the caller's to the free regions of `owner`, joined with neighbours that the
+    // owner has too; it is the youngest from now on. `done`: no work on it is outstanding.
+    // Otherwise a point is recorded, or later if the device is capturing or refuses now. Returns
+    // its new number.
     BlockId free(BlockId id, Owner owner, bool done, Device& device);
 
-    // Takes `size` bytes off the front of a free region as a zombie, or all of it. The rest stays
-    // free on its terms.
+    // Cuts `size` bytes off the front of a free region as a zombie, or all of it. The rest stays
+    // free on the same terms.
     void make_zombie(BlockId id, Bytes size);
 
-    // A block of the caller's is a zombie that waits for nothing, or stuck.
+    // A block of the caller's becomes a zombie that waits for nothing, or stuck.
     void set_waiting(BlockId id, Wait wait);
 
     // A whole free region becomes a block of the caller's.
     void withdraw(BlockId id);
 
-    // Asks the device which points of the owner have passed; or takes it as told that all have.
-    // Regions and zombies that waited for them are done. Not during a capture.
+    // Asks the device which points of the owner have passed; or is told that all have. Regions and
+    // zombies that waited for them are done. Not during a capture.
     void poll(Owner owner, Device& device);
     void all_passed(Owner owner);
 
-    // Polls the owners that have zombies, or regions that wait; or those of `but` left out.
+    // Polls the owners that have zombies, or regions that wait; or only those, except `but`.
     void poll_zombies(Device& device);
     void poll_others(Owner but, Device& device);
 
-    // Calls end(id), which ends the zombie's mappings, for each whose point has passed. It is a
-    // hole then; if `end` says false, it stays.
+    // Calls end(id), which removes the zombie's mappings, for each whose point has passed. The
+    // zombie then becomes a hole; if `end` returns false, it stays.
     template <class End>
     void end_zombies(End end) {
         std::erase_if(ripe_, [&](BlockId id) {
@@ -143,7 +144,7 @@ class VpmmRegions {
     // none yet.
     DeviceResult<EventId> event_of(BlockId id, Device& device);
 
-    // All free regions but `except`: the owner's, oldest first, then the others', oldest first.
+    // All free regions except `except`: the owner's, oldest first, then the others', oldest first.
     // O(regions).
     std::vector<BlockId> by_age(Owner owner, BlockId except) const;
 

@@ -1,11 +1,11 @@
-// vpmm: ending old mappings, waiting, and giving memory back to the device.
+// vpmm: removing old mappings, waiting, and releasing memory to the device.
 #include <utility>
 
 #include "core/policies/vpmm_allocator.h"
 
 namespace tidemark::policies {
 
-// Ends the mappings of zombies whose work is over. What the device refuses stays a zombie.
+// Removes the mappings of zombies whose work has finished. What the device refuses stays a zombie.
 void Vpmm::end_zombies() {
     regions_.poll_zombies(*device_);
     regions_.end_zombies([this](BlockId id) {
@@ -27,7 +27,7 @@ void Vpmm::settle_stuck() {
     }
 }
 
-// Waits for all work that memory is held back for, as far as the device lets us.
+// Waits for all work that memory waits for, as far as the device allows.
 void Vpmm::await_all() {
     const bool everything =
         !deferred_.empty() || small_.has_waiting() || small_.held() > small_.used();
@@ -47,8 +47,8 @@ void Vpmm::await_all() {
     }
 }
 
-// What a refused request does before it is asked again: false if there is nothing to hope for. The
-// free pages themselves are no matter: the request would have had them all.
+// What a failing request does before it is retried: false if there is no hope. The free pages
+// themselves don't matter: the request would have used them all.
 bool Vpmm::reclaim() {
     const bool needs_addresses = refusal_.cause == OutOfMemory::Cause::address_space;
     const bool hopeful = !deferred_.empty() || !stuck_.empty() || small_.has_waiting() ||
@@ -79,7 +79,7 @@ void Vpmm::trim(TrimLevel level) {
     count_held();
 }
 
-// Free regions whose work is over, but for those with pages that zombies still map.
+// Free regions whose work has finished, except those with pages that zombies still map.
 void Vpmm::release_free() {
     for (const BlockId id : regions_.by_age(VpmmRegions::kNobody, kNoBlock)) {
         const PageRange pages = pages_of(id, 0, regions_[id].size);
@@ -92,7 +92,7 @@ void Vpmm::release_free() {
     }
 }
 
-// Gives back what can be, without waiting for a program that still uses its memory.
+// Releases what it can, without waiting for a program that still uses its memory.
 Vpmm::~Vpmm() {
     if (is_broken_off())
         return;

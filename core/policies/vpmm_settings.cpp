@@ -25,8 +25,8 @@ constexpr std::array kVpmmSettingsOptions = std::to_array<OptionInfo>({
      .unit = "bytes",
      .default_value = "0",
      .maximum = "1TiB",
-     .summary = "bytes of a page, a multiple of the device's granularity; 0 = that; smaller "
-                "requests are left to the device's own pool",
+     .summary = "size of a page, a multiple of the device's granularity; 0 = the granularity; "
+                "smaller requests go to the device's own pool",
      .source = "VPMM_PAGE_SIZE"},
     {.name = "va_size",
      .type = OptionType::bytes,
@@ -34,8 +34,8 @@ constexpr std::array kVpmmSettingsOptions = std::to_array<OptionInfo>({
      .default_value = "8TiB",
      .minimum = "1",
      .maximum = "256TiB",
-     .summary = "addresses that are reserved at once, a multiple of the page; more for a request "
-                "that needs more",
+     .summary = "address space that is reserved at once, a multiple of the page; a request that "
+                "needs more reserves more",
      .source = "VPMM_VA_SIZE"},
     {.name = "pages",
      .type = OptionType::count,
@@ -55,21 +55,21 @@ constexpr std::array kVpmmSettingsOptions = std::to_array<OptionInfo>({
      .type = OptionType::choice,
      .default_value = "wait",
      .choices = kGrowths,
-     .summary = "no region fits: wait = move all that is free, of other streams too, before making "
-                "pages; grow = make pages while there is memory; cost = move, but wait only for "
-                "regions of worth_waiting bytes"},
+     .summary = "what to do when no region fits: wait = move all free memory, other streams' too, "
+                "before making pages; grow = make pages while there is memory; cost = move, but "
+                "wait only for regions of worth_waiting bytes"},
     {.name = "worth_waiting",
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "128MiB",
-     .summary = "growth=cost waits for another stream's region from this size on, and makes new "
-                "pages instead of smaller ones",
+     .summary = "with growth=cost: wait for another stream's region only if it has at least this "
+                "size, else make new pages",
      .source = "64 pages created and released take 0.8 ms on an H200"},
     {.name = "soft_limit",
      .type = OptionType::bytes,
      .unit = "bytes",
      .default_value = "0",
-     .summary = "reserved bytes beyond which growth is as with wait, 0 = none"},
+     .summary = "reserved bytes beyond which growth works as with wait, 0 = none"},
     {.name = "limit",
      .type = OptionType::bytes,
      .unit = "bytes",
@@ -79,19 +79,19 @@ constexpr std::array kVpmmSettingsOptions = std::to_array<OptionInfo>({
      .type = OptionType::count,
      .default_value = "0",
      .maximum = "1000000",
-     .summary = "a free region is cut for a request only if it is at most this many times as large "
-                "or nothing else is left; 0 = any"},
+     .summary = "a free region is split for a request only if it is at most this many times as "
+                "large, or if nothing else is left; 0 = any"},
     {.name = "capture",
      .type = OptionType::choice,
      .default_value = "reject",
      .choices = kCaptures,
-     .summary =
-         "while a graph is captured, requests that no free region serves: reject = out of memory, "
-         "survive = served by new pages"},
+     .summary = "while a graph is captured, requests that no free region serves: reject = they "
+                "fail (out of memory), survive = new pages serve them"},
     {.name = "peers",
      .type = OptionType::text,
      .default_value = "[]",
-     .summary = "other devices that may read and write the pages: [1,2], or how many: 2"},
+     .summary =
+         "other devices that may read and write the pages: a list, [1,2], or their number, 2"},
 });
 
 tl::unexpected<Error> refuse(ErrorCode code, std::string what, std::string hint = {}) {
@@ -118,7 +118,7 @@ Result<std::vector<std::uint16_t>> parse_peers(std::string text) {
         TM_ASSIGN(const std::uint64_t peer, parse_count(rest.substr(0, end)));
         rest.remove_prefix(std::min(end + 1, rest.size()));
         if (peer == 0 || peer > kMost)
-            return refuse(ErrorCode::bad_option, fmt::format("{} is no peer's number", peer),
+            return refuse(ErrorCode::bad_option, fmt::format("{} is not a peer's number", peer),
                           "peers are numbered from 1");
         if (std::find(peers.begin(), peers.end(), peer) != peers.end())
             return refuse(ErrorCode::bad_option, fmt::format("peer {} is named twice", peer));
@@ -129,16 +129,17 @@ Result<std::vector<std::uint16_t>> parse_peers(std::string text) {
 
 Result<void> check_sizes(const VpmmSettings& settings, Bytes granularity) {
     if (settings.page % granularity != 0)
-        return refuse(ErrorCode::bad_option,
-                      fmt::format("page is {} bytes, no multiple of the device's granularity, {}",
-                                  settings.page, granularity));
+        return refuse(
+            ErrorCode::bad_option,
+            fmt::format("page is {} bytes, not a multiple of the device's granularity, {}",
+                        settings.page, granularity));
     if (settings.va_size % settings.page != 0)
         return refuse(ErrorCode::bad_option,
-                      fmt::format("va_size is {} bytes, no multiple of the page, {}",
+                      fmt::format("va_size is {} bytes, not a multiple of the page, {}",
                                   settings.va_size, settings.page));
     if (settings.pages > settings.va_size / settings.page)
         return refuse(ErrorCode::bad_option,
-                      fmt::format("pages is {}, but va_size has addresses for {}", settings.pages,
+                      fmt::format("pages is {}, but va_size has room for {}", settings.pages,
                                   settings.va_size / settings.page));
     return {};
 }

@@ -26,12 +26,12 @@ struct VpmmSettings {
     Capture capture = Capture::reject;
     Bytes limit = 0;  // on reserved bytes, as is the soft one; 0 = none
     Bytes soft_limit = 0;
-    std::uint64_t waste = 0;  // a region is cut for its n-th part at least; 0 = for any
+    std::uint64_t waste = 0;  // a region is split for at least its n-th part; 0 = for any
     std::vector<std::uint16_t> peers;
 
-    // Errors (bad_option): a page that is no multiple of the device's granularity, roots that are
-    // no multiple of the page, peers that are no list of numbers; (unsupported): pages to begin
-    // with, or peers, on a device that cannot have them.
+    // Errors (bad_option): a page that is not a multiple of the device's granularity, roots that
+    // are not a multiple of the page, peers that are not a list of numbers; (unsupported): initial
+    // pages, or peers, on a device that cannot have them.
     static Result<VpmmSettings> from(const Options& options, const Device& device);
 };
 

@@ -5,7 +5,7 @@
 
 namespace tidemark::policies {
 
-// The pool must not give memory back behind our back, and not at every synchronization.
+// The pool must not release memory on its own, and not at every synchronization.
 bool VpmmSmall::prepare_pool(Device& device) {
     if (!pool_ready_ && device.has(Feature::async_pool))
         pool_ready_ = static_cast<bool>(device.set_pool_threshold(~Bytes{0}));

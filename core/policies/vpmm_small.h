@@ -1,13 +1,13 @@
-// VpmmSmall: VPMM's requests below a page, which are left to the device's own pool of
-// stream-ordered memory; where it has none, to its plain memory.
+// VpmmSmall: VPMM's requests below a page, which go to the device's own pool of stream-ordered
+// memory, or to plain memory if the device has no pool.
 //
-// A piece is let go on the stream that it was granted to, after the streams that used it too. The
-// pool keeps what it holds until it is told to give it back (`trim`): its threshold is set, once,
-// and until the device has taken that, pieces are plain memory. What the device refuses to take
-// back waits and is offered again.
+// A piece is freed on the stream that it was granted to, ordered behind the streams that used it
+// too. The pool keeps what it holds until it is told to release it (`trim`): its threshold is set
+// once, and until the device has accepted that, pieces are plain memory. Pieces that the device
+// refuses to free wait and are offered again.
 //
-// A value that names its device only in calls. Not thread-safe. O(1) a call besides the device's
-// own, unless said otherwise.
+// A value that names its device only in calls. Not thread-safe. O(1) a call in addition to the
+// device's own cost, unless stated otherwise.
 #pragma once
 
 #include <algorithm>
@@ -29,12 +29,13 @@ class VpmmSmall {
     // A piece of `size` bytes, a multiple of kUnit; its number.
     DeviceResult<std::uint32_t> allocate(Device& device, Bytes size, StreamId stream);
 
-    // What the device would have to lend for the next piece of `size`: a guess, since only the
-    // driver knows what its pool's unused memory is good for.
+    // How much the device would have to lend for the next piece of `size`: a guess, since only the
+    // driver knows which requests its pool's unused memory can serve.
     Bytes growth_for(const Device& device, Bytes size) const;
 
-    // The last piece was guessed wrong, and lent memory must go back at once: it is let go, its
-    // stream waited for. Until another piece is let go, guesses are careful. False: it waits.
+    // The guess for the last piece was wrong, and the borrowed memory must be returned immediately:
+    // the piece is freed, and its stream is waited for. Until another piece is freed, guesses are
+    // careful. False: the piece waits.
     bool undo(Device& device, std::uint32_t piece);
 
     Address address(std::uint32_t piece) const { return pieces_[piece].begin; }
@@ -46,28 +47,27 @@ class VpmmSmall {
             pieces_[piece].users.add(stream);
     }
 
-    // Lets a piece go; nobody but its own stream has used it, if `users_done`. False: not yet, it
-    // waits.
+    // Frees a piece; only its own stream has used it, if `users_done`. False: not yet, it waits.
     bool deallocate(Device& device, std::uint32_t piece, bool users_done);
 
-    // Offers what waits again; the bytes that are gone.
+    // Offers again what waits; returns the bytes that were freed.
     Bytes settle(Device& device);
 
     bool has_waiting() const { return !waiting_.empty(); }
 
-    // Has the pool's unused memory given back, as far as the device is done with it.
+    // Releases the pool's unused memory, as far as the device has finished with it.
     void trim(Device& device);
 
-    // Memory that is held from the device, and what of it is in pieces.
+    // Memory that is held from the device, and the part of it that is in pieces.
     Bytes held() const { return plain_ + std::max(pool_held_, pool_used_); }
 
     Bytes used() const { return plain_ + pool_used_; }
 
-    // Every piece, and what the pool holds besides: that is at addresses that only the driver
-    // knows, and shown behind the highest piece. O(pieces log pieces).
+    // Every piece, and the rest of the pool, which is at addresses that only the driver knows and
+    // is shown behind the highest piece. O(pieces log pieces).
     void for_each_region(const std::function<void(const Region&)>& visit) const;
 
-    // The program is over: the device's pool is as it was.
+    // The program has ended: the device's pool gets its old settings back.
     void restore_pool(Device& device);
 
   private:
@@ -93,7 +93,7 @@ class VpmmSmall {
     Bytes plain_ = 0;                      // bytes in plain pieces
     Bytes pool_used_ = 0;                  // bytes in pool pieces
     Bytes pool_held_ = 0;                  // as the device says
-    bool full_ = false;                    // its unused memory has been of no use
+    bool full_ = false;                    // its unused memory did not help
     Address last_pooled_ = Address::null;  // the last address that came from the pool
 };
 

@@ -19,7 +19,7 @@ void update_largest(BlockId id, Blocks& blocks) {
         {block.size, largest_below(block.left, blocks), largest_below(block.right, blocks)});
 }
 
-// Cuts `tree` into what lies below `address` and the rest.
+// Cuts `tree` into what is below `address` and the rest.
 void split_tree(BlockId tree, Address address, BlockId& below, BlockId& rest, Blocks& blocks) {
     if (tree == kNoBlock) {
         below = rest = kNoBlock;
@@ -35,7 +35,7 @@ void split_tree(BlockId tree, Address address, BlockId& below, BlockId& rest, Bl
     update_largest(tree, blocks);
 }
 
-// All of `below` lies below `above`.
+// All of `below` is below `above`.
 BlockId merge_trees(BlockId below, BlockId above, Blocks& blocks) {
     if (below == kNoBlock || above == kNoBlock)
         return below == kNoBlock ? above : below;
@@ -88,7 +88,7 @@ void AddressIndex::insert(BlockId id, Blocks& blocks) {
 void AddressIndex::erase(BlockId id, Blocks& blocks) {
     const Block& block = blocks[id];
     BlockId* link = &root_;
-    // Those above that know of a larger one stay as they are.
+    // Ancestors that know of a larger one stay as they are.
     while (*link != id && blocks[*link].stamp > block.size) {
         Block& above = blocks[*link];
         link = block.address < above.address ? &above.left : &above.right;

@@ -1,10 +1,10 @@
 // AddressIndex: free blocks by address, for first fit: the lowest block that is large enough.
 //
 // A treap (Seidel & Aragon, 1996) whose priorities are hashes of block numbers, so that its shape
-// depends on the blocks alone; each block knows the largest size below it. The links are in the
-// blocks (Block::left, Block::right, and Block::stamp for that size): a block may be in one index
-// at a time, and keeps address and size while it is, but for resized(). A value. Not thread-safe.
-// O(log n) expected.
+// depends only on the blocks; each block knows the largest size below it. The links are in the
+// blocks (Block::left, Block::right, and Block::stamp for that size). So a block may be in only one
+// index at a time, and its address and size may not change meanwhile, except by resized(). A value.
+// Not thread-safe. O(log n) expected.
 #pragma once
 
 #include "core/regions/blocks.h"
@@ -16,7 +16,8 @@ class AddressIndex {
     void insert(BlockId id, Blocks& blocks);
     void erase(BlockId id, Blocks& blocks);
 
-    // Its size was `before`, its address may be another; its order among the others is the same.
+    // Its size was `before`, and its address may have changed; its order among the others is the
+    // same.
     void resized(BlockId id, Bytes before, Blocks& blocks);
 
     // The block of at least `size` bytes that has the lowest address, or kNoBlock.

@@ -1,7 +1,7 @@
 // Blocks: the pieces into which a policy cuts its segments, in address order.
 //
 // A segment is a doubly linked chain of blocks that tile it; splitting and merging touch only
-// neighbours. Blocks live in an arena and are named by 32-bit numbers, so a policy's whole state is
+// neighbours. Blocks are in an arena and are named by 32-bit numbers, so a policy's whole state is
 // plain vectors: copying it copies the allocator. A number is reused after `release`, last first.
 //
 // Not thread-safe. Every operation is O(1); a block is one cache line.
@@ -32,14 +32,14 @@ struct Block {
     std::uint32_t list = 0;  // the policy's: which free list it belongs to
     State state = State::vacant;
     std::uint32_t waits = 0;        // the policy's: events that it still waits for
-    std::uint32_t reservation = 0;  // the policy's: 1 + which one it lies in; 0 = plain memory
+    std::uint32_t reservation = 0;  // the policy's: 1 + which one contains it; 0 = plain memory
     std::uint64_t stamp = 0;        // the policy's: a point on its own clock
     StreamSet streams;              // see StreamSet
 
     // The only block of its segment.
     bool whole_segment() const { return prev == kNoBlock && next == kNoBlock; }
 
-    // That, of plain memory.
+    // The same, in plain memory.
     bool plain_segment() const { return whole_segment() && reservation == 0; }
 };
 
@@ -61,7 +61,7 @@ class Blocks {
     // do not survive it).
     BlockId create(Address address, Bytes size, std::uint32_t list);
 
-    // Gives the number back. The block must be unlinked.
+    // Releases the number. The block must be unlinked.
     void release(BlockId id) {
         blocks_[id].state = Block::State::vacant;
         vacant_.give_back(id);
@@ -71,8 +71,8 @@ class Blocks {
     // list and state `free`. References to blocks do not survive it.
     BlockId split(BlockId id, Bytes size);
 
-    // Cuts off the first `size` bytes of `id` and returns the new block with them, likewise; `id`
-    // keeps the rest.
+    // Cuts off the first `size` bytes of `id` and returns the new block with them, in the same way;
+    // `id` keeps the rest.
     BlockId split_front(BlockId id, Bytes size);
 
     // Joins `id` with the block after it, whose number is released.

@@ -1,8 +1,8 @@
-// ChunkMap: which chunks of a run of addresses are mapped, and which of those lie under a hole.
+// ChunkMap: which chunks of a run of addresses are mapped, and which of those are under a hole.
 //
-// Chunks are numbered from the run's beginning. An idle chunk is mapped and lies whole in a free
-// block, its owner: the highest idle chunk is the next one to be taken away. A value. Not
-// thread-safe. O(chunks / 64) a call, besides the idle chunks of a block that changes.
+// Chunks are numbered from the run's start. An idle chunk is mapped and is entirely inside a free
+// block, its owner; the highest idle chunk is the next to be removed. A value. Not thread-safe.
+// O(chunks / 64) a call, plus the idle chunks of a block that changes.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace tidemark {
 
-// From `begin` up to and without `end`; empty if end <= begin.
+// From `begin` up to but excluding `end`; empty if end <= begin.
 struct ChunkRange {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -56,7 +56,7 @@ class ChunkMap {
         --mapped_count_;
     }
 
-    // `range` lies whole in the free block `owner`: what is mapped of it is idle.
+    // `range` is entirely inside the free block `owner`: its mapped chunks are idle.
     void own(ChunkRange range, BlockId owner) {
         for_each_word(clipped(range), [&](std::size_t word, std::uint64_t mask) {
             const std::uint64_t idle = mapped_[word] & mask;
@@ -67,7 +67,7 @@ class ChunkMap {
         });
     }
 
-    // It doesn't any more.
+    // It no longer is.
     void disown(ChunkRange range) {
         for_each_word(clipped(range), [&](std::size_t word, std::uint64_t mask) {
             idle_count_ -= static_cast<std::size_t>(std::popcount(idle_[word] & mask));
@@ -75,7 +75,7 @@ class ChunkMap {
         });
     }
 
-    // Unmaps the highest idle chunk, of which there must be one. Its owner.
+    // Unmaps the highest idle chunk, which must exist. Returns its owner.
     BlockId unmap_highest() {
         TM_CHECK(idle_count_ != 0);
         std::size_t word = idle_.size() - 1;

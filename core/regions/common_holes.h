@@ -1,12 +1,13 @@
-// CommonHoles: the free memory of a DriverPool that no stream's list has, and the chunks under it.
+// CommonHoles: the free memory of a DriverPool that is in no stream's list, and the chunks under
+// it.
 //
-// Holes lie in one run of addresses and are joined with their neighbours among them, whether chunks
+// Holes are in one run of addresses and are joined with their neighbours among them, whether chunks
 // are mapped under them or not. Of equal holes the one that has been here longest comes first. A
-// chunk that is missing under what is taken comes from under another hole if a whole one lies
-// there, the highest first; else it is new memory.
+// chunk that is missing under a taken range comes from under another hole if an entire chunk is
+// there, the highest first; otherwise it is new memory.
 //
-// A hole is a block in state free whose list is below kLists. A value; blocks are the caller's. Not
-// thread-safe. O(log holes + chunks / 64) a call, besides chunks that change hands.
+// A hole is a block in state free whose list is below kLists. A value; blocks belong to the caller.
+// Not thread-safe. O(log holes + chunks / 64) a call, plus chunks that change hands.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,14 @@ class CommonHoles {
   public:
     static constexpr std::uint32_t kLists = 2;
 
-    // Of a run of addresses from `begin` on, in chunks of that size.
+    // For a run of addresses from `begin` on, in chunks of that size.
     CommonHoles(Address begin, Bytes chunk) : begin_(begin), chunk_(chunk) {}
 
     // A free block, in no list.
     void add(BlockId id, Blocks& blocks);
 
-    // The best fit for `size`, kNoBlock if there is none: among those that are mapped all over, and
-    // among all.
+    // The best fit for `size`, kNoBlock if there is none: among entirely mapped holes, and among
+    // all.
     BlockId find_mapped(Bytes size, const Blocks& blocks) const {
         return mapped_.first_from(size, blocks);
     }
@@ -41,18 +42,19 @@ class CommonHoles {
         Bytes moved = 0;
     };
 
-    // Takes the first `size` bytes of a hole, which `id` is then, and maps what is missing, unless
+    // Takes the first `size` bytes of a hole, which `id` then is, and maps what is missing, unless
     // that takes more than `room` bytes of new memory: then nothing has changed.
     std::optional<Backing> take(BlockId id, Bytes size, Bytes room, Blocks& blocks);
 
-    // Gives whole chunks back, the highest first, while more than `keep` is mapped: how many bytes.
+    // Releases whole chunks, the highest first, while more than `keep` is mapped; returns how many
+    // bytes.
     Bytes give_back_above(Bytes keep, Blocks& blocks);
 
     Bytes mapped() const { return chunks_.mapped_count() * chunk_; }
 
   private:
-    static constexpr std::uint32_t kMapped = 0;    // Block::list of what is mapped all over
-    static constexpr std::uint32_t kUnmapped = 1;  // of what has a chunk missing
+    static constexpr std::uint32_t kMapped = 0;    // Block::list of entirely mapped holes
+    static constexpr std::uint32_t kUnmapped = 1;  // of holes with a missing chunk
 
     ChunkRange whole_chunks(const Block& block) const;
     ChunkRange touched_chunks(const Block& block) const;

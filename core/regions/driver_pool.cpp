@@ -1,4 +1,4 @@
-// Where a request looks, and the lists of streams.
+// Where a request searches, and the lists of streams.
 #include "core/regions/driver_pool.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class DriverPool::State {
   private:
     static constexpr std::uint32_t kStreams = CommonHoles::kLists;  // the first list of a stream
 
-    // What streams let go, oldest first. `ready` rises along it.
+    // Blocks that streams freed, oldest first. `ready` rises along it.
     struct StreamList {
         StreamId stream = StreamId::default_stream;
         AgedSizeIndex index = {};
@@ -136,7 +136,7 @@ Bytes DriverPool::State::trim(Bytes keep, Nanoseconds now) {
 
 // Finding.
 
-// In another stream's list, what the device is done with.
+// In another stream's list, a block with which the device has finished.
 BlockId DriverPool::State::find_of_others(std::uint32_t own, Bytes size, Nanoseconds now) {
     for (std::uint32_t number = kStreams; number < kStreams + lists_.size(); ++number) {
         const StreamList& other = list(number);
@@ -151,7 +151,7 @@ BlockId DriverPool::State::find_of_others(std::uint32_t own, Bytes size, Nanosec
     return kNoBlock;
 }
 
-// Taking. What is left of a block of a list keeps its position there.
+// Taking. The rest of a block of a list keeps its position there.
 
 Address DriverPool::State::take_of_list(BlockId id, Bytes size) {
     const std::uint32_t number = blocks_[id].list;
@@ -227,7 +227,8 @@ void DriverPool::State::leave_list(BlockId id) {
     (position.newer == kNoBlock ? from.newest : positions_[position.newer].older) = position.older;
 }
 
-// To the common holes, what the device is done with, the latest first; then() after each.
+// Moves blocks with which the device has finished to the common holes, the latest first; then()
+// after each.
 template <class Then>
 void DriverPool::State::hand_over(std::uint32_t number, Nanoseconds now, Then then) {
     BlockId last = kNoBlock;  // that is done
@@ -254,7 +255,7 @@ Range DriverPool::State::find(Address address) const {
     return found;
 }
 
-// The face.
+// The public functions.
 
 DriverPool::DriverPool(Range space) : space_(space), state_(std::make_unique<State>(space)) {}
 

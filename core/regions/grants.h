@@ -2,7 +2,7 @@
 //
 // A grant is named by a 32-bit number, the node of its allocation; numbers are reused, last first,
 // so the table is as long as the most grants that were ever live. A value: copying it copies the
-// state. Not thread-safe. Every operation is O(1) unless said otherwise.
+// state. Not thread-safe. Every operation is O(1) unless stated otherwise.
 #pragma once
 
 #include <algorithm>

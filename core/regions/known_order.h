@@ -1,6 +1,6 @@
-// KnownOrder: what is known of the order between streams, so that nobody waits twice for the same
-// work. A policy that lets streams share memory notes when each piece was let go; a stream that was
-// put behind another since then needs no wait for it.
+// KnownOrder: what is known about the order between streams, so that nobody waits twice for the
+// same work. A policy that lets streams share memory notes when each piece was freed; a stream that
+// has been ordered behind another since then needs no wait for it.
 //
 // A value; copying it copies what is known. Not thread-safe.
 #pragma once
@@ -15,23 +15,24 @@ namespace tidemark {
 
 class KnownOrder {
   public:
-    // Memory is let go now, after what its users have queued: the moment, for `order`. O(1).
+    // Memory is freed now, after the work that its users have queued; returns the moment, for
+    // `order`. O(1).
     std::uint64_t let_go() { return ++now_; }
 
-    // Of what was let go last: it is in nobody's past before it is ordered.
+    // The moment of the last free: no stream is ordered behind it before `order`.
     std::uint64_t now() const { return now_; }
 
-    // Makes what is queued on `stream` from now on run after what `users` had queued at the moment
-    // `freed`. As StreamSet::order_before, for those among them that it isn't known of. While a
-    // graph is captured an order belongs to the graph: none is taken as known.
+    // Makes work that is queued on `stream` from now on run after what `users` had queued at the
+    // moment `freed`. Like StreamSet::order_before, for those users for which that isn't known.
+    // While a graph is captured an order belongs to the graph: none is assumed to be known.
     DeviceResult<void> order(StreamSet users, std::uint64_t freed, StreamId stream, Device& device);
 
   private:
-    // Behind what was let go until which moment a stream is, of each other one.
+    // For each other stream, up to which moment of freeing a stream is ordered behind it.
     using Row = std::array<std::uint64_t, StreamSet::kTracked>;
 
     std::uint64_t now_ = 0;
-    std::uint64_t replaced_ = 0;  // Device::replaced_streams, when all below was found
+    std::uint64_t replaced_ = 0;  // Device::replaced_streams, when everything below was found
     std::vector<Row> behind_;     // by stream
 };
 

@@ -22,7 +22,7 @@ class MaxTree {
 
     Bytes largest() const { return width_ == 0 ? 0 : nodes_[1]; }
 
-    // The first index that has the largest number; of no meaning while there is none. O(log n).
+    // The first index that has the largest number; meaningless while there is none. O(log n).
     std::size_t where_largest() const {
         std::size_t node = 1;
         while (node < width_)

@@ -1,5 +1,5 @@
 // PageLeftovers: what a device didn't take back, on a PageTable: pages that nobody can use, and
-// reserved addresses without pages. It is offered again, and shown as holes until it is gone.
+// reserved addresses without pages. They are offered again, and shown as holes until they are gone.
 //
 // A value that names table and device only in calls: copying it copies the state. Not thread-safe.
 // O(pages that are left) a call.
@@ -18,7 +18,7 @@ class PageLeftovers {
     // Some of `pages` are still there; nobody uses them, and no stream does.
     void add(PageTable::PageRange pages) { pages_.push_back(pages); }
 
-    // The addresses of `root` shall go back, as soon as nothing is left in it.
+    // The addresses of `root` are to be freed as soon as nothing is left in it.
     void add_root(std::uint32_t root) { roots_.push_back(root); }
 
     bool empty() const { return pages_.empty() && roots_.empty(); }

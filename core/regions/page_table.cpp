@@ -1,4 +1,4 @@
-// Pages in, elsewhere and out, with every step undone if a later one fails.
+// Adding, moving and removing pages, with every step undone if a later one fails.
 #include "core/regions/page_table.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void PageTable::mapped_once_less(std::uint32_t page) {
     mapped_ -= pages_[page].mappings == 0 ? 1U : 0U;
 }
 
-// Maps all pages or, as far as the device lets us undo it, none: those that are mapped at `range`
+// Maps all pages or none, as far as the device lets us undo it: those that are mapped at `range`
 // afterwards have been counted.
 DeviceResult<void> PageTable::map(Device& device, Range range,
                                   std::span<const std::uint32_t> pages) {

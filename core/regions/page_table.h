@@ -1,14 +1,14 @@
-// PageTable: pages of physical memory, and the reserved addresses at which they are mapped, also at
-// two places at once.
+// PageTable: pages of physical memory, and the reserved addresses at which they are mapped,
+// possibly at two addresses at once.
 //
 // Model: a root is a reservation of addresses. A page is one handle, of one size for all; an entry
-// says which page lies at an address. `populate` makes new pages, `alias` maps existing ones at a
-// second place (the first stays), `unalias` ends the first place, `vacate` gives pages back. Each
+// says which page is at an address. `populate` makes new pages, `alias` maps existing ones at a
+// second address (the first stays), `unalias` ends the first mapping, `vacate` releases pages. Each
 // is all or nothing; what a device refuses to undo stays in the table, where `state` shows it, and
-// is tried again with `vacate` or `unalias`.
+// `vacate` or `unalias` tries it again.
 //
 // A value that names its device only in calls: copying it copies the state. Not thread-safe. Calls
-// are O(pages) of their range; a range lies in one root, in whole pages.
+// are O(pages) of their range; a range is in one root, in whole pages.
 #pragma once
 
 #include <cstdint>
@@ -42,35 +42,36 @@ class PageTable {
 
     Bytes page() const { return page_; }
 
-    // Reserves `size` bytes of addresses, a multiple of the page; the number of the new root.
+    // Reserves `size` bytes of addresses, a multiple of the page; returns the number of the new
+    // root.
     DeviceResult<std::uint32_t> reserve(Device& device, Bytes size);
 
-    // Gives the addresses of a root without pages back; it is of size 0 from then on.
+    // Frees the addresses of a root without pages; its size is 0 from then on.
     DeviceResult<void> unreserve(Device& device, std::uint32_t root);
 
     std::uint32_t root_count() const { return static_cast<std::uint32_t>(roots_.size()); }
 
     Range root(std::uint32_t number) const { return roots_[number].range; }
 
-    // Backs an empty place with new pages. Calls: create and map for each page, set_access once and
-    // once for each peer. After an error pages that the device did not take back may remain.
+    // Maps new pages into an empty range. Calls: create and map for each page, set_access once and
+    // once for each peer. After an error, pages that the device did not take back may remain.
     DeviceResult<void> populate(Device& device, PageRange target);
 
-    // Maps the pages of `sources`, one after another, at the empty place `target` of their size.
-    // After an error some of `target` may remain mapped (from its beginning on).
+    // Maps the pages of `sources`, one after another, into the empty range `target` of their size.
+    // After an error some of `target` may remain mapped (from its start on).
     DeviceResult<void> alias(Device& device, PageRange target, std::span<const PageRange> sources);
 
-    // Ends a place whose pages are all mapped elsewhere too, in one call. After an error nothing
+    // Unmaps a range whose pages are all mapped elsewhere too, in one call. After an error nothing
     // has changed.
     DeviceResult<void> unalias(Device& device, PageRange target);
 
-    // Gives pages that are mapped nowhere else back to the device. After an error in `unmap`
-    // nothing has changed; pages that the device refuses to release stay, loose.
+    // Releases pages that are mapped nowhere else to the device. After an error in `unmap` nothing
+    // has changed; pages that the device refuses to release stay, loose.
     DeviceResult<void> vacate(Device& device, PageRange target);
 
     State state(std::uint32_t root, Address address) const;
 
-    // Is any page of the place mapped elsewhere too?
+    // Is any page of the range mapped elsewhere too?
     bool any_shared(PageRange target) const;
 
     // Physical memory, each page counted once: all of it, and what is mapped.
@@ -102,7 +103,7 @@ class PageTable {
     std::vector<std::uint16_t> peers_;
     std::vector<Root> roots_;
     std::vector<Page> pages_;
-    VacantIds vacant_;  // numbers of pages that are no more
+    VacantIds vacant_;  // numbers of pages that were released
     Bytes held_ = 0;    // in pages, as is mapped_
     Bytes mapped_ = 0;
 };

@@ -1,4 +1,4 @@
-// Pages in and out, with every step undone if a later one fails.
+// Adding and removing pages, with every step undone if a later one fails.
 #include "core/regions/reservation.h"
 
 #include <utility>

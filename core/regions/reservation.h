@@ -1,9 +1,8 @@
-// Reservation: a range of addresses whose memory comes and goes page by page.
+// Reservation: a range of addresses whose memory is mapped and unmapped page by page.
 //
 // Each page is a handle of physical memory of its own, mapped where it is needed, so any run of
-// pages can be given back. A value that names its device only in calls: copying it copies the
-// state, for allocators that are copied in mid-run. Not thread-safe. Calls are O(pages) of their
-// range.
+// pages can be released. A value that names its device only in calls: copying it copies the state,
+// for allocators that are copied in mid-run. Not thread-safe. Calls are O(pages) of their range.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +18,29 @@ class Reservation {
     // granularity. Errors: address_space, not_supported.
     static DeviceResult<Reservation> make(Device& device, Bytes size, Bytes page);
 
-    // A reservation that exists already, `mapped` bytes of its pages mapped by somebody else: the
-    // handles of those are unknown and never released. For states that a trace begins with.
+    // A reservation that exists already, with `mapped` bytes of its pages mapped by somebody else:
+    // their handles are unknown and never released. For states at the start of a trace.
     static Reservation adopt(Range range, Bytes page, Bytes mapped) {
         Reservation reservation(range, page);
         reservation.held_ = mapped;
         return reservation;
     }
 
-    Reservation() = default;  // of nothing
+    Reservation() = default;  // empty
 
-    // Backs whole pages, none of them mapped, with memory. All or nothing: after an error no page
-    // of `range` is mapped. Calls: create and map for each page, set_access once.
+    // Maps memory behind whole pages, none of which is mapped. All or nothing: after an error no
+    // page of `range` is mapped. Calls: create and map for each page, set_access once.
     DeviceResult<void> map(Device& device, Range range);
 
-    // Gives the memory of whole, mapped pages back. After an error in `unmap` nothing has changed;
-    // handles that the device refuses to release are kept, and used by the next map().
+    // Releases the memory of whole, mapped pages. After an error in `unmap` nothing has changed;
+    // handles that the device refuses to release are kept, and the next map() uses them.
     DeviceResult<void> unmap(Device& device, Range range);
 
-    // Gives the addresses back. No page may be mapped. Errors: as above, or the device still
-    // refuses to take memory back; then the reservation stands.
+    // Frees the addresses. No page may be mapped. Errors: as above, or the device still refuses to
+    // take memory back; then the reservation remains.
     DeviceResult<void> release(Device& device);
 
-    // Tries again to give back what the device refused to take in earlier calls.
+    // Offers again what the device refused to take in earlier calls.
     void settle(Device& device);
 
     // The memory that it holds: mapped pages, and what the device refused to take back.
@@ -57,7 +56,7 @@ class Reservation {
 
     Range range() const { return range_; }
 
-    // The smallest run of whole pages that covers `part`, which lies inside the reservation.
+    // The smallest run of whole pages that covers `part`, which is inside the reservation.
     Range covering(Range part) const;
 
     // The largest run of whole pages inside `part`; size 0 if there is none.

@@ -1,4 +1,4 @@
-// Segments of plain memory: how policies take them from the device, and give unused ones back.
+// Segments of plain memory: how policies reserve them from the device, and release unused ones.
 // Functions without state.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace tidemark {
 
-// A segment of `preferred` bytes, or of `needed` if the device has no more. When it is full, once
-// more after reclaim(), if that says that it gave something back.
+// A segment of `preferred` bytes, or of `needed` if the device has no more. When it is full, tries
+// once more after reclaim(), if that reports that it released something.
 template <class Reclaim>
 DeviceResult<Range> malloc_segment(Device& device, Bytes preferred, Bytes needed, Reclaim reclaim) {
     Bytes size = preferred;
@@ -27,7 +27,7 @@ DeviceResult<Range> malloc_segment(Device& device, Bytes preferred, Bytes needed
     return Range{*begin, size};
 }
 
-// What is held of the device's plain memory, which comes in pieces of kPlainUnit.
+// Plain memory held from the device, which comes in pieces of kPlainUnit.
 struct HeldMemory {
     Bytes bytes = 0;
     std::uint64_t taken = 0;  // pieces, ever
@@ -49,11 +49,11 @@ struct HeldMemory {
     static constexpr Bytes kPlainUnit = 512;  // what Device::malloc promises
 };
 
-// What went back to the device.
+// Memory that was released to the device.
 struct Released {
     std::uint64_t segments = 0;
     Bytes bytes = 0;
-    Bytes held = 0;  // with what the device had rounded them up by
+    Bytes held = 0;  // including what the device had added by rounding
 
     void add(Bytes segment) {
         ++segments;
@@ -63,8 +63,8 @@ struct Released {
 };
 
 // Frees every block of `index` that is a whole segment, in the order of the index; those that the
-// device refuses to take stay as they are. Device::free waits for all queued work, so nothing need
-// be awaited before. O(free blocks * log free blocks).
+// device refuses to take stay as they are. Device::free waits for all queued work, so no wait is
+// needed before. O(free blocks * log free blocks).
 template <class Index>
 Released release_unused(Index& index, Blocks& blocks, Device& device) {
     Released released;
@@ -81,7 +81,7 @@ Released release_unused(Index& index, Blocks& blocks, Device& device) {
     return released;
 }
 
-// What release_unused would give back. O(free blocks * log free blocks).
+// What release_unused would release. O(free blocks * log free blocks).
 template <class Index>
 Released unused(const Index& index, const Blocks& blocks) {
     Released whole;

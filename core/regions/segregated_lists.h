@@ -1,12 +1,12 @@
-// SegregatedLists: free blocks in lists by size, for a fit that is good and found in constant time.
+// SegregatedLists: free blocks in lists by size, for a good fit found in constant time.
 //
 // Model: TLSF's two levels (Masmano et al., 2004): an octave of sizes is cut into `steps` lists,
-// two levels of bitmaps say which lists have blocks. A request is rounded up to the next list, so
-// that any block of the first list that has one fits; the one that came last is taken. Sizes below
-// `steps` units have a list each.
+// two levels of bitmaps show which lists have blocks. A request is rounded up to the next list, so
+// any block of the first list that has one fits; the newest is taken. Sizes below `steps` units
+// have a list each.
 //
 // The lists' links are in the blocks (Block::left, Block::right): a block may be in one index at a
-// time. Sizes are multiples of kUnit. A value. Not thread-safe. O(1) unless said otherwise.
+// time. Sizes are multiples of kUnit. A value. Not thread-safe. O(1) unless stated otherwise.
 #pragma once
 
 #include <array>
@@ -80,7 +80,7 @@ class SegregatedLists {
         return heads_[list.octave][static_cast<unsigned>(std::countr_zero(steps))];
     }
 
-    // Removes and returns what first_from finds.
+    // Removes and returns the block that first_from finds.
     BlockId take_first_from(Bytes size, Blocks& blocks) {
         const BlockId id = first_from(size);
         if (id != kNoBlock)
@@ -88,7 +88,7 @@ class SegregatedLists {
         return id;
     }
 
-    // The largest size that first_from finds; 0 if there are no blocks.
+    // The largest size that first_from can find; 0 if there are no blocks.
     Bytes largest(const Blocks& /*blocks*/) const {
         if (octaves_ == 0)
             return 0;
@@ -113,7 +113,7 @@ class SegregatedLists {
         return octave;
     }
 
-    // The list of blocks of so many units, that many or a little more.
+    // The list of blocks of this many units, or a little more.
     List list_of(std::uint64_t units) const {
         const std::uint64_t steps = std::uint64_t{1} << step_bits_;
         if (units < steps)

@@ -13,8 +13,8 @@ bool is_before(const Block& block, Bytes size, std::uint64_t rank) {
     return block.size != size ? block.size < size : Index::rank_of(block) < rank;
 }
 
-// The full order. No two blocks that a device handed out have the same place; numbers decide where
-// a recorded state claims so, and the tree stays a tree.
+// The full order. No two blocks that a device handed out have the same address; if a recorded state
+// claims so, numbers decide, and the tree stays valid.
 template <class Index>
 bool is_before(BlockId a, BlockId b, const Blocks& blocks) {
     const Block& first = blocks[a];
@@ -150,7 +150,7 @@ void BasicSizeIndex<tie>::unlink(BlockId* link, Bin bin, Blocks& blocks) {
         *link = block.left;
     else
         join(block.left, block.right, link, blocks);
-    // Without branches: whether a bin runs empty is as good as random.
+    // Without branches: whether a bin becomes empty is practically random.
     const std::uint64_t bin_empty = root(bin) == kNoBlock ? 1 : 0;
     bins_[bin.octave] &= ~(bin_empty << bin.bin);
     const std::uint64_t octave_empty = bins_[bin.octave] == 0 ? 1 : 0;

@@ -3,13 +3,13 @@
 //
 // Model: TLSF's two levels of bitmaps (Masmano et al., 2004) pick a bin: an octave of sizes cut
 // into 64. But a bin is ordered, not a list: a treap (Seidel & Aragon, 1996) whose priorities are
-// hashes of block numbers, so that the answer is the exact best fit and the shape depends on the
-// calls alone. In real programs a bin holds a block or two, and finding one is two bit scans; in
-// the worst case (all sizes equal) everything is still O(log n).
+// hashes of block numbers, so that the answer is the exact best fit and the shape depends only on
+// the calls. In real programs a bin holds a block or two, and finding one is two bit scans; in the
+// worst case (all sizes equal) everything is still O(log n).
 //
 // The index stores only roots; the tree's links are in the blocks (Blocks). A block may be in one
 // index at a time, and neither its size nor its rank (address, stamp) may change meanwhile. Sizes
-// are multiples of kUnit or are ordered as if rounded down to it within a bin (still exact). Not
+// are multiples of kUnit, or are ordered as if rounded down to it within a bin (still exact). Not
 // thread-safe.
 #pragma once
 
@@ -37,7 +37,7 @@ class BasicSizeIndex {
     void erase(BlockId id, Blocks& blocks);
 
     // Removes and returns the first block of at least `size` bytes (best fit, lowest rank), or
-    // kNoBlock. What first_from and erase do together, in one descent.
+    // kNoBlock. The same as first_from and erase, in one descent.
     BlockId take_first_from(Bytes size, Blocks& blocks);
 
     // The first block whose (size, rank) is not below (`size`, `rank`): best fit for `size` with
@@ -47,7 +47,7 @@ class BasicSizeIndex {
     // The last block whose (size, rank) is below (`size`, `rank`), or kNoBlock.
     BlockId last_below(Bytes size, const Blocks& blocks, Rank rank = Rank{}) const;
 
-    // The block after `id` in order, or kNoBlock; `id` need not be in the index any more.
+    // The block after `id` in order, or kNoBlock; `id` need no longer be in the index.
     BlockId next(const Block& block, const Blocks& blocks) const {
         const std::uint64_t after = rank_of(block) + 1;  // wraps at the end of the address space
         return after == 0 ? first_from(block.size + 1, blocks)
@@ -101,8 +101,8 @@ class BasicSizeIndex {
 using SizeIndex = BasicSizeIndex<SizeTie::address>;
 using AgedSizeIndex = BasicSizeIndex<SizeTie::stamp>;
 
-// Joins `id` with its neighbours of that state, which are in `index` and leave it; the block that
-// is left, in no index. O(log n).
+// Joins `id` with its neighbours of that state, which are in `index` and leave it; returns the
+// remaining block, which is in no index. O(log n).
 template <class Index>
 BlockId join_neighbours(BlockId id, Block::State state, Blocks& blocks, Index& index) {
     const BlockId prev = blocks[id].prev;

@@ -1,9 +1,8 @@
-// StreamBlocks: blocks of one size, by the rules of RMM's fixed sizes: taken in chunks of so many,
-// first in, first out in lists of streams (stream_lists.h), never joined.
+// StreamBlocks: blocks of one size, by the rules of RMM's fixed sizes: reserved in chunks of
+// several, first in, first out in lists of streams (stream_lists.h), never joined.
 //
-// Where chunks come from the caller says. Chunks are taken when all lists are empty; their blocks
-// go to the requester's list in ascending order. A value. Not thread-safe. O(1) besides what
-// StreamLists says.
+// The caller provides chunks when all lists are empty; their blocks go to the requester's list in
+// ascending order. A value. Not thread-safe. O(1) plus the cost of StreamLists.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +49,7 @@ class QueueList {
 
 class StreamBlocks {
   public:
-    // Memory in one piece, of `owner`, the caller's own.
+    // Memory in one piece; `owner` is the caller's own.
     struct Chunk {
         Address begin = Address::null;
         std::uint32_t owner = 0;
@@ -62,21 +61,21 @@ class StreamBlocks {
 
     Bytes chunk_size() const { return block_ * count_; }
 
-    // Gives `stream` its place in the order in which lists are searched.
+    // Gives `stream` its position in the order in which lists are searched.
     void meet(StreamId stream) { lists_.number_of(stream); }
 
-    // Its memory is `stream`'s: others that get some of it are ordered behind what that has queued
-    // so far.
+    // Its memory belongs to `stream`: others that get some of it are ordered behind what that
+    // stream has queued so far.
     void add_chunk(Chunk chunk, StreamId stream, Device& device);
 
     // A block for `stream`; kNoBlock: a chunk is needed.
     DeviceResult<BlockId> allocate(StreamId stream, Device& device);
 
-    // Lets it go on `stream`, ordered behind all in its StreamSet.
+    // Frees it on `stream`, ordered behind all streams in its StreamSet.
     void deallocate(BlockId id, StreamId stream, Device& device);
 
-    // Offers each chunk of which nothing is allocated to give_back(chunk, users), which says
-    // whether it took it. `users` may have work queued that touches it. O(blocks).
+    // Offers each chunk without allocated blocks to give_back(chunk, users), which returns whether
+    // it took it. `users` may have queued work that touches it. O(blocks).
     template <class GiveBack>
     void trim(GiveBack give_back) {
         std::erase_if(chunks_, [&](const auto& chunk) {

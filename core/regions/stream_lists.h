@@ -1,19 +1,20 @@
-// StreamLists: free blocks in one list for each stream that let some go, and how a stream gets at
-// what others let go: the rules of RMM's stream-ordered resources (its pool and its fixed sizes).
+// StreamLists: free blocks in one list for each stream that freed some, and how a stream gets
+// blocks that others freed: the rules of RMM's stream-ordered resources (its pool and its fixed
+// sizes).
 //
-// Model: a request looks (1) into the list of its stream; (2) into every other list, in the order
-// in which streams came, and takes from the first that has something: what is left of it stays
-// there; (3) else it moves one other list after another into its own, until that has something. A
-// request that finds nothing has all lists in its own by then. Each free records its stream's
-// event, and whoever takes from another list waits for that list's event first.
+// Model: a request searches (1) the list of its stream; (2) every other list, in the order in which
+// streams came, and takes from the first that has something, where the rest stays; (3) otherwise it
+// moves one other list after another into its own, until that has something. A request that finds
+// nothing has all lists in its own by then. Each free records its stream's event, and a stream that
+// takes from another list waits for that list's event first.
 //
 // What RMM leaves to programs is done here: memory that is freed on another stream than those that
 // use it is ordered behind them. What the device refuses to order is remembered, and ordered before
 // anybody gets it.
 //
 // `List` has has(size, blocks), take(size, blocks), which removes, and absorb(other, number,
-// blocks); a block in it says the list's number as Block::list. A value. Not thread-safe. O(1)
-// besides the lists' own, O(streams) where a stream's own list has nothing.
+// blocks); Block::list of a block in it is the list's number. A value. Not thread-safe. O(1) plus
+// the cost of the lists, O(streams) if a stream's own list has nothing.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ class StreamLists {
         return number;
     }
 
-    // For putting blocks in that need no order, and taking them out.
+    // For adding blocks that need no order, and removing them.
     List& list(std::uint32_t number) {
         entries_[number].exists = true;
         return entries_[number].list;
@@ -64,7 +65,7 @@ class StreamLists {
         return take_of_others(own, size, blocks, device);
     }
 
-    // A block that `users` used is let go on the stream of that list, where the caller puts it.
+    // A block that `users` used is freed on the stream of that list, where the caller puts it.
     void let_go(std::uint32_t number, StreamSet users, Device& device) {
         Entry& entry = entries_[number];
         if (!users.order_before(entry.stream, device))
@@ -72,7 +73,7 @@ class StreamLists {
         note_event(entry, device);
     }
 
-    // Whoever may have work queued that touches what is in the lists.
+    // Streams that may have queued work that touches what is in the lists.
     StreamSet users() const {
         StreamSet all;
         for (const Entry& entry : entries_) {
@@ -101,7 +102,7 @@ class StreamLists {
         bool exists = false;                // RMM waits for lists that exist, empty or not
         std::optional<EventId> event = {};  // of the last free
         bool unrecorded = false;            // the device refused to record that one
-        StreamSet late = {};                // whom the stream is not yet ordered behind
+        StreamSet late = {};                // streams behind which this one is not yet ordered
     };
 
     DeviceResult<BlockId> take_of_others(std::uint32_t own, Bytes size, Blocks& blocks,
@@ -129,7 +130,7 @@ class StreamLists {
         return kNoBlock;
     }
 
-    // Orders the stream of `own` behind all that touches what is in the list `other`.
+    // Orders the stream of `own` behind everything that touches what is in the list `other`.
     DeviceResult<void> follow(std::uint32_t own, std::uint32_t other, Device& device) {
         const Entry& donor = entries_[other];
         const StreamId stream = entries_[own].stream;

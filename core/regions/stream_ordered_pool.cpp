@@ -95,7 +95,7 @@ tl::expected<BlockId, NoRoom> StreamOrderedPool::grow(std::uint32_t own, Bytes s
     return add_segment({*begin, wanted}, own);
 }
 
-// Until there is room for `size`, or no more to give back.
+// Until there is room for `size`, or nothing more to release.
 void StreamOrderedPool::reclaim(std::uint32_t own, Bytes size, Device& device) {
     if (size > maximum_)
         return;
@@ -114,7 +114,7 @@ void StreamOrderedPool::trim(Device& device) {
         give_back(head, device);
 }
 
-// A segment, if all of it is free and the device takes it.
+// A segment, if it is entirely free and the device takes it.
 void StreamOrderedPool::give_back(BlockId head, Device& device) {
     BlockId id = head;
     while (id != kNoBlock && blocks_[id].state == Block::State::free)

@@ -1,15 +1,14 @@
-// StreamOrderedPool: memory that is cut to size and joined again, by the rules of RMM's pool: best
-// fit in lists of streams (stream_lists.h), growth by doubling, never given back until it is
-// trimmed.
+// StreamOrderedPool: memory that is split to size and joined again, by the rules of RMM's pool:
+// best fit in lists of streams (stream_lists.h), growth by doubling, not released before a trim.
 //
-// Model: sizes are multiples of kUnit. A block is joined with neighbours of its segment in the same
-// list only. Without a maximum the pool grows by what it has, at least by what is missing; with one
-// by half of what it may still grow, and where that isn't enough, whole segments that are free in
-// the requester's list go back to the device first, and stay there even if it doesn't help. What
-// the device refuses is halved. The initial memory is taken at the first request.
+// Model: sizes are multiples of kUnit. A block is joined only with neighbours of its segment in the
+// same list. Without a maximum the pool grows by what it has, at least by what is missing. With a
+// maximum it grows by half of what it may still grow. If that isn't enough, whole segments that are
+// free in the requester's list are released to the device first, even if it doesn't help in the
+// end. What the device refuses is halved. The initial memory is reserved at the first request.
 //
-// Blocks are the caller's while they are allocated. A value. Not thread-safe. O(log blocks) besides
-// the device and what StreamLists says.
+// Allocated blocks belong to the caller. A value. Not thread-safe. O(log blocks) plus the cost of
+// the device and StreamLists.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@
 
 namespace tidemark {
 
-// Why there is no memory: the device's refusal, or none where it is one's own rules.
+// Why there is no memory: the device's refusal, or none if the pool's own rules forbid it.
 struct NoRoom {
     std::optional<DeviceError> device;
 };
@@ -56,16 +55,16 @@ class StreamOrderedPool {
     // `maximum` 0: none.
     StreamOrderedPool(Bytes initial, Bytes maximum) : initial_(initial), maximum_(maximum) {}
 
-    // Gives `stream` its place in the order in which lists are searched.
+    // Gives `stream` its position in the order in which lists are searched.
     void meet(StreamId stream) { lists_.number_of(stream); }
 
     // A block of exactly `size` for `stream`.
     tl::expected<BlockId, NoRoom> allocate(Bytes size, StreamId stream, Device& device);
 
-    // Lets it go on `stream`, ordered behind all in its StreamSet.
+    // Frees it on `stream`, ordered behind all streams in its StreamSet.
     void deallocate(BlockId id, StreamId stream, Device& device);
 
-    // Gives back every segment of which nothing is allocated.
+    // Releases every segment without allocated blocks.
     void trim(Device& device);
 
     Block& operator[](BlockId id) { return blocks_[id]; }
@@ -88,7 +87,7 @@ class StreamOrderedPool {
     Bytes initial_;
     Bytes maximum_;
     bool begun_ = false;
-    Bytes size_ = 0;              // as asked of the device
+    Bytes size_ = 0;              // as requested from the device
     std::vector<BlockId> heads_;  // the first block of each segment, by address
     Blocks blocks_;
     StreamLists<FittingList> lists_;

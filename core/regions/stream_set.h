@@ -1,14 +1,14 @@
-// StreamSet: which streams may still have work queued that touches a piece of memory. And how to
-// put a stream behind them.
+// StreamSet: which streams may still have queued work that touches a piece of memory. And how to
+// order a stream behind them.
 //
-// Model: a policy that lets one stream reuse what another let go keeps, for each free block, the
-// set of streams that used it last. Reuse by a member alone needs nothing (stream order); reuse by
+// Model: a policy that lets one stream reuse what another freed keeps, for each free block, the set
+// of streams that used it last. Reuse by the only member needs nothing (stream order). Reuse by
 // anybody else first makes that stream wait for everything queued on the others so far, which
 // includes the last use. Nothing is recorded when memory is freed, so the common case costs
 // nothing.
 //
-// Values of 8 bytes, O(1) unless said otherwise. Streams from kTracked on share one member,
-// "others", which can only be awaited by waiting for the whole device.
+// Values of 8 bytes, O(1) unless stated otherwise. Streams from kTracked on share one member,
+// "others"; the only way to wait for it is to wait for the whole device.
 #pragma once
 
 #include <bit>
@@ -40,20 +40,21 @@ class StreamSet {
     // No "others".
     constexpr bool all_tracked() const { return (bits_ & kOthers) == 0; }
 
-    // Calls visit(StreamId) for each member, but the "others". O(members).
+    // Calls visit(StreamId) for each member, except the "others". O(members).
     template <class Visit>
     constexpr void for_each(Visit visit) const {
         for (std::uint64_t rest = bits_ & ~kOthers; rest != 0; rest &= rest - 1)
             visit(StreamId{static_cast<std::uint32_t>(std::countr_zero(rest))});
     }
 
-    // Makes what is queued on `stream` from now on run after all that the members have queued so
-    // far. Up to one record and one wait a member; a synchronize_device for the "others". After an
-    // error some waits may have been queued, which does no harm: waiting twice is allowed.
+    // Makes work that is queued on `stream` from now on run after everything that the members have
+    // queued so far. Up to one record and one wait per member; a synchronize_device for the
+    // "others". After an error some waits may have been queued, which does no harm: waiting twice
+    // is allowed.
     DeviceResult<void> order_before(StreamId stream, Device& device) const;
 
-    // Is all done that the members have queued so far? Doesn't wait: one record and one question a
-    // member. False if there are "others", of whom nobody knows.
+    // Has everything finished that the members have queued so far? Doesn't wait: one record and one
+    // query per member. False if there are "others", about whom nothing is known.
     DeviceResult<bool> passed(Device& device) const;
 
     friend constexpr bool operator==(StreamSet, StreamSet) = default;

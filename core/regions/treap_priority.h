@@ -1,4 +1,4 @@
-// What the treaps over blocks have for chance: the same blocks make the same tree everywhere.
+// The pseudo-randomness of the treaps over blocks: the same blocks make the same tree everywhere.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
     tidemark.compare("snapshot.pickle", policies=["torch", "extent"]).to_frame()
     tidemark.load("snapshot.pickle").size.sum()
 
-Sizes are bytes, times nanoseconds. Importing this loads no library, touches no GPU and starts no
-thread; NumPy, pandas and IPython are used only where a call needs them.
+Sizes are in bytes and times in nanoseconds. Importing this package loads no library, touches no
+GPU and starts no thread. NumPy, pandas and IPython are imported only by the calls that need them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tidemark.sweeping import sweep
 from tidemark.trace import Event, Frame, Trace, load
 from tidemark.viewer import Viewer, view
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Access",
@@ -120,7 +120,7 @@ __all__ = [
 
 
 def library_version() -> str:
-    """The version of libtidemark.so, which is loaded for this."""
+    """Returns the version of libtidemark.so. The call loads that library."""
     from tidemark import _library
 
     return _library.text(_library.library().tm_version())

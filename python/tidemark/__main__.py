@@ -1,4 +1,4 @@
-"""`python -m tidemark COMMAND ...`: the program `tidemark`, for this Python."""
+"""`python -m tidemark COMMAND ...` runs the program `tidemark` of this Python."""
 
 from tidemark.programs import run_tidemark
 

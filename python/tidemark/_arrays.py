@@ -1,5 +1,5 @@
-"""Arrays of others: their types, where their bytes are, and DLPack capsules that own what they
-show."""
+"""Arrays of other libraries: their types, where their bytes are, and DLPack capsules that own what
+they show."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NAMES = {"bool": "|b1", "half": "<f2", "float": "<f4", "double": "<f8", "uint8"
 
 
 def typestr_of(dtype: Any) -> str:
-    """The array interface's text of a type: "f4", "float32", a dtype of NumPy or of torch, ...
-    "bfloat16", which it doesn't have, is itself."""
+    """The array interface's name of a type: "f4", "float32", a dtype of NumPy or of torch, ...
+    The array interface has no bfloat16; its name here is "bfloat16"."""
     if isinstance(dtype, type):
         dtype = {"int": "int64", "float": "float64"}.get(dtype.__name__, dtype.__name__)
     text = getattr(dtype, "str", None) or str(dtype).replace("torch.", "")
@@ -35,7 +35,7 @@ def typestr_of(dtype: Any) -> str:
         text = f"<{named[1][0]}{int(named[2]) // 8}"
     short = re.fullmatch(r"[<|=]?([iufcb])(\d+)", text)
     if short is None:
-        raise OptionError(f"{dtype!r} is no type of numbers", "dtype",
+        raise OptionError(f"{dtype!r} isn't a numeric type", "dtype",
                           'such as "float32" or "<f4"')
     return f"{'|' if short[2] == '1' else '<'}{short[1]}{short[2]}"
 
@@ -64,8 +64,8 @@ class Source:
 
 
 def source_of(array: Any) -> Source:
-    """Of an array of CuPy, Numba, torch or NumPy, or of anything with a buffer; contiguous in C's
-    order."""
+    """The source of an array of CuPy, Numba, torch or NumPy, or of anything with a buffer. It must
+    be contiguous in C order."""
     on_device = getattr(array, "__cuda_array_interface__", None)
     if on_device is not None:
         _want_contiguous(on_device)
@@ -130,11 +130,11 @@ def _end(address: Optional[int]) -> None:
     if address and _exports_lock is not None:  # the module may be gone
         with _exports_lock:
             export = _exports.pop(address, None)
-        del export  # outside the lock: its owner's end may be anything
+        del export  # outside the lock: deleting its owner may run any code
 
 
 def _end_capsule(capsule: int) -> None:
-    # Taken by nobody: whoever takes one gives it another name, and ends it itself.
+    # Nobody consumed it: a consumer renames the capsule and calls the deleter itself.
     if _is_valid(capsule, _NAME):
         _end(_pointer(capsule, _NAME))
 
@@ -151,7 +151,7 @@ _pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(
 
 
 def capsule_of(source: Source, device: Tuple[int, int]) -> Any:
-    """A DLPack capsule; `source.owner` lives until whoever takes it has done with it."""
+    """Returns a DLPack capsule, which keeps `source.owner` until its consumer releases it."""
     typestr = source.typestr
     code, bits = (4, 16) if typestr == _BFLOAT16 else (_KINDS[typestr[1]], 8 * int(typestr[2:]))
     shape = (c_int64 * max(1, len(source.shape)))(*source.shape)

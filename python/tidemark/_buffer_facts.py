@@ -1,4 +1,4 @@
-"""What is known of a deferrable buffer: for the memory, its controller and its recording."""
+"""The state of a deferrable buffer, for the memory, its controller and its recording."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Optional
 
 @dataclasses.dataclass(frozen=True)
 class BufferFacts:
-    """A buffer at one moment."""
+    """A buffer's state at one moment."""
 
     number: int
-    size: int  # bytes, as wanted
+    size: int  # bytes, as requested
     address: int
     state: str  # resident, pinned, deferring, deferred, retrieving, freed
     tier: Optional[str]  # the fastest that has its bytes
     pins: int
-    uses: int  # pins ever
+    uses: int  # pins since it was created
     tag: Any

@@ -1,5 +1,5 @@
-"""Who of the deferrable buffers leaves, decided in Python: one thread that fetches what happens and
-calls a controller's functions. Nothing of the library is locked meanwhile."""
+"""Lets Python code decide which deferrable buffers are evicted: one thread fetches the events and
+calls a controller's functions. It holds none of the library's locks meanwhile."""
 
 from __future__ import annotations
 
@@ -19,45 +19,46 @@ __all__ = ["Controller", "ControllerWarning"]
 
 EVENTS = ("registered", "deferring", "deferred", "retrieving", "retrieved", "failed", "freed")
 PRESSURE = len(EVENTS)
-MOST_LATE = 3  # times, until a slow controller is asked no more
+MOST_LATE = 3  # times in a row, before a slow controller is no longer used
 LOOK_SECONDS = 0.2
 
 
 class ControllerWarning(RuntimeWarning):
-    """A controller failed or was too slow: the built-in policy decides from here on."""
+    """A controller failed or was too slow: the built-in policy decides from now on."""
 
 
 class Controller:
-    """Decides who leaves. Derive from it and define what is of interest; its functions are called
-    one at a time, by one thread, which may call the memory but not wait for a pin."""
+    """Decides which buffers are evicted. Derive from it and define the functions that you need.
+    One thread calls them, one at a time; they may call the memory, but must not wait for a pin."""
 
     def registered(self, number: int, size: int) -> None:
-        """There is a buffer (those that were there before are told of at the begin)."""
+        """A buffer was created. For buffers that already exist, it is called at the start."""
 
     def pinned(self, number: int, times: int) -> None:
-        """It was pinned so often since the last time. Told before `choose`, not at once: pins of
-        what is there tell nobody."""
+        """The buffer was pinned that many times since the last call. This is called before
+        `choose`, not immediately, because pinning a resident buffer causes no event."""
 
     def deferred(self, number: int, size: int) -> None:
-        """Its bytes have left."""
+        """Its bytes have been evicted."""
 
     def retrieved(self, number: int, size: int) -> None:
-        """They are back."""
+        """Its bytes are back on the GPU."""
 
     def failed(self, number: int, size: int) -> None:
-        """A copy of them failed: they are where they were."""
+        """A copy of its bytes failed; they are where they were before."""
 
     def freed(self, number: int, size: int) -> None:
-        """There is no such buffer any more."""
+        """The buffer was freed."""
 
     def choose(self, wanted: int, candidates: List[BufferFacts]) -> Iterable[int]:
-        """Who is to leave: numbers, in order, until `wanted` bytes are free. `candidates` are
-        those that are there and not pinned. None: the built-in policy decides."""
+        """Returns the numbers of the buffers to evict, in order, until `wanted` bytes are free.
+        `candidates` are the buffers on the GPU that aren't pinned. If it returns no numbers, the
+        built-in policy decides."""
         return ()
 
 
 class Memory(Protocol):
-    """What the thread needs of a DeferrableMemory."""
+    """The parts of a DeferrableMemory that the thread uses."""
 
     _handle: Any  # None once it has been closed
 
@@ -69,11 +70,11 @@ class Memory(Protocol):
 
 
 class ControllerThread:
-    """Of one memory."""
+    """The controller's thread, for one memory."""
 
     def __init__(self, memory: Memory, controller: Any, patience: float) -> None:
         self.failure: Optional[BaseException] = None
-        """What ended it, if anything did."""
+        """The exception that ended it, if there was one."""
         self._memory = weakref.ref(memory)
         self._controller = controller
         self._patience = patience
@@ -86,13 +87,13 @@ class ControllerThread:
         self._thread.start()
 
     def look(self) -> None:
-        """Says so if it is stuck. By whoever waited for it."""
+        """Warns if the controller is stuck. Called by threads that waited for it."""
         since = self._busy_since
         if since is not None and not self._over and time.monotonic() - since > 4 * self._patience:
-            self._end("does not come back; the built-in policy decides meanwhile")
+            self._end("does not return; the built-in policy decides meanwhile")
 
     def stop(self) -> None:
-        """Waits for its end, unless it is stuck or the caller is it."""
+        """Waits for the thread's end, unless it is stuck or is the caller."""
         self._over = True
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=4 * LOOK_SECONDS)
@@ -114,7 +115,7 @@ class ControllerThread:
             except BaseException as failure:
                 if not self._over and memory._handle is not None:
                     self.failure = failure
-                    self._end("failed; the built-in policy decides from here on:\n"
+                    self._end("failed; the built-in policy decides from now on:\n"
                               + "".join(traceback.format_exception(failure)))
             finally:
                 if self._over:
@@ -135,7 +136,7 @@ class ControllerThread:
         if event.kind == PRESSURE:
             self._late = self._late + 1 if time.monotonic() - begun > self._patience else 0
             if self._late == MOST_LATE:
-                self._end("is too slow; the built-in policy decides from here on")
+                self._end("is too slow; the built-in policy decides from now on")
 
     def _make_room(self, memory: Memory, wanted: int) -> None:
         facts = memory.buffers()

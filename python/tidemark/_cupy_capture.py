@@ -1,4 +1,4 @@
-"""Captures and dry runs of CuPy, whose arrays are an arena's meanwhile."""
+"""Captures and dry runs of CuPy; meanwhile, its arrays get memory from an arena."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def allocating(alloc: Callable[[int], Any], held: Callable[[], int]) -> Iterator[None]:
-    """CuPy's arrays lie where `alloc(bytes)` says, an owner with `address`; `held()`: so far."""
+    """CuPy's arrays use memory of `alloc(bytes)`, an owner with `address`; `held()`: its bytes."""
     from cupy import cuda
 
     device = cuda.runtime.getDevice()
@@ -31,7 +31,7 @@ def allocating(alloc: Callable[[int], Any], held: Callable[[], int]) -> Iterator
 
 @contextlib.contextmanager
 def capture(scope: "Scope", stream: Any) -> Iterator[None]:
-    """Captures on a stream of CuPy what is queued meanwhile; `scope.captured` has the graph."""
+    """Captures the work queued on a CuPy stream; `scope.captured` then has the graph."""
     captured = scope.captured
     stream.begin_capture()
     try:
@@ -39,7 +39,7 @@ def capture(scope: "Scope", stream: Any) -> Iterator[None]:
             yield
         captured.graph = stream.end_capture()
     except BaseException:
-        with contextlib.suppress(Exception):  # the first error says what was wrong
+        with contextlib.suppress(Exception):  # the first error is the one that counts
             stream.end_capture()
         captured.close()
         raise

@@ -1,7 +1,7 @@
 """The figures of answers with their types, for editors and type checkers; nothing imports it when
-programs run. Sizes are bytes, times ns; docs/json.md says what each is.
+programs run. Sizes are bytes, times ns; docs/json.md explains each figure.
 
-Written by scripts/make_catalogue.py from what `tidemark COMMAND --json` prints: leave it alone.
+Written by scripts/make_catalogue.py from what `tidemark COMMAND --json` prints: don't edit it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures for people: sizes, times, tables. The numbers themselves are never changed."""
+"""Formats figures for people: sizes, times, tables. The numbers themselves aren't changed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def count_text(number: int) -> str:
 
 
 def value_text(name: str, value: Any) -> str:
-    """A plain value of --json as people read it, by the end of its name."""
+    """Formats a plain value of --json for people; the end of its name says its unit."""
     if value is None:
         return ""
     if isinstance(value, bool):

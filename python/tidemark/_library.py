@@ -22,7 +22,7 @@ NO_SLOT = 2**32 - 1
 
 
 class Struct(ctypes.Structure):
-    """A struct of the library: zero, and its size in its first field."""
+    """A struct of the library: zeros, with its size in the first field."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)
@@ -105,7 +105,7 @@ OOM_HANDLER = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint32)
 # int interrupted(void* user)
 INTERRUPTED = ctypes.CFUNCTYPE(c_int, c_void_p)
 
-# What handlers of signals raised while the main thread waited in the library.
+# Exceptions of signal handlers that ran while the main thread waited in the library.
 raised_in_wait: List[BaseException] = []
 
 
@@ -210,9 +210,9 @@ class tm_recorder_counts(Struct):
                 ("lost", c_uint64)]
 
 
-# Every function: what it gives, what it takes. A c_int that is a status is STATUS: `Library` makes
-# an exception of it. That of tm_alloc and tm_free is looked at where they are called, and their
-# pointers aren't checked: a pair of them takes half as long.
+# Every function: its result and its arguments. STATUS is a c_int from which `Library` makes an
+# exception. The callers of tm_alloc and tm_free check it themselves, and the pointers of these two
+# aren't checked: that halves the time of a pair.
 STATUS = "status"
 FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_abi_version": (c_uint32, []),
@@ -330,9 +330,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
 
 
 class Library:
-    """The functions of libtidemark.so under their names; a failure is raised as `tidemark.Error`.
+    """The functions of libtidemark.so by name; failures are raised as `tidemark.Error`.
 
-    Calls release the interpreter's lock; all functions may be called from any thread.
+    Calls release the global interpreter lock; any thread may call any function.
     """
 
     def __init__(self, path: str) -> None:
@@ -341,12 +341,12 @@ class Library:
         version = self._declare("tm_abi_version")()
         if version != ABI_VERSION:
             raise InternalError(
-                f"its interface is version {version}; this package wants {ABI_VERSION}", path,
-                "install library and package of the same release")
+                f"its interface is version {version}; this package needs {ABI_VERSION}", path,
+                "install the library and the package of the same release")
         self._last_error = self._declare("tm_last_error")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        # Declared when first used, so that a library without the newest functions serves the rest.
+        # Declared at first use, so that an older library without the newest functions still works.
         if name not in FUNCTIONS:
             raise AttributeError(name)
         function = self._declare(name)
@@ -357,7 +357,7 @@ class Library:
         try:
             function = getattr(self._dll, name)
         except AttributeError:
-            raise InternalError(f"it has no {name}", self.path, "install a newer one") from None
+            raise InternalError(f"it lacks {name}", self.path, "install a newer one") from None
         result, function.argtypes = FUNCTIONS[name]
         function.restype = c_int if result is STATUS else result
         if result is STATUS:
@@ -387,17 +387,17 @@ class Library:
 
 
 class Handle(c_void_p):
-    """An object of the library; it ends when nothing in Python refers to it any more.
+    """An object of the library; it is destroyed when nothing in Python refers to it any longer.
 
-    A call holds its arguments: so an object that one thread closes lives until the calls of other
-    threads have ended.
+    A call keeps its arguments alive, so an object that one thread closes exists until the calls of
+    other threads have ended.
     """
 
     end = ""
-    """The function that ends it."""
+    """The function that destroys it."""
 
     def __del__(self) -> None:
-        # Of objects that refer to each other this may end first: the others find nothing then.
+        # Among objects that refer to each other, this may end first: the others then find None.
         value, self.value = self.value, None
         if value and _library is not None:
             getattr(_library, self.end)(c_void_p(value), *self.ending())
@@ -408,13 +408,13 @@ class Handle(c_void_p):
 
 
 def text(raw: Optional[bytes]) -> str:
-    """Text of the library; bytes that are no UTF-8 become U+FFFD, as in --json."""
+    """A text of the library; bytes that aren't UTF-8 become U+FFFD, as in --json."""
     return raw.decode("utf-8", "replace") if raw else ""
 
 
 def package_paths(*names: str) -> List[pathlib.Path]:
-    """Where a file of the package may be: in its folder, or where an editable install puts what is
-    built."""
+    """Where a file of the package may be: in its folder, or where an editable install puts built
+    files."""
     import tidemark
 
     return [pathlib.Path(folder).joinpath(*names) for folder in tidemark.__path__]
@@ -455,6 +455,6 @@ def _load() -> Library:
                 return Library(path)
             except OSError as failure:
                 raise NotFoundError(str(failure), "libtidemark.so",
-                                    "it is built for another system") from failure
+                                    "it was built for another system") from failure
     raise NotFoundError("not found at " + " nor at ".join(paths), "libtidemark.so",
                         "build the target tidemark_c, or name the file in TIDEMARK_LIBRARY")

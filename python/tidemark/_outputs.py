@@ -1,4 +1,4 @@
-"""Files that Python writes: by the same rule as those of commands, and whole."""
+"""Files that Python writes: by the same rules as files of commands, and only as a whole."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def check(path: Path, kind: int, overwrite: bool = False) -> None:
-    """Raises OptionError where what is there would be lost: a recording, or another kind of file.
-    FileError where nothing can be written."""
+    """Raises OptionError if writing would destroy an existing recording or another kind of file,
+    and FileError if nothing can be written there."""
     _library.library().tm_check_output(os.fsencode(path), kind, int(overwrite))
 
 
 @contextlib.contextmanager
 def whole_file(path: Path, kind: int, overwrite: bool = False) -> Iterator[str]:
-    """A name to write to, which becomes `path` if all goes well."""
+    """Yields a temporary name to write to, which is renamed to `path` if all goes well."""
     check(path, kind, overwrite)
     target = os.path.realpath(path)  # a link stays a link
     try:

@@ -1,5 +1,5 @@
-"""What a program does with its deferrable buffers, as a trace (docs/format-jsonl.md): a pin is a
-use of all of its buffers by one kernel, which lasts until the pin ends."""
+"""Records a program's deferrable buffers as a trace (docs/format-jsonl.md): a pin is a use of all
+of its buffers by one kernel, which lasts until the pin ends."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, Deque, Dict, Iterable, Set, Union
 from tidemark import _outputs
 from tidemark._buffer_facts import BufferFacts
 
-MODES = {"read": "r", "write": "rw", "pin": "rw"}  # a pin keeps what is not written
+MODES = {"read": "r", "write": "rw", "pin": "rw"}  # a pin keeps the bytes that it doesn't write
 
 
 class PinRecording:
-    """Of one memory, into one file. Thread-safe."""
+    """Records one memory into one file. Thread-safe."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: str,
                  there: Iterable[BufferFacts], overwrite: bool = False) -> None:
@@ -42,7 +42,7 @@ class PinRecording:
                 self._allocate(number, size, tag)
 
     def freed(self, number: int) -> None:
-        """Also from a finalizer, which may come while this thread has the lock."""
+        """May be called from a finalizer, while this thread already has the lock."""
         self._ended.append(number)
         if self._lock.acquire(blocking=False):
             try:

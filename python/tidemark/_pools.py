@@ -1,4 +1,4 @@
-"""The memory of all libraries of this process: one context for each device, and who holds what."""
+"""The memory of all libraries of this process: one context per device, and what each one holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINE = "cuda"
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """What one library holds of one device. Bytes are as requested."""
+    """What one library holds on one device. Bytes are as requested, before rounding."""
 
     client: str
     device: int
@@ -29,7 +29,7 @@ class Holder:
 
 
 class ProcessContext(Context):
-    """Never closed: libraries free into it until the process is gone."""
+    """A context that is never closed: libraries free memory until the process ends."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -39,13 +39,13 @@ class ProcessContext(Context):
         return 0
 
     def retire(self) -> None:
-        """Closes it after all: the device is about to be reset."""
+        """Closes it anyway, because the device is about to be reset."""
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._handle))
         super().close()
 
 
 class Client:
-    """One library on one device: takes memory from a context and counts what it holds."""
+    """One library on one device: it takes memory from a context and counts what it holds."""
 
     def __init__(self, name: str, device: int, policy: Optional[str], tag: int) -> None:
         self.name = name
@@ -54,21 +54,21 @@ class Client:
         self.tag = tag
         self._context: Optional[Context] = None
         self.granted = 0
-        """Requests, since the process began."""
+        """Requests that succeeded since the process started."""
         self._quota = 0
-        self._lock = threading.RLock()  # collecting garbage in the midst of it may free
+        self._lock = threading.RLock()  # reentrant: garbage collection inside it may free
         self._bytes = self._count = self._peak = 0
 
     @property
     def context(self) -> Context:
-        """Where its memory is from: opened when it is first needed, and again after retire()."""
+        """The source of its memory: opened when first needed, and again after retire()."""
         if self._context is None:
             self._context = context(self.device, self.policy)
             self._context.name_tag(self.tag, self.name)
         return self._context
 
     def retire(self) -> None:
-        """Closes the context, unless others take memory from it too."""
+        """Closes the context, unless other clients take memory from it too."""
         key = (self.device, self.policy)
         with _lock:
             if any(each is not self and (each.device, each.policy) == key
@@ -80,14 +80,14 @@ class Client:
             closing.retire()
 
     def alloc(self, bytes: int, stream: Stream = 0, unique_empty: bool = False) -> int:
-        """As Context.alloc. Raises OutOfMemoryError."""
+        """Allocates as Context.alloc does. Raises OutOfMemoryError, also beyond the quota."""
         limited = self._quota != 0
-        if limited:  # charged before it is granted: others ask at the same time
+        if limited:  # charged before it is allocated: others allocate at the same time
             with self._lock:
                 if self._bytes + bytes > self._quota:
                     raise OutOfMemoryError(
-                        f"{bytes:,} bytes beside the {self._bytes:,} that it holds are beyond its "
-                        f"quota of {self._quota:,}", self.name)
+                        f"{bytes:,} bytes in addition to the {self._bytes:,} that it holds exceed "
+                        f"its quota of {self._quota:,}", self.name)
                 self._bytes += bytes
         try:
             source = self._context or self.context
@@ -107,14 +107,14 @@ class Client:
         return address
 
     def free(self, address: int, bytes: int, stream: Stream = 0) -> None:
-        """As Context.free; `bytes` as requested."""
+        """Frees as Context.free does; `bytes` is the size as requested."""
         (self._context or self.context).free(address, bytes, stream)
         with self._lock:
             self._bytes -= bytes
             self._count -= 1
 
     def set_quota(self, bytes: int) -> None:
-        """On what it holds; 0: none. A request beyond it is out of memory."""
+        """Limits the bytes that it holds; 0: no limit. A request beyond it runs out of memory."""
         self._quota = bytes
 
     def holder(self) -> Holder:
@@ -130,19 +130,21 @@ _clients: Dict[Tuple[str, int], Client] = {}
 
 
 def use(policy: Any = None, machine: str = MACHINE, **options: Any) -> None:
-    """Says what serves the libraries of this process (tidemark.numba, tidemark.cupy, ...), before
-    the first of them takes memory: `policy` and `options` as of Context, on each device.
+    """Chooses what serves the libraries of this process (tidemark.numba, tidemark.cupy, ...).
 
-    `machine` is "cuda", for the GPU that a library names, or a simulated one. Without a call it is
-    Context's default policy, without caches of threads, so that figures are exact.
+    Call it before the first of them allocates memory. `policy` and `options` are those of Context,
+    for each device. `machine` is "cuda", which stands for the GPU that a library uses, or a
+    simulated one. If it isn't called, the libraries get Context's default policy, without thread
+    caches, so that figures are exact. Raises OptionError if memory was already allocated under
+    another policy.
     """
     global _plan, _chosen
     plan = {"policy": None if policy is None else str(policy), "machine": machine,
             "thread_cache": 0, **options}
     with _lock:
         if any(key[1] is None for key in _contexts) and plan != _plan:
-            raise OptionError("memory was taken already under another policy", "tidemark.use",
-                              "call it before a library takes memory")
+            raise OptionError("memory was already allocated under another policy", "tidemark.use",
+                              "call it before a library allocates memory")
         _plan = plan
         _chosen = True
 
@@ -153,7 +155,7 @@ def chosen() -> bool:
 
 
 def context(device: int = 0, policy: Optional[str] = None) -> Context:
-    """The context of a device: that of all libraries, or one of its own `policy`."""
+    """The context of a device: the one that all libraries share, or a separate one of `policy`."""
     key = (device, policy)
     found = _contexts.get(key)
     if found is None:
@@ -161,7 +163,7 @@ def context(device: int = 0, policy: Optional[str] = None) -> Context:
             plan = dict(_plan)
             if policy is not None:
                 plan["policy"] = policy
-                plan.pop("record", None)  # a process has one recorder
+                plan.pop("record", None)  # a process can have only one recorder
             if plan["machine"] == MACHINE:
                 plan["machine"] = f"cuda:{device}"
             found = _contexts.get(key) or ProcessContext(**plan)
@@ -171,7 +173,7 @@ def context(device: int = 0, policy: Optional[str] = None) -> Context:
 
 def client(name: str, device: int = 0, policy: Optional[str] = None,
            kind: Type[Client] = Client) -> Client:
-    """The library `name` on a device; the first call decides from which context."""
+    """The client for the library `name` on a device; the first call decides on its context."""
     with _lock:
         found = _clients.get((name, device))
         if found is None:
@@ -182,18 +184,18 @@ def client(name: str, device: int = 0, policy: Optional[str] = None,
 
 
 def set_quota(name: str, bytes: int, device: int = 0) -> None:
-    """Lets a library hold at most `bytes` of a device; 0 lifts it. A request beyond it is that
-    library's ordinary out-of-memory error."""
+    """Lets a library hold at most `bytes` on a device; 0 removes the quota. A request beyond it
+    raises that library's usual out-of-memory error. Raises OptionError for an unknown library."""
     with _lock:
         found = _clients.get((name, device))
     if found is None:
-        raise OptionError(f"{name!r} takes no memory of device {device} from here", "quota",
+        raise OptionError(f"{name!r} takes no memory on device {device} from Tidemark", "quota",
                           "known are " + (", ".join(sorted({n for n, _ in _clients})) or "none"))
     found.set_quota(bytes)
 
 
 def holders() -> List[Holder]:
-    """Who holds what: each library on each device, who holds most first."""
+    """Returns a Holder for each library on each device, sorted by bytes, largest first."""
     with _lock:
         clients = list(_clients.values())
     return sorted((each.holder() for each in clients), key=lambda each: -each.bytes)

@@ -1,4 +1,4 @@
-"""Names with options, as the program takes them."""
+"""Names with options, in the form that the program parses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def spec(name: str, options: Mapping[str, Option]) -> str:
 
 
 def whole(value: Any, what: str, bits: int = 64) -> int:
-    """A number from 0 to below 2**bits; what else is given for `what` is said by its name."""
+    """Checks that `value` is a number from 0 to below 2**bits. Errors name the argument `what`."""
     if type(value) is not int:
         try:
             value = operator.index(value)
         except TypeError:
-            raise TypeError(f"{what}: a whole number is wanted, not {value!r}") from None
+            raise TypeError(f"{what}: expected a whole number, not {value!r}") from None
     if not 0 <= value < 1 << bits:
-        raise OptionError(f"{value} cannot be", what, f"0 to 2**{bits} - 1")
+        raise OptionError(f"{value} is out of range", what, f"0 to 2**{bits} - 1")
     return int(value)
 
 
@@ -34,7 +34,7 @@ def name(value: Any, what: str) -> Optional[bytes]:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise TypeError(f"{what}: a text is wanted, not {value!r}")
+        raise TypeError(f"{what}: expected a string, not {value!r}")
     return value.encode()
 
 
@@ -45,5 +45,5 @@ def _text(value: Option) -> str:
 
 
 def size(value: Union[None, int, str]) -> Optional[str]:
-    """Bytes with their unit; the program takes no short number without one."""
+    """Adds the unit to a number of bytes: the program rejects small numbers without one."""
     return f"{value}B" if isinstance(value, int) else value

@@ -9,20 +9,20 @@ from tidemark.errors import OptionError
 
 Row = Dict[str, Any]
 
-# Which list an answer is about, where it isn't the whole object. docs/json.md has them all.
+# The list that an answer is about, unless it is about the whole object. docs/json.md has them all.
 MAIN_TABLES = ["runs", "candidates", "entries", "policies", "victims", "machines", "programs",
                "recordings", "cards", "capabilities", "measured", "budgets", "settings",
                "files"]
-# What has a list of such a name beside what it is about.
+# These commands have a list with such a name, but it isn't what they are about.
 ONE_ROW_COMMANDS = {"info", "replay", "verify", "advise"}
 
 
 def needed(module: str, what: str) -> Any:
-    """A module of others that only `what` needs."""
+    """Imports a third-party module that only `what` needs."""
     try:
         return importlib.import_module(module)
     except ImportError as failure:
-        raise ImportError(f"{what}: pip install {module}; the rest of tidemark needs none",
+        raise ImportError(f"{what}: pip install {module}; the rest of tidemark works without it",
                           name=module) from failure
 
 
@@ -35,8 +35,8 @@ def _is_table(value: Any) -> bool:
 
 
 def flatten(value: Mapping[str, Any], before: str = "") -> Row:
-    """The columns of one row: those of an object in it behind its name, texts as one cell, and
-    without lists."""
+    """The columns of one row. Columns of nested objects are prefixed by the object's name, objects
+    of texts become one cell, and lists are left out."""
     row: Row = {}
     for name, part in value.items():
         if _is_of_texts(part):
@@ -66,7 +66,7 @@ def _collect(value: Mapping[str, Any], path: str, prefix: Row,
 
 
 def tables_of(value: Mapping[str, Any]) -> Dict[str, List[Row]]:
-    """All tables of an answer, by name; lists in a row's lists are called "outer.inner"."""
+    """All tables of an answer by name; a list within rows of a list is named "outer.inner"."""
     tables: Dict[str, List[Row]] = {}
     _collect(value, "", {}, tables)
     return tables

@@ -1,8 +1,8 @@
-"""What a notebook shows of a viewer: its frame, at an address that the browser reaches.
+"""The HTML that a notebook shows for a viewer: a frame, at an address that the browser can reach.
 
-Where a browser is, only the browser knows: on the kernel's machine, behind an SSH tunnel of
-Jupyter's port alone, or of a hub. So the cell asks there: through jupyter-server-proxy if this
-Jupyter has it, else the viewer's own port. Where neither answers, it says what to do.
+Only the browser knows where it runs: on the kernel's machine, behind an SSH tunnel that forwards
+only Jupyter's port, or behind a hub. So the cell tries the addresses there: jupyter-server-proxy if
+this Jupyter has it, else the viewer's own port. If neither answers, it says what to do.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FRAME = ('<iframe {} width="100%" height="{}" allow="clipboard-write; fullscreen
          'style="border: 0"></iframe>')
 
 TEXT = """\
-<p>The viewer runs, at <a href="{url}" target="_blank">port {port}</a>. <span>If nothing is to be
-seen here, your browser doesn't reach that port: <code>pip install jupyter-server-proxy</code> where
-Jupyter runs, and start Jupyter again; or forward the port, by <code>ssh -L {port}:127.0.0.1:{port}
-{machine}</code>, or <i>Ports</i> in VS Code.</span> <button>Look again</button></p>
+<p>The viewer runs at <a href="{url}" target="_blank">port {port}</a>. <span>If you see nothing
+here, your browser can't reach that port. Either <code>pip install jupyter-server-proxy</code> where
+Jupyter runs and restart Jupyter, or forward the port: <code>ssh -L {port}:127.0.0.1:{port}
+{machine}</code>, or <i>Ports</i> in VS Code.</span> <button>Try again</button></p>
 """
 
 SCRIPT = """\
@@ -58,12 +58,12 @@ SCRIPT = """\
 
 
 def frame(url: str, height: int) -> str:
-    """At that address, whoever looks."""
+    """A frame with that address, for every browser."""
     return FRAME.format(f'src="{html.escape(url)}"', height)
 
 
 def cell(url: str, height: int) -> str:
-    """Where the browser finds it, or what to do so that it does."""
+    """A cell that finds an address which the browser can reach, or says what to do."""
     name = f"tidemark-{secrets.token_hex(8)}"
     script = SCRIPT.replace("CELL", json.dumps(name)).replace(
         "LINK", json.dumps(url).replace("<", "\\u003c"))

@@ -1,4 +1,4 @@
-"""Long calls of the library: on a thread of their own, so that Ctrl-C and progress work."""
+"""Runs long calls of the library on a thread of their own, so that Ctrl-C and progress work."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ __all__ = ["Progress", "wait_for"]
 
 Result = TypeVar("Result")
 
-# progress(label, done, total) -> anything true asks for the end; total 0 = not known.
+# progress(label, done, total) -> anything true cancels the work; total 0 = unknown.
 ProgressFunction = Callable[[str, int, int], Any]
 Progress = Union[None, bool, ProgressFunction]
 
 POLL_SECONDS = 0.1
-QUIET_SECONDS = 0.7  # what is done sooner shows no progress
+QUIET_SECONDS = 0.7  # shorter work shows no progress
 
 
 def wait_for(work: Callable[[Any], Result], progress: Progress = None) -> Result:
-    """What `work(callback)` gives; `callback` is a `tm_progress` for the library.
+    """Returns the result of `work(callback)`; `callback` is a `tm_progress` for the library.
 
-    Ctrl-C cancels the work, waits for its end and raises KeyboardInterrupt. `progress` None: shown
-    if standard error is a terminal or this is a notebook; False: never; True: shown; a function:
-    called with label, done and total on the caller's thread, and a true result cancels.
+    Ctrl-C cancels the work, waits for its end and raises KeyboardInterrupt. `progress`: None shows
+    progress if standard error is a terminal or this is a notebook, False never shows it, and True
+    always does. A function is called with label, done and total on the caller's thread, and a true
+    result cancels the work.
     """
     call = _Call(work)
     call.thread.start()
@@ -41,7 +42,7 @@ def wait_for(work: Callable[[Any], Result], progress: Progress = None) -> Result
             if show and late and latest and latest != reported:
                 reported = latest
                 call.cancelled = bool(show(*latest)) or call.cancelled
-        # A function is told where the work ended, unless it wanted the end itself.
+        # A function gets the final state too, unless it cancelled the work itself.
         if callable(progress) and call.latest and call.latest != reported \
                 and not call.cancelled:
             progress(*call.latest)
@@ -59,7 +60,7 @@ def wait_for(work: Callable[[Any], Result], progress: Progress = None) -> Result
 
 
 class _Call:
-    """`work` on a thread; `latest` is what the library said last of how far it is."""
+    """`work` on a thread; `latest` is the progress that the library reported last."""
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
         self.latest: Optional[Tuple[str, int, int]] = None
@@ -74,7 +75,7 @@ class _Call:
     def _run(self) -> None:
         try:
             self.result = self._work(self._callback)
-        except BaseException as failure:  # it belongs to the thread that waits
+        except BaseException as failure:  # the waiting thread raises it
             self.failure = failure
         finally:
             self.finished.set()
@@ -97,7 +98,7 @@ def _display(progress: Progress) -> Optional[ProgressFunction]:
 
 
 def _in_notebook() -> bool:
-    # Never imported for this: where there is a notebook, it is loaded already.
+    # Don't import it for this: in a notebook, it is already loaded.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
@@ -112,7 +113,7 @@ class _Shown:
 
 
 class _TerminalLine(_Shown):
-    """One line that is written over, and gone in the end."""
+    """One line that is overwritten, and removed at the end."""
 
     def __init__(self) -> None:
         self._width = 0
@@ -130,7 +131,7 @@ class _TerminalLine(_Shown):
 
 
 class _NotebookLine(_Shown):
-    """A bar in the cell's output, gone in the end."""
+    """A bar in the cell's output, removed at the end."""
 
     def __init__(self) -> None:
         self._handle: Any = None

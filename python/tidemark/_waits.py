@@ -1,4 +1,4 @@
-"""How long calls of the library wait: until a handler of a signal raises, or a time is over."""
+"""How long calls of the library wait: until a signal handler raises, or a timeout."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["limited", "stop_with"]
 
 
 def _run_handlers() -> Generator[int, None, None]:
-    # Python runs handlers of signals where it goes on with its code. Here that is within the `try`,
-    # which a function, entered anew by each call, could not promise.
+    # Python runs signal handlers when it resumes its code. Here that is within the `try`. A
+    # function could not promise that, because each call enters it from the start.
     answer = 0
     while True:
         try:
@@ -24,21 +24,21 @@ def _run_handlers() -> Generator[int, None, None]:
             answer = 0
         except GeneratorExit:
             return
-        except BaseException as failure:  # raised by whoever called the library
+        except BaseException as failure:  # the caller of the library raises it
             _library.raised_in_wait.append(failure)
             answer = 1
 
 
 _handlers = _run_handlers()
 next(_handlers)
-_INTERRUPTED = _library.INTERRUPTED(_handlers.send)  # a function in C: it has no code of its own
+_INTERRUPTED = _library.INTERRUPTED(_handlers.send)  # a C function: it runs no Python code itself
 _NEVER = _library.INTERRUPTED(0)  # the null pointer
 
 _of_thread = threading.local()
 
 
 def _forget() -> None:
-    # The interpreter ends, and what the library would call with it.
+    # The interpreter is ending, so the library must not call its functions any longer.
     if getattr(_of_thread, "main", None) is not None:
         with contextlib.suppress(InternalError):
             _library.library().tm_set_waits(None)
@@ -49,10 +49,10 @@ atexit.register(_forget)
 
 @contextlib.contextmanager
 def limited(timeout: Optional[float] = None) -> Iterator[None]:
-    """Calls of stores within the block wait for `timeout` seconds at most, and end (CancelledError)
-    when that is over; on the main thread also when a signal's handler raises (Ctrl-C)."""
+    """Within the block, calls of stores wait for at most `timeout` seconds and then end
+    (CancelledError). On the main thread, a signal handler that raises (Ctrl-C) ends them too."""
     if timeout is not None and not timeout >= 0:
-        raise OptionError(f"no wait lasts {timeout} s", "timeout", "None: without a limit")
+        raise OptionError(f"{timeout} s is not a possible wait", "timeout", "None: without a limit")
     main = threading.current_thread() is threading.main_thread()
     if timeout is not None or getattr(_of_thread, "main", False) is not main:
         _of_thread.main = main
@@ -65,7 +65,7 @@ def limited(timeout: Optional[float] = None) -> Iterator[None]:
 
 
 def stop_with(event: threading.Event) -> None:
-    """From now on calls of this thread end their waits when the event is set."""
+    """Makes calls of this thread end their waits when the event is set."""
     _of_thread.main = False
     _of_thread.stops = _library.INTERRUPTED(lambda _user: int(event.is_set()))
     _set(0, False)
@@ -76,6 +76,6 @@ def _set(nanoseconds: int, main: bool) -> None:
     options: Any = _library.tm_wait_options(timeout=nanoseconds, interrupted=interrupted)
     try:
         _library.library().tm_set_waits(ctypes.byref(options))
-    except InternalError:  # an older library: it has no limits, and serves the rest
+    except InternalError:  # an older library has no such limits; the rest of it works
         if nanoseconds:
             raise

@@ -1,4 +1,4 @@
-"""Questions about recordings, and their answers: what `tidemark COMMAND --json` prints."""
+"""Commands on recordings, and their answers: what `tidemark COMMAND --json` prints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REPORT_OPTIONS = {"policy", "policies", "memory", "overhead", "limit", "profile"
                   "spread"}
 WITH_DEVICE = {"replay", "compare"}
 
-# Columns that a notebook shows; all are in to_frame().
+# Columns that a notebook shows; to_frame() has all of them.
 SHOWN = {
     "compare": ["label", "trace", "peak_reserved_bytes", "change.peak_reserved_bytes",
                 "overhead_ratio", "mean_reserved_bytes", "device_calls", "driver_ns", "stall_ns",
@@ -49,7 +49,7 @@ SHOWN_KEYS = 40  # of an answer without a table
 
 
 class Record(Mapping[str, Any]):
-    """An object of --json: its names are attributes and keys. Sizes are bytes, times ns."""
+    """An object of --json. Its names are attributes and keys; sizes are bytes, times ns."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -57,8 +57,8 @@ class Record(Mapping[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
             near = difflib.get_close_matches(name, self._values, cutoff=0.5) or self._values
-            raise AttributeError(f"there is no '{name}' here; perhaps {', '.join([*near][:5])} "
-                                 "(list(answer) has all)")
+            raise AttributeError(f"there is no '{name}' here; did you mean "
+                                 f"{', '.join([*near][:5])}? (list(answer) has all names)")
         return _wrapped(self._values[name])
 
     def __getitem__(self, name: str) -> Any:
@@ -74,7 +74,7 @@ class Record(Mapping[str, Any]):
         return [*super().__dir__(), *self._values]
 
     def to_dict(self) -> Dict[str, Any]:
-        """The same as plain dicts and lists."""
+        """Returns the same values as plain dicts and lists."""
         return json.loads(json.dumps(self._values))  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -97,19 +97,19 @@ def _wrapped(value: Any) -> Any:
 
 
 class Answer(Record):
-    """What one command answered.
+    """The answer of one command.
 
     Attributes
     ----------
     arguments : list of str
         The command line, without the program's name.
     exit_code : int
-        0: done, yes; 1: the answer is no; 4: a request was out of memory; 130: `progress` ended it
-        before all was complete.
+        0: the command is done, or its answer is yes; 1: the answer is no; 4: a request ran out of
+        memory; 130: `progress` ended the work before it was complete.
     messages : str
-        What the program said beside the answer: notes and warnings.
+        The notes and warnings that the program printed in addition to the answer.
     text : str
-        The output as it came.
+        The program's output, unchanged.
     """
 
     def __init__(self, arguments: Sequence[str], text: str, messages: str, exit_code: int) -> None:
@@ -125,27 +125,28 @@ class Answer(Record):
         self._report: List[Union[str, Trace]] = []
 
     def to_frame(self, table: Optional[str] = None) -> "pandas.DataFrame":
-        """A table of the answer as a pandas DataFrame: the rows and names of --csv.
+        """Returns a table of the answer as a pandas DataFrame, with the rows and names of --csv.
 
-        Without `table` the main one (`runs` of compare, ...) or the whole answer as one row;
-        `tables` lists the names.
+        `tables` lists the names of the tables. Without `table`, it is the main one (`runs` of
+        compare, ...), or the whole answer as one row. Raises OptionError for an unknown table.
         """
-        pandas = needed("pandas", "to_frame gives a pandas table")
+        pandas = needed("pandas", "to_frame returns a pandas table")
         return pandas.DataFrame(list(rows_of(self._command, self._values, table or "")))
 
     @property
     def tables(self) -> List[str]:
-        """The names that to_frame takes."""
+        """The names of the tables that to_frame accepts."""
         return list(tables_of(self._values))
 
     def report(self, out: Union[str, "os.PathLike[str]"], force: bool = False,
                progress: Progress = None) -> "Answer":
-        """Writes the page of `tidemark report` about the same traces, policies and limits.
+        """Writes the page of `tidemark report` for the same traces, policies and limits.
 
-        `force` writes over a file that Tidemark didn't make.
+        `force` overwrites a file that Tidemark didn't write. Returns the answer of `report`;
+        raises UnsupportedError for commands without such a page.
         """
         if not self._report:
-            raise UnsupportedError(f"there is no page about what '{self._command}' answers",
+            raise UnsupportedError(f"there is no report page for '{self._command}'",
                                    "report")
         return run(*self._report, "--output", os.fspath(out), *(["--force"] if force else []),
                    "--json", progress=progress)
@@ -171,8 +172,8 @@ class Answer(Record):
                          if part)
 
     def __bool__(self) -> bool:
-        """Of `fit` whether it fits, of `gate` and of bound(capacity=...) whether it holds; of other
-        answers, that there is one."""
+        """For `fit`, whether the run fits; for `gate` and bound(capacity=...), whether the
+        condition holds. Other answers are true."""
         if self._command == "fit" and isinstance(self._values.get("survives"), bool):
             return bool(self._values["survives"])
         return self.exit_code != 1
@@ -199,12 +200,12 @@ class _AnswerHandle(_library.Handle):
 
 
 def run(*arguments: Union[str, "os.PathLike[str]", Trace], progress: Progress = None) -> Answer:
-    """Runs `tidemark ARGUMENTS...` in this process, exactly as given.
+    """Runs `tidemark ARGUMENTS...` in this process, with the arguments exactly as given.
 
-    With "--json" among them the answer has the names that docs/json.md describes; else its `text`
-    is what the program prints. Traces that are open are not read again. A request out of memory
-    (exit code 4), the answer "no" (1) and what was complete when `progress` ended the work (130)
-    are answers; everything else that fails raises `tidemark.Error`.
+    With "--json" among them, the answer has the names that docs/json.md describes. Without it,
+    `text` is what the program prints. Traces that are already loaded are not read again. Exit code
+    4 (a request ran out of memory), 1 (the answer is "no") and 130 (`progress` ended the work; the
+    answer is what was complete by then) are answers; any other failure raises `tidemark.Error`.
     """
     texts = [_path_of(part) if isinstance(part, Trace) else os.fspath(part) for part in arguments]
     opened = [part.handle for part in arguments if isinstance(part, Trace)]
@@ -232,21 +233,21 @@ def _path_of(trace: Source) -> str:
         return f"./{path}" if path.startswith("-") and path != "-" else path
     if not trace.is_whole:
         raise OptionError(
-            "this is a part of a recording; questions are about whole ones", repr(trace),
+            "this is a part of a recording; commands need a whole one", repr(trace),
             'write it first: tidemark.run("cut", trace.path, "--from", ..., "-o", ...)')
     return trace.path
 
 
 def _loading(command: str, traces: Sequence[Source]) -> List[str]:
-    """The options that the traces were loaded with."""
+    """The options of `tidemark` that the traces were loaded with."""
     given = [part for trace in traces if isinstance(trace, Trace) for part in trace.arguments]
     return [part for part in dict.fromkeys(given)
             if not (part == "--as-recorded" and command in NO_AS_RECORDED)]
 
 
 def _option_arguments(command: str, options: Mapping[str, Any]) -> List[str]:
-    """Options as the program takes them: gpu_memory="60%" is --gpu-memory=60%. Those that are None
-    or False are left out, True is an option without a value, a list is one option for each."""
+    """Options in the program's form: gpu_memory="60%" becomes --gpu-memory=60%. None and False are
+    left out, True becomes an option without a value, and a list becomes one option per element."""
     arguments = []
     for name, value in options.items():
         if name == "machine":
@@ -263,7 +264,7 @@ def _option_arguments(command: str, options: Mapping[str, Any]) -> List[str]:
 
 
 def _machine_arguments(command: str, machine: Optional[str]) -> List[str]:
-    """A device is one the program runs on; any other machine is one with tiers."""
+    """Names like "sim:h200" and "cuda:0" are devices; any other name is a machine with tiers."""
     if machine is None:
         return []
     if not machine.startswith(("sim", "cuda")):
@@ -271,13 +272,13 @@ def _machine_arguments(command: str, machine: Optional[str]) -> List[str]:
     if command in WITH_DEVICE:
         return [f"--device={machine}"]
     if machine.startswith("cuda"):
-        raise UnsupportedError(f"'{command}' runs on simulated devices only", machine)
+        raise UnsupportedError(f"'{command}' runs only on simulated devices", machine)
     profile = machine.partition(":")[2]
     return [f"--profile={profile}"] if profile else []
 
 
 def _policies(given: PolicyTexts) -> List[Union[str, OwnPolicy[Any]]]:
-    """A text is one policy, not its letters."""
+    """A single string is one policy, not a sequence of letters."""
     return [given] if isinstance(given, (str, OwnPolicy)) else list(given)
 
 
@@ -311,7 +312,8 @@ def _ask(command: str, traces: Sequence[Source], options: Mapping[str, Any],
 
 
 def info(*traces: Source, progress: Progress = None, **options: Any) -> Info:
-    """What is in a trace: events, sizes, lifetimes, peaks, oddities. Of several: a row each."""
+    """Describes a trace: events, sizes, lifetimes, peaks, irregularities. Several traces give a
+    row each."""
     answer = _ask("info", traces, options, progress)
     return cast("Info", answer)
 
@@ -319,21 +321,26 @@ def info(*traces: Source, progress: Progress = None, **options: Any) -> Info:
 def replay(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
            machine: Optional[str] = None, limit: Optional[Size] = None, progress: Progress = None,
            **options: Any) -> Replay:
-    """What a run would have needed under one policy.
+    """Replays a trace under one policy: how much memory would the run have needed?
 
     Parameters
     ----------
     trace : str, path or Trace
         A recording of any format, or "generate:NAME:options".
     policy : str, optional
-        "torch", "extent:slack=0.1", tidemark.policies.torch(expandable_segments=True); without it
-        the settings that the trace was recorded under.
-    memory, limit : int or str, optional
-        Of the card, and on reserved memory: bytes, or "80GiB".
+        "torch", "extent:slack=0.1", or tidemark.policies.torch(expandable_segments=True). By
+        default, the settings that the trace was recorded with.
+    memory : int or str, optional
+        The card's memory: bytes, or a size like "80GiB".
+    limit : int or str, optional
+        The most that the policy may reserve: bytes, or a size like "80GiB".
     machine : str, optional
         "sim:h200", "cuda:0", or a machine with tiers: "h200-node".
     **options
-        As `tidemark replay` has them, with underscores: check=True, gpu_memory="60%", scale=0.5.
+        Options of `tidemark replay`, with underscores: check=True, gpu_memory="60%", scale=0.5.
+
+    Returns the figures of the run (docs/json.md). If a request ran out of memory, `exit_code` is 4.
+    Raises `tidemark.Error` if the trace can't be read or an option is wrong.
     """
     answer = _ask("replay", [trace], {"policy": policy, "memory": memory, "machine": machine,
                                       "limit": limit, **options}, progress)
@@ -344,11 +351,13 @@ def compare(*traces: Source, policies: PolicyTexts = (), memory: Optional[Size] 
             machine: Optional[str] = None, limit: Optional[Size] = None,
             spread: Optional[int] = None, jitter: Optional[int] = None, all: bool = False,
             progress: Progress = None, **options: Any) -> Compare:
-    """Traces under several policies, best first; the first policy is the baseline.
+    """Compares traces under several policies and sorts the results, best first.
 
-    Without `policies` the recorded settings, others that its user can set, then our own pool;
-    `all` adds the other allocators. `spread` replays each so often as other runs might go, `jitter`
-    on so many variants of the trace.
+    The first policy is the baseline. Without `policies`, it compares the recorded settings, other
+    settings that a user of that allocator can choose, and our own pool; `all` adds the other
+    allocators. `spread` replays each policy that many times, varied the way that repeated runs
+    vary; `jitter` replays it on that many variants of the trace. `memory`, `limit` and `machine`
+    are those of `replay`.
     """
     answer = _ask("compare", traces, {"policies": _policies(policies), "memory": memory,
                                       "machine": machine, "limit": limit, "spread": spread,
@@ -360,11 +369,11 @@ def advise(*traces: Source, policy: PolicyText = None, memory: Optional[Size] = 
            limit: Optional[Size] = None, budget: Optional[int] = None,
            spread: Optional[int] = None, bound: bool = False, without: Optional[str] = None,
            progress: Progress = None, **options: Any) -> Advice:
-    """What to set (`verdict`, `best.line`), where memory went, and why; of two traces, what grew.
+    """Recommends settings, and explains where the memory went. For two traces, it says what grew.
 
-    At most `budget` settings are replayed. `without="vmm"` leaves out what needs the driver's
-    virtual memory. A progress function that returns True ends the search: the answer is the best so
-    far.
+    `verdict` says what to change and `best.line` is the line to set. At most `budget` settings are
+    replayed. `without="vmm"` leaves out everything that needs the driver's virtual memory. If a
+    progress function returns True, it ends the search, and the answer is the best so far.
     """
     answer = _ask("advise", traces, {"policy": policy, "memory": memory, "limit": limit,
                                      "budget": budget, "spread": spread, "bound": bound,
@@ -374,16 +383,17 @@ def advise(*traces: Source, policy: PolicyText = None, memory: Optional[Size] = 
 
 def diff(before: Source, after: Source, *, top: Optional[int] = None, progress: Progress = None,
          **options: Any) -> Answer:
-    """What grew from one recording to another, by stack: the `top` first of it."""
+    """Compares two recordings by stack: the `top` stacks whose memory grew most."""
     return _ask("diff", [before, after], {"top": top, **options}, progress)
 
 
 def fit(trace: Source, memory: Optional[Size] = None, *, policies: PolicyTexts = (),
         limit: Optional[Size] = None, spread: Optional[int] = None, bound: bool = False,
         progress: Progress = None, **options: Any) -> Fit:
-    """Would this run have survived on a card with `memory`, and what is the least it needs.
+    """Says whether the run would have fit on a card with `memory` (bytes or "80GiB"), and how much
+    it needs at least.
 
-    The answer is true if it would: `if tidemark.fit("run.pickle", "80GiB"): ...`.
+    The answer is true if it fits: `if tidemark.fit("run.pickle", "80GiB"): ...`.
     """
     answer = _ask("fit", [trace], {"memory": memory, "policies": _policies(policies),
                                    "limit": limit, "spread": spread, "bound": bound, **options},
@@ -395,11 +405,13 @@ def scale(*traces: Source, tokens: Growth = None, batch: Growth = None, length: 
           steps: Optional[int] = None, fit: Optional[Size] = None, policies: PolicyTexts = (),
           out: Optional[Union[str, "os.PathLike[str]"]] = None, progress: Progress = None,
           **options: Any) -> Answer:
-    """What a run would need with `tokens` (or `batch`, `length`) so many times as large (2), or of
-    another number ("24/16" for 24 instead of 16, "24" where the recording has shapes), with
-    `steps` in all, and the largest growth that a card of size `fit` holds. `out` is a file for the
-    run as it would be. one_more=True: `fit` and `out` are of the recorded steps as they were, and
-    one behind them that grows. Several traces are the ranks of one run, and answer together."""
+    """Estimates what a run would need if `tokens` (or `batch`, `length`) grew.
+
+    A number is a factor (2: twice as much); "24/16" means 24 instead of 16, and "24" works where
+    the recording has shapes. `steps` is the number of steps in total. `fit` is the size of a card:
+    the answer has the largest growth that fits on it. `out` is a file for the trace of the larger
+    run. With one_more=True, `fit` and `out` are about the recorded steps as they were, followed by
+    one step that grows. Several traces are the ranks of one run and give one answer."""
     growths = {name: growth if growth is None or isinstance(growth, str) else f"x{growth:g}"
                for name, growth in (("tokens", tokens), ("batch", batch), ("length", length))}
     return _ask("scale", traces, {**growths, "steps": steps, "fit": fit,
@@ -412,9 +424,10 @@ def gate(trace: Source, *, fail_if: Union[str, Sequence[str]] = (),
          before: Optional[Union[str, "os.PathLike[str]"]] = None, policy: PolicyText = None,
          memory: Optional[Size] = None, limit: Optional[Size] = None, progress: Progress = None,
          **options: Any) -> Answer:
-    """Whether a run keeps to its budgets, as "peak_reserved > +2%"; the answer is true if it does.
+    """Checks a run against its budgets, such as "peak_reserved > +2%". The answer is true if the
+    run keeps to them.
 
-    `write_baseline="main.json"` writes what later runs are held against.
+    `write_baseline="main.json"` writes the figures that later runs are compared with.
     """
     conditions = [fail_if] if isinstance(fail_if, str) else list(fail_if)
     return _ask("gate", [trace], {"fail_if": conditions,
@@ -425,8 +438,9 @@ def gate(trace: Source, *, fail_if: Union[str, Sequence[str]] = (),
 
 def bound(trace: Source, *, capacity: Optional[Size] = None, time: Optional[float] = None,
           progress: Progress = None, **options: Any) -> Bound:
-    """The least memory that an allocator needs that knows the whole run, searched for at most
-    `time` seconds. With a `capacity` the answer is true if it fits in that."""
+    """Computes the least memory in which an allocator could serve the run if it knew the whole run
+    in advance. The search takes at most `time` seconds. With a `capacity`, the answer is true if
+    the run fits in that much memory."""
     answer = _ask("bound", [trace], {"capacity": capacity, "time": time, **options}, progress)
     return cast("Bound", answer)
 
@@ -444,23 +458,25 @@ def minimize(trace: Source, keep: str, out: Union[str, "os.PathLike[str]"], *,
 def cut(trace: Source, out: Union[str, "os.PathLike[str]"], *, begin: Optional[str] = None,
         end: Optional[str] = None, step: Optional[str] = None, until: Optional[str] = None,
         progress: Progress = None, **options: Any) -> Answer:
-    """Writes a window of a trace as a trace of its own: from `begin` to before `end`, times
-    ("1.5s") or events ("#1000"); or steps ("10..12"); or up to what first shows `until`."""
+    """Writes a window of a trace as a new trace: from `begin` up to, but not including, `end`
+    (times like "1.5s" or events like "#1000"), or the steps `step` ("10..12"), or everything up to
+    the first event at which `until` holds."""
     return _ask("cut", [trace], {"from": begin, "to": end, "step": step, "until": until,
                                  "output": os.fspath(out), **options}, progress)
 
 
 def export(trace: Source, out: Union[str, "os.PathLike[str]"], *, format: Optional[str] = None,
            policies: PolicyTexts = (), progress: Progress = None, **options: Any) -> Answer:
-    """Writes a trace for other programs: "jsonl", "rmm-csv", "chrome"; else told by the ending."""
+    """Writes a trace for other programs. `format` is "jsonl", "rmm-csv" or "chrome"; by default it
+    follows from the ending of `out`."""
     return _ask("export", [trace], {"output": os.fspath(out), "format": format,
                                     "policies": _policies(policies), **options}, progress)
 
 
 def verify(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] = None,
            limit: Optional[Size] = None, progress: Progress = None, **options: Any) -> Verified:
-    """Compares our model of the recorded allocator with every recorded decision. Exit code 1: not
-    the same."""
+    """Compares our model of the recorded allocator with every recorded decision. If they differ,
+    the exit code is 1."""
     answer = _ask("verify", [trace], {"policy": policy, "memory": memory, "limit": limit,
                                       **options}, progress)
     return cast("Verified", answer)
@@ -469,6 +485,7 @@ def verify(trace: Source, policy: PolicyText = None, *, memory: Optional[Size] =
 def report(*traces: Source, out: Union[str, "os.PathLike[str]"], policies: PolicyTexts = (),
            memory: Optional[Size] = None, limit: Optional[Size] = None, progress: Progress = None,
            **options: Any) -> Answer:
-    """One page about a run, for any browser. `force=True` writes over a file of others."""
+    """Writes one HTML page about a run. `force=True` overwrites a file that Tidemark didn't
+    write."""
     return _ask("report", traces, {"output": os.fspath(out), "policies": _policies(policies),
                                    "memory": memory, "limit": limit, **options}, progress)

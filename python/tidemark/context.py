@@ -1,4 +1,4 @@
-"""Allocators for programs: a policy on a GPU or on a simulated device."""
+"""Allocators for programs: a policy that serves requests on a GPU or a simulated device."""
 
 from __future__ import annotations
 
@@ -25,64 +25,64 @@ MOST = (1 << 64) - 1
 GROW = 16
 STREAM_UNKNOWN = _library.STREAM_UNKNOWN
 STREAM_OF_REQUEST = _library.STREAM_OF_REQUEST
-"""Nobody knows on which stream: slower than a known one, and always correct."""
+"""The stream is unknown: this is slower than a known one, but always correct."""
 
-Stream = Any  # an int, or what has __cuda_stream__(): streams of torch, CuPy, Numba, cuda.core
+Stream = Any  # an int, or an object with __cuda_stream__(): of torch, CuPy, Numba, cuda.core
 
 
 @dataclasses.dataclass(frozen=True)
 class Statistics:
-    """Everything of one moment. Bytes, and numbers of what is counted."""
+    """All figures of a context at one moment: bytes and counts."""
 
     reserved: int  # held from the device
     allocated: int  # granted, after rounding
-    active: int  # allocated, or freed and awaited by the device
+    active: int  # allocated or pending free: freed, but the device may still use it
     requested: int
-    cached: int  # freed, and kept by threads
-    live: int  # allocations
+    cached: int  # freed, and kept in thread caches
+    live: int  # number of live allocations
     peak_reserved: int
-    peak_allocated_least: int  # with thread caches a peak is known as a range
+    peak_allocated_least: int  # with thread caches, a peak is only known as a range
     peak_allocated_most: int
     peak_requested_least: int
     peak_requested_most: int
-    granted: int  # requests
-    hits: int  # of those, from a thread's cache
-    refused: int
+    granted: int  # requests that succeeded
+    hits: int  # of those, served from a thread's cache
+    refused: int  # requests that failed
     freed: int
-    retries: int  # caches emptied, and the device tried again
+    retries: int  # times that all caches were emptied to try the device again
     segments_created: int
     segments_released: int
-    device_free: int  # what the device says at this moment
+    device_free: int  # as the device reports it now
     device_total: int
-    deferred: int  # bytes whose free waits to be made (unknown streams, option defer_frees)
+    deferred: int  # bytes whose frees wait for a batch (unknown streams, option defer_frees)
     deferred_peak: int
     flushes: int  # batches of such frees
-    plan_deviations: int  # requests of pools that came otherwise than plan_pool said
+    plan_deviations: int  # requests of pools that differed from plan_pool
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedRequest:
-    """One request of a pool, known from a run before. `begin` and `end` are positions: requests
-    and frees of the pool, counted together."""
+    """One request of a pool, known from an earlier run. `begin` and `end` are positions in the
+    sequence of the pool's requests and frees, which are counted together."""
 
     bytes: int
     begin: int
-    end: Optional[int]  # None: it outlives the capture
+    end: Optional[int]  # None: the block outlives the capture
     stream: int = 0
     alignment: int = 0  # 0: 512
 
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """A living allocation."""
+    """A live allocation."""
 
-    address: int  # where it begins
+    address: int  # where it starts
     requested: int  # bytes
-    granted: int  # bytes
+    granted: int  # bytes, after rounding
     stream: int
-    pool: int  # 0: the program's memory
+    pool: int  # 0: not in a private pool
     tag: int
-    number: int  # of its request, rising for each thread
+    number: int  # of its request, rising in each thread
 
 
 REGION_STATES = ("allocated", "waiting", "free", "hole")
@@ -90,33 +90,33 @@ REGION_STATES = ("allocated", "waiting", "free", "hole")
 
 @dataclasses.dataclass(frozen=True)
 class Region:
-    """A piece of what a context holds of the device."""
+    """A piece of the memory that a context holds on the device."""
 
     address: int
     bytes: int
-    requested: int  # bytes of an allocated one
+    requested: int  # bytes, if it is allocated
     state: str
-    """"allocated", "waiting" (let go, and the device is not done with it), "free", or "hole" (can't
-    be granted before a trim)."""
-    segment: int  # where its segment begins
+    """"allocated", "waiting" (pending free: freed, but the device may still use it), "free", or
+    "hole" (no request can be served from it before a trim)."""
+    segment: int  # where its segment starts
     segment_bytes: int
     stream: int
     pool: int
-    expandable: bool  # the segment is pages that are mapped
+    expandable: bool  # its segment consists of mapped pages
 
 
 @dataclasses.dataclass(frozen=True)
 class IpcHandle:
-    """Memory for another process on the same GPU; it can be pickled."""
+    """A handle for another process on the same GPU to map this memory; it can be pickled."""
 
-    offset: int  # in the piece of memory that `handle` is of
+    offset: int  # within the piece of memory that `handle` belongs to
     handle: bytes  # 64 of them
 
 
 @dataclasses.dataclass(frozen=True)
 class OwnStream:
-    """A stream for all that know __cuda_stream__(): CuPy, Numba, cuda.core; for PyTorch
-    torch.cuda.ExternalStream(stream.handle)."""
+    """A stream for libraries that support __cuda_stream__(): CuPy, Numba, cuda.core. In PyTorch,
+    use torch.cuda.ExternalStream(stream.handle)."""
 
     handle: int
 
@@ -132,7 +132,7 @@ class _Handle(_library.Handle):
 
 
 class _Request:
-    """A thread's request: making one costs more than the call."""
+    """A thread's request, reused because creating one costs more than the call."""
 
     def __init__(self) -> None:
         self.request = _library.tm_request()
@@ -142,29 +142,30 @@ class _Request:
 
 
 class Context:
-    """An allocator: grants addresses on a device under a policy.
+    """An allocator: serves memory requests on a device under a policy.
 
     Parameters
     ----------
     machine : str, optional
-        "cuda:0", "sim", "sim:h200"; without it cuda:0 if there is one, else a simulated device.
+        "cuda:0", "sim" or "sim:h200". By default, cuda:0 if it exists, else a simulated device.
     policy : str, optional
-        "extent", "torch:max_split_size_mb=64", or from tidemark.policies.
+        "extent", "torch:max_split_size_mb=64", or one from tidemark.policies.
     memory : int
-        Bytes of a simulated device; 0: as large as its card.
+        Memory of a simulated device in bytes; 0: as much as its card has.
     limit : int
-        On the bytes requested and not freed; 0: none.
+        The most bytes that may be requested and not yet freed; 0: no limit.
     thread_cache : int, optional
-        Bytes that each thread keeps for itself; None: as fits the device; 0: none.
+        Bytes that each thread may cache; None: a default for the device; 0: no caches.
     record : str, optional
-        Publishes a live recording of that name (`tidemark view --attach NAME`), or into that file
-        ("run.tml", "/data/run.tml"), until the context is closed or the process ends.
+        Publishes a live recording under that name (`tidemark view --attach NAME`), or writes it to
+        that file ("run.tml", "/data/run.tml"), until the context is closed or the process ends.
     overwrite : bool
-        What is there under that file's name; without it, that is an OptionError.
+        Overwrites an existing file of that name. Without it, an existing file is an OptionError.
     streams : int
-        Of its own, that `acquire_stream` makes before it waits; 0 = 16.
+        How many streams of its own `acquire_stream` creates before it waits; 0 = 16.
 
-    All functions may be called from any thread; `close` must be the last.
+    Raises NotFoundError for an unknown machine or policy, OptionError for a wrong option. Any
+    thread may call any function; `close` must be the last call.
     """
 
     def __init__(self, machine: Optional[str] = None,
@@ -175,7 +176,7 @@ class Context:
         self._handle: Optional[_Handle] = None
         self._oom_handler: Any = None
         self._library = _library.library()
-        # 0 bytes for each thread is another number in C, where 0 stands for the default.
+        # C uses another number for "no cache": there 0 stands for the default.
         cache = 0 if thread_cache is None else thread_cache or _library.CACHE_NONE
         options = _library.tm_context_options(
             machine=name(machine, "machine"),
@@ -199,16 +200,17 @@ class Context:
 
     @property
     def is_simulated(self) -> bool:
-        """Addresses are numbers only: there is no memory behind them."""
+        """Whether the device is simulated: its addresses are numbers without memory."""
         return not self.machine.startswith("cuda")
 
     def alloc(self, bytes: int, stream: Stream = 0, alignment: int = 0, pool: int = 0,
               tag: int = 0, unique_empty: bool = False) -> int:
-        """Grants `bytes` and gives their address; 0 for 0 bytes, or with `unique_empty` an odd
-        address that no other has.
+        """Allocates `bytes` and returns their address. For 0 bytes it returns 0, or with
+        `unique_empty` an odd address that no other allocation has.
 
-        `alignment` is a power of two (0 = 512), `pool` a private pool, `tag` a number that base_of
-        gives again. Raises OutOfMemoryError.
+        `stream` is the stream that uses the memory first, `alignment` a power of two in bytes
+        (0 = 512), `pool` a private pool, and `tag` a number that base_of returns. Raises
+        OutOfMemoryError if the request fails.
         """
         local = self._requests
         try:
@@ -221,7 +223,7 @@ class Context:
         request.bytes = bytes
         request.stream = stream if type(stream) is int else stream_number(stream)
         rest = alignment, pool, tag, unique_empty
-        if rest != query.rest:  # as a rule it is what it was
+        if rest != query.rest:  # it usually equals that of the last request
             request.alignment = whole(alignment, "alignment")
             request.pool = whole(pool, "pool", 32)
             request.tag = whole(tag, "tag", 32)
@@ -233,9 +235,10 @@ class Context:
         return query.address.value  # type: ignore[no-any-return]
 
     def free(self, address: int, bytes: int = 0, stream: Stream = 0) -> None:
-        """Takes back what was granted at `address`, after the work queued on `stream` and on those
-        of record_use. STREAM_OF_REQUEST: that of its request, which may be destroyed by now; its
-        handle is not used. `bytes`: as requested, or 0 if not known. Raises AddressError."""
+        """Frees the block at `address`, after the work queued on `stream` and on the streams of
+        record_use. With STREAM_OF_REQUEST it is the stream of the request; that stream may already
+        be destroyed, because its handle isn't used. `bytes` is the size as requested, or 0 if it
+        isn't known. Raises AddressError if no live block starts at `address`."""
         if type(address) is not int or not 0 <= address <= MOST:
             address = whole(address, "address")
         if type(bytes) is not int or not 0 <= bytes <= MOST:
@@ -246,24 +249,26 @@ class Context:
             raise self._library.last_error(status)
 
     def record_use(self, address: int, stream: Stream) -> None:
-        """`stream` uses the allocation at `address` too."""
+        """Says that `stream` uses the allocation at `address` too, as PyTorch's record_stream."""
         self._library.tm_record_use(self._open(), whole(address, "address"),
                                     stream_number(stream))
 
     def name_tag(self, tag: int, name: str) -> None:
-        """What recordings call the requests of `tag` from now on."""
+        """Sets the name that recordings give to requests of `tag` from now on."""
         self._library.tm_name_tag(self._open(), whole(tag, "tag", 32), name.encode())
 
     def end_recording(self) -> None:
-        """Ends the recording that `record` began; memory is granted as before. Closing does so too,
-        and so does the end of the process. Without a recording, or again: nothing."""
+        """Ends the recording that `record` started; the context continues to serve requests.
+        Closing the context or the end of the process ends it too. Without a recording, or if it has
+        ended, this does nothing."""
         self._library.tm_end_recording(self._open())
 
     def on_oom(self, handler: Optional[Callable[[int, int], bool]]) -> None:
-        """Where a request would be refused, `handler(bytes, attempt)` is called on its thread, with
-        no lock held: it may free memory, here or elsewhere, and gives True to have the request made
-        again. `attempt` counts from 0 for each request. None: no handler any more. An exception is
-        printed, and refuses the request.
+        """Sets a function that is called before a request fails: `handler(bytes, attempt)`.
+
+        It is called on the request's thread, with no lock held. It may free memory, here or
+        elsewhere, and returns True to have the request repeated. `attempt` counts from 0 for each
+        request. None removes the handler. An exception in it is printed, and the request fails.
 
         ::
 
@@ -275,14 +280,14 @@ class Context:
             ask = handler
             raw = _library.OOM_HANDLER(lambda _user, bytes, attempt: int(bool(ask(bytes, attempt))))
         self._library.tm_set_oom_handler(self._open(), raw, None)
-        self._oom_handler = raw  # the one before may still run: it ends with its call
+        self._oom_handler = raw  # replaced last: the previous handler may still be running
 
     @contextlib.contextmanager
     def acquire_stream(self, *, grow: bool = False,
                        timeout: Optional[float] = None) -> Iterator["OwnStream"]:
-        """A stream of the context's own, for one user at a time. Where all are in use it waits,
-        `timeout` seconds at most (CancelledError), or with `grow` makes one more. The next user
-        gets it with the work that is queued on it."""
+        """Lends one of the context's own streams to one user at a time. If all are in use, it
+        waits, for at most `timeout` seconds (CancelledError), or creates another one with `grow`.
+        The next user gets the stream together with the work that is still queued on it."""
         number = ctypes.c_uint64()
         with limited(timeout):
             self._library.tm_stream_acquire(self._open(), GROW if grow else 0,
@@ -294,23 +299,23 @@ class Context:
                 self._library.tm_stream_release(self._handle, number.value)
 
     def trim(self, wait: bool = False) -> None:
-        """Gives unused memory back to the device: without waiting for it, or after that."""
+        """Releases unused memory to the device; with `wait`, it synchronizes the device first."""
         self._library.tm_trim(self._open(), int(wait))
 
     def base_of(self, address: int) -> Block:
-        """The living allocation that `address` is in. Raises AddressError."""
+        """Returns the live allocation that contains `address`. Raises AddressError."""
         raw = _library.tm_block()
         self._library.tm_base_of(self._open(), whole(address, "address"), ctypes.byref(raw))
         return Block(**_fields(Block, raw))
 
     def statistics(self) -> Statistics:
-        """Everything of one moment; all other calls wait for it."""
+        """Returns all figures of one moment; other calls wait meanwhile."""
         raw = _library.tm_statistics()
         self._library.tm_statistics_of(self._open(), ctypes.byref(raw))
         return Statistics(**_fields(Statistics, raw))
 
     def regions(self) -> List[Region]:
-        """All that it holds, by address within each segment."""
+        """Returns all regions that the context holds, by address within each segment."""
         count, found = ctypes.c_size_t(), 0
         while True:
             rows = (_library.tm_region * found)()
@@ -322,21 +327,21 @@ class Context:
             found = count.value
 
     def allow_peer(self, device: int) -> None:
-        """From now on the GPU `device` reads and writes all of its memory."""
+        """Lets the GPU `device` read and write all of the context's memory from now on."""
         self._library.tm_peer_access(self._open(), whole(device, "device", 31))
 
     def reset_peaks(self) -> None:
-        """Peaks begin anew with what is there now."""
+        """Resets all peaks to the current values."""
         self._library.tm_reset_peaks(self._open())
 
     def set_limit(self, bytes: int) -> None:
-        """On the bytes requested and not freed; 0 lifts it."""
+        """Sets the limit on bytes that are requested and not yet freed; 0 removes it."""
         self._library.tm_set_limit(self._open(), whole(bytes, "limit"))
 
     @contextlib.contextmanager
     def pool(self, number: int) -> Iterator[int]:
-        """A scope of the private pool `number` (any but 0): `with context.pool(1) as pool:` and
-        requests with pool=pool. Scopes nest and repeat."""
+        """Opens a scope of the private pool `number` (any but 0): `with context.pool(1) as pool:`
+        and requests with pool=pool. Scopes may be nested and repeated."""
         self._library.tm_pool_begin(self._open(), whole(number, "pool", 32))
         try:
             yield number
@@ -344,27 +349,28 @@ class Context:
             self._library.tm_pool_end(self._open(), number)
 
     def close_pool(self, number: int) -> None:
-        """A closed pool's memory goes back with the next trim."""
+        """Closes a pool; the next trim releases its memory."""
         self._library.tm_pool_close(self._open(), whole(number, "pool", 32))
 
     def plan_pool(self, number: int, requests: Sequence[PlannedRequest]) -> None:
-        """What the pool is going to be asked for, in order, before its first request. With the
-        policy arena:mode=planned it then uses bytes again within the pool; what comes otherwise is
-        served apart and counted. Raises UnsupportedError for policies that plan no pools."""
+        """Announces the pool's requests, in order, before the first of them. With the policy
+        arena:mode=planned, blocks that aren't live at the same time then share memory within the
+        pool. Requests that differ from the plan get memory of their own and are counted. Raises
+        UnsupportedError for policies that can't plan pools."""
         raw = (_library.tm_planned * len(requests))(*[
             _library.tm_planned(one.bytes, one.alignment, one.stream, one.begin, one.end or 0,
                                 one.end is None) for one in requests])
         self._library.tm_pool_plan(self._open(), whole(number, "pool", 32), raw, len(requests))
 
     def export(self, address: int) -> IpcHandle:
-        """The memory at `address` for another process. Raises UnsupportedError on simulated devices
-        and for policies on virtual memory."""
+        """Returns a handle with which another process maps the memory at `address`. Raises
+        UnsupportedError on simulated devices and for policies on virtual memory."""
         raw = _library.tm_ipc_handle()
         self._library.tm_ipc_export(self._open(), whole(address, "address"), ctypes.byref(raw))
         return IpcHandle(int(raw.offset), bytes(raw.bytes))
 
     def open_ipc(self, handle: IpcHandle) -> int:
-        """Maps another process's memory here; its address, valid until close_ipc."""
+        """Maps another process's memory; returns its address, which is valid until close_ipc."""
         raw = _library.tm_ipc_handle(offset=handle.offset)
         ctypes.memmove(raw.bytes, handle.handle, min(len(handle.handle), len(raw.bytes)))
         address = ctypes.c_uint64()
@@ -372,16 +378,16 @@ class Context:
         return int(address.value)
 
     def close_ipc(self, address: int) -> None:
-        """Ends a mapping of open_ipc."""
+        """Unmaps what open_ipc mapped."""
         self._library.tm_ipc_close(self._open(), whole(address, "address"))
 
     def buffer(self, bytes: int, stream: Stream = 0, **options: Any) -> "Buffer":
-        """A device buffer that is freed with its object; `options` as of alloc."""
+        """Returns a Buffer of `bytes`, freed with its object; `options` are those of alloc."""
         return Buffer(self, bytes, stream, **options)
 
     def close(self) -> int:
-        """Gives unused memory back, when the calls of other threads and stores on this GPU have
-        ended. What still lives stays valid until the process ends; gives its number. Closing twice
+        """Releases unused memory, after calls of other threads and stores on this GPU have ended.
+        Live blocks stay valid until the process ends; returns how many there are. Closing it again
         does nothing."""
         if self._handle is None:
             return 0
@@ -409,10 +415,11 @@ class Context:
 
 
 class Buffer:
-    """Bytes on the device: granted when made, freed by `free` or with the object.
+    """Memory on the device, allocated with the object and freed by `free` or with the object.
 
-    On a GPU it is an array of uint8 for all that know __cuda_array_interface__ (version 3): CuPy,
-    Numba, torch. On a simulated device there is no memory behind it, and no such attribute.
+    On a GPU it is an array of uint8 for libraries that support __cuda_array_interface__ (version
+    3): CuPy, Numba, torch. On a simulated device there is no memory behind it, so it lacks that
+    attribute.
     """
 
     def __init__(self, context: Context, bytes: int, stream: Stream = 0, **options: Any) -> None:
@@ -424,9 +431,10 @@ class Buffer:
         self._live = True
 
     def free(self, stream: Stream = None) -> None:
-        """Frees it after the work queued on `stream` (its own without one). Twice is an error."""
+        """Frees it after the work queued on `stream` (by default, its own stream). Raises
+        AddressError if it was already freed."""
         if not self._live:
-            raise AddressError("it was freed already", repr(self))
+            raise AddressError("it was already freed", repr(self))
         self._live = False
         self.context.free(self.address, self.bytes,
                           STREAM_OF_REQUEST if stream is None else stream_number(stream))
@@ -452,7 +460,7 @@ class Buffer:
             self.free()
 
     def __del__(self) -> None:
-        # A closed context's memory stays until the process ends.
+        # The memory of a closed context stays until the process ends.
         if self.__dict__.get("_live") and self.context._handle is not None:
             self.free()
 
@@ -468,7 +476,7 @@ def _end_recording(reference: "weakref.ref[Context]") -> None:
 
 
 def stream_number(stream: Stream) -> int:
-    """A stream as an integer: itself, that of __cuda_stream__(), or a torch stream's handle."""
+    """A stream as an integer: the int itself, __cuda_stream__()'s, or a torch stream's handle."""
     if isinstance(stream, int):
         return stream
     if stream is None:
@@ -479,7 +487,7 @@ def stream_number(stream: Stream) -> int:
     handle = getattr(stream, "cuda_stream", None)  # torch
     if handle is not None:
         return int(handle)
-    raise OptionError(f"{stream!r} is no stream", "stream",
+    raise OptionError(f"{stream!r} isn't a stream", "stream",
                       "an integer, or an object with __cuda_stream__()")
 
 

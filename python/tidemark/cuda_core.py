@@ -1,4 +1,4 @@
-"""Memory for cuda.core from Tidemark.
+"""Makes Tidemark a source of cuda.core's memory.
 
     from cuda.core import Device
     import tidemark.cuda_core
@@ -8,8 +8,8 @@
     device.memory_resource = tidemark.cuda_core.MemoryResource(device.device_id)
     buffer = device.allocate(1 << 20, stream=device.default_stream)
 
-`MemoryResource(device_id=0)` is a cuda.core.MemoryResource, made over the cuda.core that is
-installed when it is first used.
+`MemoryResource(device_id=0)` is a subclass of the installed cuda.core's MemoryResource, which is
+created when it is first used.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ def make_kind() -> type:
             self._client = _pools.client(NAME, device_id)
 
         def allocate(self, size: int, stream: Any = None) -> Any:
-            """A Buffer for use on `stream`. Raises tidemark.OutOfMemoryError, a MemoryError."""
+            """Returns a Buffer of `size` bytes for use on `stream`. Raises
+            tidemark.OutOfMemoryError, which is a MemoryError."""
             address = self._client.alloc(size, stream_number(stream))
             made = {} if stream is None else {"stream": stream}
             try:
                 return Buffer.from_handle(address, size, mr=self, **made)
-            except TypeError:  # before version 1.0 buffers knew no stream
+            except TypeError:  # before version 1.0, buffers had no stream
                 return Buffer.from_handle(address, size, mr=self)
 
         def deallocate(self, ptr: Any, size: int, stream: Any = None) -> None:

@@ -1,11 +1,11 @@
-"""CuPy's device memory from Tidemark.
+"""Makes Tidemark the source of CuPy's device memory.
 
     import tidemark.cupy
     tidemark.cupy.use()
 
-Memory is granted on the stream that is CuPy's current one, and freed on the same, as by CuPy's own
-pool, whether that stream is still there or not. `memory_pool()` is CuPy's MemoryPool above
-Tidemark's memory: with its hooks, and its caching.
+Memory is allocated on CuPy's current stream and freed on the same stream, as in CuPy's own pool,
+even if that stream has been destroyed by then. `memory_pool()` returns CuPy's MemoryPool on top of
+Tidemark's memory, with its hooks and its caching.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = "cupy"
 
 
 class Block:
-    """Owns one allocation: CuPy drops it when no array uses the memory any more."""
+    """Owns one allocation: CuPy drops it when no array uses the memory any longer."""
 
     __slots__ = ("client", "address", "size", "stream", "current", "failures")
 
@@ -31,13 +31,13 @@ class Block:
         self.size = size
         self.stream = current().ptr
         self.current = current
-        self.failures = Error  # the module may be gone when the last array goes
+        self.failures = Error  # the module may be gone when the last array is deleted
         self.address = 0
         self.address = client.alloc(size, self.stream)
 
     def __del__(self, gone: int = STREAM_OF_REQUEST) -> None:
         if self.address:
-            # CuPy keeps the current stream; any other may be destroyed by now.
+            # CuPy keeps the current stream alive; any other may have been destroyed.
             is_there = self.stream <= 1 or self.current().ptr == self.stream
             try:
                 self.client.free(self.address, self.size, self.stream if is_there else gone)
@@ -46,8 +46,8 @@ class Block:
 
 
 class Allocator:
-    """What cupy.cuda.set_allocator takes; its functions are those of CuPy's MemoryPool, for the
-    current device."""
+    """An allocator for cupy.cuda.set_allocator. Its functions are those of CuPy's MemoryPool and
+    apply to the current device."""
 
     def __init__(self) -> None:
         from cupy import cuda
@@ -56,7 +56,8 @@ class Allocator:
         self._clients: Dict[int, _pools.Client] = {}
 
     def malloc(self, size: int) -> Any:
-        """A cupy.cuda.MemoryPointer. Raises CuPy's OutOfMemoryError."""
+        """Allocates `size` bytes and returns a cupy.cuda.MemoryPointer. Raises CuPy's
+        OutOfMemoryError."""
         cuda = self._cuda
         device = cuda.runtime.getDevice()
         client = self._clients.get(device) or self._client()
@@ -71,24 +72,25 @@ class Allocator:
     __call__ = malloc
 
     def used_bytes(self) -> int:
-        """What CuPy's arrays hold."""
+        """Returns the bytes that CuPy's arrays hold."""
         return self._client().holder().bytes
 
     def total_bytes(self) -> int:
-        """What the pool, which other libraries may share, holds of the device."""
+        """Returns the bytes that the pool has reserved; other libraries may share the pool."""
         return self._client().context.statistics().reserved
 
     def free_bytes(self) -> int:
-        """Of that, what nobody uses."""
+        """Returns the reserved bytes that nobody uses."""
         now = self._client().context.statistics()
         return now.reserved - now.active
 
     def free_all_blocks(self, stream: Any = None) -> None:
-        """Gives back to the device what nobody uses."""
+        """Releases unused memory to the device, after waiting for it."""
         self._client().context.trim(wait=True)
 
     def set_limit(self, size: Optional[int] = None, fraction: Optional[float] = None) -> None:
-        """On what CuPy's arrays hold: bytes, or of the device's memory. 0: none."""
+        """Limits what CuPy's arrays may hold: to `size` bytes, or to a fraction of the device's
+        memory. 0 removes the limit."""
         client = self._client()
         if fraction is not None:
             size = int(fraction * client.context.statistics().device_total)
@@ -103,19 +105,19 @@ class Allocator:
 
 
 def allocator() -> Allocator:
-    """A function for cupy.cuda.set_allocator and using_allocator."""
+    """Returns an allocator for cupy.cuda.set_allocator and using_allocator."""
     return Allocator()
 
 
 def memory_pool() -> Any:
-    """CuPy's MemoryPool above it: `cupy.cuda.set_allocator(memory_pool().malloc)`."""
+    """Returns CuPy's MemoryPool on top of it: `cupy.cuda.set_allocator(memory_pool().malloc)`."""
     from cupy import cuda
 
     return cuda.MemoryPool(Allocator())
 
 
 def use() -> Allocator:
-    """Has CuPy take its memory from Tidemark from now on."""
+    """Makes CuPy use Tidemark's memory from now on; returns the allocator."""
     from cupy import cuda
 
     made = Allocator()

@@ -1,4 +1,4 @@
-"""Dask's results in deferrable memory: on the GPU while they are used, elsewhere otherwise.
+"""Keeps Dask's results in deferrable memory: on the GPU while in use, elsewhere otherwise.
 
     from distributed import LocalCluster
     import tidemark.dask
@@ -6,16 +6,16 @@
     cluster = LocalCluster(data=(tidemark.dask.WorkerData, {
         "gpu_bytes": 8 << 30, "host": 64 << 30, "disk": 512 << 30}))
 
-Arrays of CuPy, Numba and torch that tasks return are copied into deferrable buffers, and are handed
-to tasks as arrays of their kind that keep the buffers pinned until they are gone. Tasks may as well
+Arrays of CuPy, Numba and torch that tasks return are copied into deferrable buffers. Tasks get them
+as arrays of the same kind, which keep the buffers pinned until they are deleted. Tasks can also
 return `DeferrableBuffer`s of `tidemark.dask.memory()` and take them with `pinned`:
 
     @tidemark.dask.pinned
     def add(x, y):          # arrays, pinned together for the length of the task
         return x + y
 
-Where one doesn't fit beside what other tasks have pinned, a task waits, if it is `pinned`, or is
-handed a copy.
+If an array doesn't fit because of what other tasks have pinned, a `pinned` task waits; any other
+task gets a copy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _memory: Optional[DeferrableMemory] = None
 
 
 def memory() -> DeferrableMemory:
-    """That of this process's worker."""
+    """Returns the deferrable memory of this process's worker. Raises OptionError without one."""
     if _memory is None:
         raise OptionError("no worker of this process has deferrable memory", "tidemark.dask",
                           "give the cluster data=(tidemark.dask.WorkerData, {...})")
@@ -54,7 +54,7 @@ def memory() -> DeferrableMemory:
 
 
 def array_of(pin: Pin, kind: Optional[str] = None) -> Any:
-    """An array that keeps the pin: of a kind, or of what there is."""
+    """An array that keeps the pin: of the kind, or of a library that is available."""
     if pin.buffer.memory.is_simulated:
         import numpy
 
@@ -73,8 +73,8 @@ def array_of(pin: Pin, kind: Optional[str] = None) -> Any:
 
 
 def pinned(function: Callable[..., T]) -> Callable[..., T]:
-    """A task whose `DeferrableBuffer` arguments, also in lists, are arrays: pinned together while
-    it runs."""
+    """Decorates a task: it gets its `DeferrableBuffer` arguments, also those in lists, as arrays,
+    which are pinned together while it runs."""
 
     @functools.wraps(function)
     def run(*arguments: Any, **named: Any) -> T:
@@ -96,7 +96,7 @@ def pinned(function: Callable[..., T]) -> Callable[..., T]:
 
 
 class _Stored:
-    """Stands for an array in a value that is kept."""
+    """A placeholder for an array in a stored value."""
 
     __slots__ = ("buffer", "kind")
 
@@ -106,26 +106,26 @@ class _Stored:
 
 
 class WorkerData(MutableMapping[str, Any]):
-    """What a worker takes as `data=`: keys with their values, of which arrays are in deferrable
-    memory. It has what Dask's memory monitor calls: `fast` and `evict`.
+    """A mapping for a worker's `data=`: keys with their values, whose arrays are in deferrable
+    memory. It has the functions that Dask's memory monitor calls: `fast` and `evict`.
 
     Parameters
     ----------
     gpu_bytes, host, disk : int
-        Limits. Values that have no such arrays have `host` bytes of their own, and go to files
-        beyond that, as Dask does it.
+        Limits in bytes. Values without such arrays have another `host` bytes, and go to files
+        beyond that, as in Dask.
     machine : str, optional
-        As of `Context`.
+        As for `Context`.
     arrays : sequence of str
-        Whose arrays are taken: "cupy", "numba", "torch"; "numpy" on a simulated GPU.
+        The libraries whose arrays are moved: "cupy", "numba", "torch"; "numpy" on a simulated GPU.
     minimum : int
-        Bytes of an array that is worth it.
+        Bytes of the smallest array that is moved.
     victims : str, optional
-        As of `DeferrableMemory`.
+        As for `DeferrableMemory`.
     patience : float
-        Seconds that a value may be waited for, before a copy of it is handed out.
+        Seconds to wait for a value before its task gets a copy.
     spill_start, spill_stop : float
-        As of `DeferrableMemory`.
+        As for `DeferrableMemory`.
     """
 
     def __init__(self, gpu_bytes: int, host: int, disk: int = 0,
@@ -140,11 +140,11 @@ class WorkerData(MutableMapping[str, Any]):
                                        spill_stop=spill_stop)
         self.memory.make_default()
         self.copies = 0
-        """Arrays that were handed out as copies, because what is pinned left no room."""
+        """Arrays that tasks got as copies, because pinned buffers left no room."""
         self.kept = 0
-        """Arrays that stayed as they were, because nothing had room for them then."""
+        """Arrays that stayed as they were, because no tier had room for them."""
         self.failures = 0
-        """Evictions that failed; nothing was lost by them."""
+        """Evictions that failed; they lost no data."""
         self._kinds = tuple(arrays)
         self._minimum = minimum
         self._patience = patience
@@ -187,17 +187,17 @@ class WorkerData(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values) + len(self._rest)
 
-    # What the memory monitor calls when the process has too much.
+    # The memory monitor calls these when the process uses too much memory.
 
     @property
     def fast(self) -> List[str]:
-        """Keys that `evict` could still do something about."""
+        """Keys whose values `evict` can still move."""
         found = [key for key in self._values if self._movable(key) is not None]
         return found or list(getattr(self._rest, "fast", ()))
 
     def evict(self) -> int:
-        """Has what was used longest ago leave: host memory for files if there are any, else the
-        GPU; how many bytes, or -1 where nothing can. Never raises."""
+        """Evicts the least recently used value: from host memory to files if there are any, else
+        from the GPU. Returns how many bytes it moved, or -1 if it can't. Never raises."""
         try:
             for key in list(self._values):
                 tier = self._movable(key)
@@ -212,7 +212,7 @@ class WorkerData(MutableMapping[str, Any]):
             return -1
 
     def statistics(self) -> Dict[str, int]:
-        """What is where, in bytes, and what happened."""
+        """Returns bytes by tier, and counts of what happened."""
         everything = self.memory.statistics()
         tiers = {"device": "gpu", "host": "host"}
         used = {name: self.memory.counters(tier).used for name, tier in tiers.items()}
@@ -224,7 +224,7 @@ class WorkerData(MutableMapping[str, Any]):
                 "failures": self.failures + everything.failures}
 
     def close(self) -> None:
-        """Ends the memory."""
+        """Closes the memory."""
         global _memory
         with _lock:
             if _memory is self.memory:
@@ -249,7 +249,7 @@ class WorkerData(MutableMapping[str, Any]):
             return one
 
     def _shared(self, one: Any) -> Optional[DeferrableBuffer]:
-        """The buffer that the array is the whole of already."""
+        """The buffer that the array already covers completely, if there is one."""
         interface = getattr(one, "__cuda_array_interface__", None) or one.__array_interface__
         try:
             found = self.memory.at(int(interface["data"][0]))
@@ -274,7 +274,7 @@ class WorkerData(MutableMapping[str, Any]):
                 if isinstance(one, (_Stored, DeferrableBuffer))]
 
     def _movable(self, key: str) -> Optional[str]:
-        """The tier that something of the key could leave."""
+        """The tier from which a buffer of the key could be evicted."""
         facts = [one.facts() for one in self._buffers(key)]
         if self.memory.has_files and any(one.tier == "host" for one in facts):
             return "host"
@@ -299,7 +299,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _replaced(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The same lists, tuples and dicts of what the function makes of the rest."""
+    """The same lists, tuples and dicts, with the function applied to the other values."""
     if type(value) in (list, tuple):
         return type(value)(_replaced(one, function) for one in value)
     if type(value) is dict:
@@ -308,7 +308,7 @@ def _replaced(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _contiguous(array: Any) -> Any:
-    """Itself, or a copy of NumPy, CuPy or torch in C's order."""
+    """The array itself, or a copy (NumPy, CuPy or torch) in C order."""
     if hasattr(array, "contiguous"):
         return array.contiguous()
     if hasattr(array, "flags") and not array.flags["C_CONTIGUOUS"]:
@@ -345,7 +345,7 @@ def _folder(directory: Optional[str], name: str) -> Optional[str]:
 
 
 def _rest_of(directory: Optional[str], limit: int) -> Any:
-    """For values that have nothing to do with a GPU: Dask's own mapping."""
+    """Dask's own mapping, for values that aren't on a GPU."""
     if directory is None:
         return {}
     from distributed.spill import SpillBuffer
@@ -361,8 +361,8 @@ def _register_size() -> None:
 
 
 def _register_tensors() -> None:
-    """Lets a GPU's tensors go to other workers: Dask can receive them, but to send one it reads it
-    as NumPy does, which fails."""
+    """Lets GPU tensors be sent to other workers. Dask can receive them, but to send one it reads
+    it as NumPy does, which fails."""
     if "distributed" not in sys.modules:
         return
     from distributed.protocol.serialize import dask_deserialize, dask_serialize
@@ -385,7 +385,7 @@ def _register_tensors() -> None:
 
         outgoing.register(torch.Tensor, serialize)
 
-    # Dask's own comes with the first tensor that leaves or arrives, and with it this one.
+    # Dask registers its own with the first tensor that is sent or received; this one with it.
     outgoing.register_lazy("torch", register)
     incoming.register_lazy("torch", register)
     if "distributed.protocol.torch" in sys.modules:

@@ -1,13 +1,14 @@
-"""GPU memory that may be elsewhere while nobody uses it.
+"""GPU memory whose bytes may be elsewhere while nobody uses it.
 
     memory = tidemark.DeferrableMemory(tidemark.Context(), gpu_bytes=8 << 30, host=64 << 30)
     weights = memory.from_array(cupy_array)
-    with weights.pin(stream) as pin:      # brought back if it is away
+    with weights.pin(stream) as pin:      # brought back if it was evicted
         kernel(pin.address)               # or cupy.asarray(pin), torch.from_dlpack(pin)
-    weights.defer()                       # or when others need the room
+    weights.defer()                       # or automatically, when others need the room
 
-A buffer has one address for life; its bytes are there while it is pinned (docs/deferrable.md). On a
-simulated GPU they are memory of this process: NumPy sees a pin as an array.
+A buffer keeps its address for its whole lifetime; its bytes are there while it is pinned
+(docs/deferrable.md). On a simulated GPU the bytes are memory of this process: NumPy sees a pin as
+an array.
 """
 
 from __future__ import annotations
@@ -48,29 +49,30 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class DeferrableStatistics:
-    """All buffers at one moment, and what happened since the memory was opened."""
+    """Figures of all buffers at one moment, and counts since the memory was opened."""
 
     buffers: int
     bytes: int
     resident: int  # of the buffers
     resident_bytes: int
-    pins: int  # now
-    uses: int  # pins ever, of the buffers that live
-    waited: int  # pins that were not granted at once
+    pins: int  # currently
+    uses: int  # pins in total, of the buffers that exist
+    waited: int  # pins that had to wait
     deferrals: int
     retrievals: int
     failures: int
     pressures: int  # reported to the controller
-    unrelieved: int  # of them, after which there was no room still
+    unrelieved: int  # of these, how many left too little room
     lost_events: int
 
 
 class Pin:
-    """The right to use a buffer at its address: until the end of its `with` block, of `release`,
-    or of the object.
+    """The right to use a buffer at its address, until its `with` block ends, `release` is called,
+    or the object is deleted.
 
-    Arrays made of it keep it: what NumPy (on a simulated GPU) and DLPack made, until they are gone;
-    what `__cuda_array_interface__` made holds the pin itself, which lasts until both are gone.
+    Arrays over its memory keep the pin: arrays from NumPy (on a simulated GPU) and DLPack until
+    they are deleted; an array from `__cuda_array_interface__` holds the pin itself, which lasts
+    until both are deleted.
     """
 
     def __init__(self, buffer: "DeferrableBuffer", handle: _AccessHandle, address: int) -> None:
@@ -81,12 +83,12 @@ class Pin:
 
     @property
     def address(self) -> int:
-        """Where its bytes are. Raises OptionError when it has ended."""
+        """Where its bytes are. Raises OptionError if the pin has ended."""
         self._held()
         return self._address
 
     def release(self) -> None:
-        """Ends it after the work queued on its stream so far, whatever arrays still show it."""
+        """Ends the pin after the work queued on its stream so far, even if arrays still use it."""
         handle, self._handle = self._handle, None
         stream = handle.__dict__.pop("recorded_on", None) if handle is not None else None
         recording = self.buffer.memory._recording
@@ -94,10 +96,11 @@ class Pin:
             recording.unpinned(stream)
 
     def view(self) -> memoryview:
-        """Its bytes, on a simulated GPU: memory of this process. It keeps the pin."""
+        """Returns its bytes, on a simulated GPU: memory of this process. The view keeps the pin.
+        Raises OptionError on a real GPU."""
         if not self.buffer.memory.is_simulated:
-            raise OptionError("a GPU's memory is not the process's", "tidemark.Pin.view",
-                              "DLPack and __cuda_array_interface__ show it")
+            raise OptionError("the process can't access a GPU's memory", "tidemark.Pin.view",
+                              "use DLPack or __cuda_array_interface__")
         owner = (ctypes.c_uint8 * self.buffer.size).from_address(self.address)
         owner.pin = self._held()  # type: ignore[attr-defined]
         return memoryview(owner).cast("B")
@@ -115,7 +118,7 @@ class Pin:
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:
         if self.buffer.memory.is_simulated or self._handle is None:
-            raise AttributeError("a simulated GPU has no memory to show here, nor has what ended")
+            raise AttributeError("a simulated GPU has no CUDA memory, and this pin may have ended")
         self._shown = True
         return {"version": 3, "shape": self.buffer.shape, "typestr": self.buffer.typestr,
                 "strides": None, "data": (self.address, False), "stream": None}
@@ -126,7 +129,7 @@ class Pin:
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: Optional[bool] = None) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("a pin shows its memory as it is, and makes no copy")
+            raise BufferError("a pin can't copy its memory to make a DLPack capsule")
         source = _arrays.Source(self.address, self.buffer.shape, self.buffer.typestr,
                                 self._held())
         return _arrays.capsule_of(source, self.__dlpack_device__())
@@ -147,21 +150,21 @@ class Pin:
 
 
 class DeferrableBuffer(StoredBuffer):
-    """A buffer of a `DeferrableMemory`: freed by `destroy` or with its object.
+    """A buffer of a `DeferrableMemory`, freed by `destroy` or with its object.
 
     Attributes
     ----------
     memory : DeferrableMemory
     number : int
-        Its name; no other buffer of the memory has or gets it.
+        Identifies the buffer; the memory never reuses it.
     size : int
         Bytes.
     shape, typestr
-        What arrays of it look like.
+        Shape and element type of arrays over it.
     address : int
-        For life; its bytes are there while it is pinned.
+        The same for its whole lifetime; its bytes are there while it is pinned.
     tag : object
-        The program's own.
+        A value for the program's own purposes.
     """
 
     def __init__(self, memory: "DeferrableMemory", number: int, shape: Shape, typestr: str,
@@ -177,41 +180,42 @@ class DeferrableBuffer(StoredBuffer):
 
     def pin(self, stream: Stream = 0, mode: str = "pin", *,
             patience: Optional[float] = None) -> Pin:
-        """As `DeferrableMemory.pin`, of this one."""
+        """Pins this buffer, as `DeferrableMemory.pin` does."""
         return self.memory._pin((self,), mode, stream, patience)[0]
 
     def facts(self) -> BufferFacts:
-        """What it is like at this moment. Raises NotFoundError when it was freed."""
+        """Returns the buffer's current state. Raises NotFoundError if it was freed."""
         return self.memory._facts(self.memory._look(self.number))
 
     @property
     def state(self) -> str:
-        """resident, pinned, deferring, deferred, retrieving or freed."""
+        """"resident", "pinned", "deferring", "deferred", "retrieving" or "freed"."""
         try:
             return self.facts().state
         except NotFoundError:
             return "freed"
 
     def defer(self, wait: bool = True, *, timeout: Optional[float] = None) -> str:
-        """Has it leave the GPU, and waits for the copy: "deferred"; "busy": it is pinned, or
-        without `wait` work on it is not done; "away": it was not there; "no room" below."""
+        """Moves the buffer's bytes off the GPU and waits for the copy. Returns "deferred"; "busy"
+        if it is pinned, or if without `wait` work on it is still running; "away" if it wasn't on
+        the GPU; or "no room" if the slower tiers are full."""
         self._note_move("host")
         with limited(timeout):
             return self.memory._defer(self.number, wait)
 
     def begin_defer(self) -> "Future[str]":
-        """`defer` in the background."""
+        """Starts `defer` in the background; returns a Future with its result."""
         self._note_move("host")
         return self.memory._submit(_defer, self.memory._open(), self.number)
 
     def retrieve(self, make_room: bool = True) -> "Future[None]":
-        """Brings it back in the background, without keeping it. Not `make_room`: only into room
-        that there is."""
+        """Brings it back in the background, without keeping it there; returns a Future. Without
+        `make_room`, it uses only room that is already free."""
         self._note_move("gpu")
         return self.memory._submit(_retrieve, self.memory._open(), self.number, make_room)
 
     def tobytes(self) -> bytes:
-        """Its bytes; one that is away doesn't go back to the GPU for it."""
+        """Returns its bytes. A deferred buffer isn't brought back to the GPU for this."""
         if self.facts().pins == 0:
             with self.access("host", "read", patient=False) as access:
                 return b"".join(bytes(view) for view in access.views())[:self.size]
@@ -221,7 +225,8 @@ class DeferrableBuffer(StoredBuffer):
             return target.raw
 
     def write(self, array: Any, stream: Stream = 0) -> None:
-        """Copies an array's bytes, or a text of bytes, to its begin."""
+        """Copies an array's bytes, or a bytes object, to the start of the buffer. Raises
+        OptionError if they don't fit."""
         source = _arrays.source_of(array)
         size = _arrays.count_of(source.shape) * _arrays.item_size(source.typestr)
         if size > self.size:
@@ -242,7 +247,7 @@ class DeferrableBuffer(StoredBuffer):
     _ended = False
 
     def destroy(self) -> None:
-        """Ends it; one that is pinned with its last pin."""
+        """Frees the buffer, or, if it is pinned, frees it when its last pin ends."""
         super().destroy()
         self._ended = True
         if self.memory._recording is not None:
@@ -258,26 +263,28 @@ class DeferrableBuffer(StoredBuffer):
 
 
 class DeferrableMemory(Store):
-    """Buffers on a GPU that leave it for host memory and files while nobody uses them.
+    """Buffers on a GPU that move to host memory and files while nobody uses them.
 
     Parameters
     ----------
     gpu : Context
         A GPU, or a simulated one.
     gpu_bytes : int
-        Of its memory.
+        Bytes of its memory that the buffers may use.
     host : int
         Bytes of pinned host memory.
     directory : path, optional
-        For files, which go when the memory is closed; `disk` bytes of them, 0 = as much as there
-        is.
+        For files, which are deleted when the memory is closed.
+    disk : int
+        The most bytes of files; 0 = as much as the disk has.
     victims : str or Controller, optional
-        Which buffer leaves: a policy's name ("lru" and others, `tidemark victims`), or an object
-        with the functions of `Controller`, or a class of such that is made without arguments.
+        Chooses which buffer is evicted: a policy's name ("lru" and others, `tidemark victims`), an
+        object with the functions of `Controller`, or a class of such objects that is created
+        without arguments.
     controller_patience : float
-        Seconds that a controller has to make room, before the built-in policy does.
+        Seconds that a controller has to make room before the built-in policy does.
     spill_start, spill_stop : float
-        As of `Store`.
+        As for `Store`.
     """
 
     def __init__(self, gpu: Context, gpu_bytes: int, host: int,
@@ -299,9 +306,9 @@ class DeferrableMemory(Store):
                          controller_patience=controller_patience, spill_start=spill_start,
                          spill_stop=spill_stop)
         self.is_simulated = gpu.is_simulated
-        """Its memory is memory of this process."""
+        """Whether the GPU is simulated, so that its memory is memory of this process."""
         self.has_files = directory is not None
-        """What leaves the host's memory goes there."""
+        """Whether buffers that are evicted from host memory go to files."""
         ordinal = 0 if self.is_simulated else int(gpu.machine.partition(":")[2] or 0)
         self._device = (_arrays.CPU, 0) if self.is_simulated else (_arrays.CUDA, ordinal)
         if named is None and victims is not None:
@@ -312,8 +319,9 @@ class DeferrableMemory(Store):
 
     def empty(self, shape: Union[int, Sequence[int]], dtype: Any = "|u1", *,
               tag: Any = None, timeout: Optional[float] = None) -> DeferrableBuffer:
-        """A new buffer for an array, its content undefined. Where no other may leave for it, it
-        waits until pins are let go, `timeout` seconds at most (CancelledError); by default 30."""
+        """Returns a new buffer for an array, with undefined content. If no other buffer can be
+        evicted for it, the call waits until pins end, for at most `timeout` seconds
+        (CancelledError); the default is 30."""
         extents = (shape,) if isinstance(shape, int) else tuple(int(one) for one in shape)
         typestr = _arrays.typestr_of(dtype)
         size = whole(_arrays.count_of(extents) * _arrays.item_size(typestr), "shape")
@@ -328,14 +336,15 @@ class DeferrableMemory(Store):
         return made
 
     def from_array(self, array: Any, *, stream: Stream = 0, tag: Any = None) -> DeferrableBuffer:
-        """A new buffer with a copy of an array of CuPy, Numba, torch or NumPy, or of bytes."""
+        """Returns a new buffer with a copy of an array of CuPy, Numba, torch or NumPy, or of a
+        bytes object."""
         source = _arrays.source_of(array)
         made = self.empty(source.shape, source.typestr, tag=tag)
         made.write(array, stream)
         return made
 
     def buffer(self, number: int) -> DeferrableBuffer:
-        """A buffer by its number."""
+        """Returns the buffer with that number. Raises NotFoundError."""
         try:
             return self._known[number]
         except KeyError:
@@ -343,14 +352,14 @@ class DeferrableMemory(Store):
                 from None
 
     def at(self, address: int) -> DeferrableBuffer:
-        """The buffer that the address lies in, wherever its bytes are."""
+        """Returns the buffer whose addresses include `address`, wherever its bytes are."""
         number = ctypes.c_uint64()
         _library.library().tm_buffer_at(self._open(), whole(address, "address"),
                                         ctypes.byref(number))
         return self.buffer(number.value)
 
     def buffers(self) -> List[BufferFacts]:
-        """All of them, as of one moment."""
+        """Returns the states of all buffers at one moment."""
         count = ctypes.c_size_t()
         handle = self._open()
         _library.library().tm_store_deferrables(handle, None, 0, ctypes.byref(count))
@@ -366,16 +375,17 @@ class DeferrableMemory(Store):
     @contextlib.contextmanager
     def pin(self, *buffers: DeferrableBuffer, stream: Stream = 0, mode: str = "pin",
             patience: Optional[float] = None) -> Iterator[List[Pin]]:
-        """All of the buffers at their addresses, or none: they are brought back if they are away.
-        After the block they may leave, when the work that is queued on `stream` by then is done.
+        """Pins all of the buffers at their addresses, or none of them; deferred ones are brought
+        back. After the block they may be evicted, as soon as the work that is queued on `stream` by
+        then is done.
 
         Parameters
         ----------
         mode : str
-            "read" leaves other copies valid, so that leaving again may cost no copy; "pin" and
-            "write" don't. Neither keeps others from pinning them.
+            "read" keeps the copies in other tiers valid, so that the next eviction may need no
+            copy; "pin" and "write" don't. In every mode, others can pin the buffers too.
         patience : float, optional
-            Seconds to wait for room until others let go (CancelledError); by default 30.
+            Seconds to wait until others make room (CancelledError); the default is 30.
         """
         pins = self._pin(buffers, mode, stream, patience)
         try:
@@ -386,8 +396,8 @@ class DeferrableMemory(Store):
 
     def prefetch(self, *buffers: DeferrableBuffer,
                  budget: Optional[int] = None) -> "List[Future[None]]":
-        """Brings them back in the background, in order, into room that there is; no more than
-        `budget` bytes of them."""
+        """Brings buffers back in the background, in order, into room that is free, and at most
+        `budget` bytes of them. Returns a Future for each buffer that it started."""
         begun = []
         for buffer in buffers:
             if budget is not None and (budget := budget - buffer.size) < 0:
@@ -398,13 +408,13 @@ class DeferrableMemory(Store):
     @contextlib.contextmanager
     def record(self, path: Union[str, "os.PathLike[str]"],
                overwrite: bool = False) -> Iterator[None]:
-        """Writes down what is created, pinned, deferred and freed meanwhile, as JSON Lines: a trace
-        whose kernels are the pins. `tidemark replay FILE --gpu-memory 8GiB --spill lru` says what
-        less memory or another policy would have cost. Pins that begin in other languages are not
-        seen. A file that is there is written over with `overwrite` only."""
+        """Records which buffers are created, pinned, deferred and freed during the block, as JSON
+        Lines: a trace whose kernels are the pins. `tidemark replay FILE --gpu-memory 8GiB --spill
+        lru` says what less memory or another policy would have cost. Pins that are made from other
+        languages aren't recorded. An existing file is overwritten only with `overwrite`."""
         if self._recording is not None:
-            raise OptionError("it is being recorded", "tidemark.DeferrableMemory.record",
-                              "end that one first")
+            raise OptionError("it is already being recorded", "tidemark.DeferrableMemory.record",
+                              "end that recording first")
         self._recording = PinRecording(path, self._machine, self.buffers(), overwrite)
         try:
             yield
@@ -413,11 +423,11 @@ class DeferrableMemory(Store):
             recording.close()
 
     def stream_ended(self, stream: Stream) -> None:
-        """No more work comes on the stream; its handle may be used again for another one."""
+        """Says that the stream gets no more work; its handle may be reused for another stream."""
         _library.library().tm_stream_ended(self._open(), stream_number(stream))
 
     def statistics(self) -> DeferrableStatistics:
-        """All figures of one moment."""
+        """Returns all figures of one moment."""
         raw = _library.tm_deferrable_statistics()
         _library.library().tm_store_statistics(self._open(), ctypes.byref(raw))
         return DeferrableStatistics(**{field.name: int(getattr(raw, field.name))
@@ -425,12 +435,12 @@ class DeferrableMemory(Store):
 
     @property
     def controller_failure(self) -> Optional[BaseException]:
-        """What ended the controller, if it failed."""
+        """The exception that ended the controller, if it failed."""
         return self._controller.failure if self._controller is not None else None
 
     def close(self, timeout: Optional[float] = None) -> None:
-        """Refuses pins that wait (CancelledError), and ends all buffers when pins and arrays of
-        them have ended, as `Store.close`. A second time does nothing."""
+        """Cancels waiting pins (CancelledError), and frees all buffers when their pins and arrays
+        have ended, as `Store.close` does. Closing it again does nothing."""
         while self._at_close:
             self._at_close.pop()()
         handle = self._handle
@@ -443,12 +453,12 @@ class DeferrableMemory(Store):
         with self._executor_lock:
             executor, self._executor = self._executor, None
         if executor is not None:
-            self._stopping.set()  # what the executor's threads wait for may never come
+            self._stopping.set()  # the executor's threads might otherwise wait without end
             executor.shutdown(wait=True, cancel_futures=True)
         super().close(timeout)
 
     def make_default(self) -> None:
-        """Buffers that are unpickled in this process are made here."""
+        """Makes this the memory in which unpickled buffers of this process are created."""
         global _default
         _default = weakref.ref(self)
 
@@ -516,7 +526,7 @@ def _retrieve(handle: Any, number: int, make_room: bool) -> None:
 def _unpickled(content: bytes, shape: Shape, typestr: str, tag: Any) -> DeferrableBuffer:
     memory = _default() if _default is not None else None
     if memory is None:
-        raise OptionError("this process has no memory for it", "tidemark.DeferrableBuffer",
+        raise OptionError("this process has no default memory for it", "tidemark.DeferrableBuffer",
                           "call make_default() of a DeferrableMemory first")
     made = memory.empty(shape, typestr, tag=tag)
     made.write(content)

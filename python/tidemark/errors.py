@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions: one class for each status of the library."""
+"""Exceptions: one class for each status of the library."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Error(Exception):
     what : str
         What is wrong: "unrecognized key 'spilt'".
     where : str
-        What it is wrong with: "policy torch", "run.pickle:0x1f40"; may be empty.
+        Where it is wrong: "policy torch", "run.pickle:0x1f40"; may be empty.
     hint : str
         What to do about it: "did you mean split?"; may be empty.
     status : int
-        The number of `tm_status` in tidemark.h; it tells the same as the class.
+        The number of `tm_status` in tidemark.h, which corresponds to the class.
     """
 
     status: int = 11
@@ -47,7 +47,7 @@ class Error(Exception):
         self.hint = hint
 
     def say_keywords(self) -> None:
-        """Names options of the program as the keywords of Python that they are."""
+        """Replaces the program's option names by the corresponding Python keywords."""
         self.args = tuple(
             re.sub(r"--(?!help\b)([a-z][a-z-]*[a-z])",
                    lambda option: str(option[1]).replace("-", "_"), str(part))
@@ -60,43 +60,43 @@ class Error(Exception):
 
 
 def _fill(error: Any, number: int) -> None:
-    """OSError makes its own of the arguments of its subclasses: they are ours again."""
+    """Sets our arguments again: OSError changes the arguments of its subclasses."""
     error.args = error.what, error.where, error.hint
     error.errno, error.strerror, error.filename = number, error.what, error.where or None
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """The policy or the device has no room, or the limit is reached. An ordinary outcome."""
+    """The policy or the device has no room, or the limit is reached. Programs should expect it."""
 
     status = 1
 
 
 class AddressError(Error, ValueError):
-    """An address that was freed already, lies inside an allocation, or is none of ours."""
+    """An address that was already freed, is inside an allocation, or isn't from this allocator."""
 
     status = 2
 
 
 class OptionError(Error, ValueError):
-    """An argument that cannot be."""
+    """An argument with an impossible value."""
 
     status = 3
 
 
 class InputError(Error, ValueError):
-    """A file that is not what it should be."""
+    """A file with unexpected content."""
 
     status = 4
 
 
 class NotFoundError(Error, LookupError):
-    """No such GPU, policy, machine."""
+    """There is no such GPU, policy or machine."""
 
     status = 5
 
 
 class FileError(Error, OSError):
-    """A file or folder that cannot be read or written."""
+    """A file or folder that can't be read or written."""
 
     status = 6
 
@@ -106,7 +106,7 @@ class FileError(Error, OSError):
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A file that isn't there."""
+    """A file that doesn't exist."""
 
     def __init__(self, what: str, where: str = "", hint: str = "") -> None:
         super().__init__(what, where, hint)
@@ -120,13 +120,13 @@ class DriverError(Error, RuntimeError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Not possible here: the device, policy or file lacks what is needed."""
+    """Not possible here: the device, policy or file lacks something that is needed."""
 
     status = 8
 
 
 class SpaceError(Error, OSError):
-    """A disk without room."""
+    """A disk or tier has no room left."""
 
     status = 9
 
@@ -136,13 +136,13 @@ class SpaceError(Error, OSError):
 
 
 class CancelledError(Error):
-    """Ended by a progress function before there was an answer."""
+    """A progress function, a timeout or a close ended the call before it was done."""
 
     status = 10
 
 
 class InternalError(Error, RuntimeError):
-    """This computer has no memory left, or a library failed in an unforeseen way."""
+    """This computer ran out of memory, or a library failed unexpectedly."""
 
     status = 11
 

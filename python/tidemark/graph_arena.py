@@ -1,4 +1,4 @@
-"""Memory of captured graphs: at addresses that nobody else gets while the graph may run."""
+"""Memory for captured graphs, at addresses that nobody else gets while the graph may run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["CapturedGraph", "DryRun", "GraphArena"]
 
 
 class _ArenaContext(Context):
-    """A driver must not be asked of a stream that was captured and is gone: those live as long as
-    their context, whose handle is an attribute before them."""
+    """Keeps captured streams as long as the context exists, because the driver must not be asked
+    about a destroyed one. (The handle is an attribute before them.)"""
 
     def __init__(self, machine: Optional[str], policy: str) -> None:
         super().__init__(machine, policy, thread_cache=0)
@@ -23,7 +23,7 @@ class _ArenaContext(Context):
 
 
 class Granted:
-    """Owns one allocation; its address is the pool's until the graph is closed."""
+    """Owns one allocation; its address belongs to the pool until the graph is closed."""
 
     __slots__ = ("context", "address", "size", "stream", "failures", "ended")
 
@@ -32,7 +32,7 @@ class Granted:
         self.context = context
         self.size = size
         self.stream = stream
-        self.failures = Error  # the module may be gone when the last array goes
+        self.failures = Error  # the module may be gone when the last array is deleted
         self.ended = ended
         self.address = 0
         self.address = context.alloc(size, stream, pool=pool)
@@ -48,7 +48,7 @@ class Granted:
 
 
 class DryRun:
-    """What a program allocates while it does once, uncaptured, what a graph shall do."""
+    """The allocations of one uncaptured run of what a graph will do."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -62,11 +62,11 @@ class DryRun:
 
     @property
     def bytes(self) -> int:
-        """What was requested, together: an arena without a plan is as large."""
+        """The sum of the requested bytes: an arena without a plan needs that much."""
         return sum(one.bytes for one in self._requests)
 
     def alloc(self, bytes: int, stream: Stream = 0) -> Any:
-        """As Scope.alloc, of memory that is the program's."""
+        """Allocates like Scope.alloc, but from the program's memory."""
         number = len(self._requests)
         granted = Granted(self._context, whole(bytes, "bytes"), stream_number(stream), 0,
                           lambda: self._ended(number))
@@ -75,11 +75,11 @@ class DryRun:
         return granted
 
     def close(self) -> None:
-        """What still lives is taken to live as long as the graph."""
+        """Ends the dry run. Blocks that are still live are assumed to live as long as the graph."""
         self._open = False
 
     def planned(self, stream: int) -> List[PlannedRequest]:
-        """The requests of a capture on `stream`."""
+        """Returns the requests for a capture on `stream`."""
         return [PlannedRequest(one.bytes, one.begin, one.end, stream) for one in self._requests]
 
     def _ended(self, number: int) -> None:
@@ -89,35 +89,36 @@ class DryRun:
 
 
 class CapturedGraph:
-    """A graph with the memory that its nodes name.
+    """A graph with the memory that its nodes use.
 
-    What the graph reads and writes from outside of its capture must live as long as it does, at its
-    address."""
+    Memory outside of its capture that the graph reads or writes must stay allocated, at the same
+    address, as long as the graph exists."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self.graph: Any = None
-        """That of CuPy or PyTorch; None until the capture has ended."""
+        """The graph object of CuPy or PyTorch; None until the capture has ended."""
         self.granted: List[Tuple[int, int]] = []
-        """(address, bytes) of each request in the capture, in order; under PyTorch of each of its
+        """(address, bytes) of each request in the capture, in order; with PyTorch, of each of its
         segments."""
         self._end: Optional[Callable[[], None]] = end
         self._launch: Callable[[Any], Any] = lambda stream: self.graph.launch(stream)
 
     @property
     def bytes(self) -> int:
-        """What was requested in the capture."""
+        """The bytes that were requested in the capture."""
         return sum(size for _, size in self.granted)
 
     def launch(self, stream: Any = None) -> None:
-        """Runs it after what is queued on the stream of its library, and does not wait."""
+        """Launches the graph after the work queued on its library's stream; doesn't wait. Raises
+        OptionError if the graph is closed or its capture has not ended."""
         if self.graph is None:
             raise OptionError("this graph is closed, or its capture has not ended",
                               "tidemark.GraphArena")
         self._launch(stream)
 
     def close(self) -> None:
-        """Ends the graph. Its memory goes back at the arena's next trim, when no array that was
-        made in the capture lives any more. A second time does nothing."""
+        """Closes the graph. The arena's next trim releases its memory, once all arrays from the
+        capture are deleted. Closing it again does nothing."""
         end, self._end, self.graph = self._end, None, None
         if end is not None:
             end()
@@ -130,9 +131,9 @@ class CapturedGraph:
 
 
 class GraphArena:
-    """Memory for captured graphs. A capture's requests get their addresses once: no two arrays of
-    it overlap, and nobody else is given them while the graph may run. Memory is taken in one piece
-    that grows in place, so a capture needs no warm allocator.
+    """Memory for captured graphs. Each request of a capture gets its own addresses: no two arrays
+    of it overlap, and nobody else gets them while the graph may run. The memory is one piece that
+    grows in place, so a capture needs no warm allocator.
 
     ::
 
@@ -142,23 +143,24 @@ class GraphArena:
             cupy.sum(y, out=out)
         captured.launch(stream)
 
-    With a dry run, arrays of one graph that don't live at once share their memory::
+    With a dry run, arrays of one graph that aren't live at the same time share memory::
 
         with arena.dry_run(stream) as seen:
             body()
         with arena.capture(stream, planned=seen) as captured:
             body()
 
-    PyTorch's allocator does so by itself inside a capture: there the arena gives it the segments.
+    PyTorch's own allocator already does that inside a capture; the arena provides its segments.
 
     Parameters
     ----------
     machine : str, optional
-        As of `Context`.
+        As for `Context`.
     bytes : int
-        Of each capture, taken at its first request; 0 = it grows.
+        Memory of each capture, reserved at its first request; 0 = it grows as needed.
     in_turn : bool
-        Graphs never run together: they share their memory, which is then that of the largest.
+        Whether graphs never run at the same time: they then share memory, as much as the largest
+        needs.
     """
 
     def __init__(self, machine: Optional[str] = None, *, bytes: int = 0,
@@ -166,15 +168,16 @@ class GraphArena:
         share = "sequence" if in_turn else "none"
         size = whole(bytes, "bytes")
         self.context = _ArenaContext(machine, f"arena:mode=planned,arena={size},share={share}")
-        """Where its memory is from."""
+        """The context that its memory comes from."""
         self.in_turn = in_turn
         self._pools = itertools.count(1)
         self._at_close: List[Callable[[], None]] = []
 
     @contextlib.contextmanager
     def scope(self, stream: Stream = 0, planned: Optional[DryRun] = None) -> Iterator["Scope"]:
-        """Requests for a capture that another library makes: `scope.alloc(bytes)` gives addresses
-        for work on `stream`. The memory is kept after it, until `scope.captured.close()`."""
+        """Opens a scope for a capture that another library makes: `scope.alloc(bytes)` returns
+        memory for work on `stream`. The memory is kept afterwards, until
+        `scope.captured.close()`."""
         number = self._new_pool()
         handle = stream_number(stream)
         if planned is not None:
@@ -185,15 +188,15 @@ class GraphArena:
 
     @contextlib.contextmanager
     def dry_run(self, stream: Any = None) -> Iterator[DryRun]:
-        """Writes down what CuPy allocates while the body runs, uncaptured, on `stream`: a plan for
-        `capture`. Others ask `alloc` of what it gives."""
+        """Records what CuPy allocates on `stream` while the body runs uncaptured, as a plan for
+        `capture`. Other libraries call `alloc` of the yielded object."""
         seen = DryRun(self.context)
         try:
             if stream is None:
                 yield seen
             elif _is_pytorchs(stream):
-                raise OptionError("PyTorch's allocator uses memory again inside a capture by "
-                                  "itself", "tidemark.GraphArena.dry_run", "capture without it")
+                raise OptionError("PyTorch's allocator already reuses memory inside a capture",
+                                  "tidemark.GraphArena.dry_run", "capture without it")
             else:
                 from tidemark import _cupy_capture
 
@@ -205,14 +208,14 @@ class GraphArena:
 
     @contextlib.contextmanager
     def capture(self, stream: Any, planned: Optional[DryRun] = None) -> Iterator[CapturedGraph]:
-        """Captures what CuPy or PyTorch queue on `stream`, one of their streams but the default
-        one. Arrays that are made meanwhile are the graph's. An exception ends the capture without a
-        graph."""
+        """Captures the work that CuPy or PyTorch queue on `stream`, which must be one of their
+        streams, but not the default one. Arrays that are created meanwhile belong to the graph. An
+        exception ends the capture without a graph."""
         if _is_pytorchs(stream):
             from tidemark.torch import _graph_capture as _torch_capture
 
             if planned is not None:
-                raise OptionError("PyTorch's allocator plans by itself",
+                raise OptionError("PyTorch's allocator makes its own plan",
                                   "tidemark.GraphArena.capture", "capture without `planned`")
             with _torch_capture.capture(self, stream) as captured:
                 yield captured
@@ -227,15 +230,15 @@ class GraphArena:
 
     @property
     def deviations(self) -> int:
-        """Requests of captures that came otherwise than their dry runs: they share no memory."""
+        """How many requests of captures differed from their dry runs; these share no memory."""
         return self.context.statistics().plan_deviations
 
     def trim(self) -> None:
-        """Gives back the memory of graphs that are closed, after waiting for the device."""
+        """Releases the memory of closed graphs, after waiting for the device."""
         self.context.trim(wait=True)
 
     def close(self) -> None:
-        """Closes its context: graphs have been closed, and nothing of their captures lives."""
+        """Closes its context. All graphs must be closed, and all arrays of captures deleted."""
         while self._at_close:
             self._at_close.pop()()
         self.context.close()
@@ -251,7 +254,7 @@ class GraphArena:
 
 
 class Scope:
-    """Requests of one capture."""
+    """The requests of one capture."""
 
     def __init__(self, arena: GraphArena, pool: int, stream: int) -> None:
         self._context = arena.context
@@ -260,8 +263,8 @@ class Scope:
         self.captured = CapturedGraph(lambda: arena.context.close_pool(pool))
 
     def alloc(self, bytes: int) -> Any:
-        """An owner with `address`: the program is done with it when that is gone, and the address
-        stays the graph's. Raises OutOfMemoryError."""
+        """Returns an owner with an `address`. Deleting it frees the memory for the program, but the
+        address still belongs to the graph. Raises OutOfMemoryError."""
         granted = Granted(self._context, whole(bytes, "bytes"), self._stream, self._pool)
         self.captured.granted.append((granted.address, bytes))
         return granted

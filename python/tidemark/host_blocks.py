@@ -25,25 +25,25 @@ class _Run(_library.Handle):
 
 @dataclasses.dataclass(frozen=True)
 class BlocksUsage:
-    """At this moment."""
+    """The use of the blocks at one moment."""
 
     block: int  # bytes
     used: int  # blocks in runs
-    free: int  # blocks that are there and in no run
+    free: int  # blocks in no run
     pools: int
     peak: int  # blocks in runs at most
-    refused: int  # requests
+    refused: int  # requests that failed
 
 
 class BlockRun:
-    """Blocks that belong together; they go back with it."""
+    """Blocks of one request, freed together with this object."""
 
     def __init__(self, handle: _Run) -> None:
         self._handle: Optional[_Run] = handle
         self._views: List[memoryview] = []
 
     def pieces(self) -> "List[tuple[int, int]]":
-        """(address, bytes) of each block."""
+        """Returns (address, bytes) of each block. Raises OptionError if the run was freed."""
         library, handle, count = _library.library(), self._open(), ctypes.c_size_t()
         library.tm_block_run_pieces(handle, None, 0, ctypes.byref(count))
         pieces = (_library.tm_piece * count.value)()
@@ -51,8 +51,8 @@ class BlockRun:
         return [(piece.address, piece.bytes) for piece in pieces]
 
     def views(self) -> List[memoryview]:
-        """The blocks, to read and write until they are freed. Arrays that are made of them put that
-        off until they are gone."""
+        """Returns the blocks, to read and write until they are freed. Arrays that share their
+        memory delay the free until they are deleted."""
         views = []
         for address, size in self.pieces():
             array: Any = (ctypes.c_uint8 * size).from_address(address)
@@ -62,13 +62,13 @@ class BlockRun:
         return views
 
     def trim(self, bytes: int) -> None:
-        """Gives back the blocks that are not needed for `bytes`; nobody has views of them."""
+        """Frees the blocks that aren't needed for `bytes`; there must be no views of them."""
         _library.library().tm_block_run_trim(self._open(), whole(bytes, "bytes"))
 
     def free(self) -> None:
-        """Gives them back; a second time does nothing."""
+        """Frees the blocks; calling it again does nothing."""
         for view in self._views:
-            with contextlib.suppress(BufferError):  # an array uses it, and holds what it needs
+            with contextlib.suppress(BufferError):  # an array uses it and keeps it alive
                 view.release()
         self._views.clear()
         self._handle = None
@@ -86,21 +86,22 @@ class BlockRun:
 
 
 class HostBlocks:
-    """Pools of blocks, pinned as they are needed: what many copies go through, without a driver's
-    call for each. Runs keep their memory when this is closed before them.
+    """Pools of host memory blocks, pinned as they are needed. They serve as staging memory for many
+    copies without a driver call for each. Runs keep their memory even if this is closed first.
 
     Parameters
     ----------
     capacity : int
-        Bytes; what is not a whole block is not used.
+        Bytes; a part that isn't a whole block isn't used.
     gpu : Context, optional
-        Pinned for its GPU; without one (or with a simulated one) plain memory.
+        The blocks are pinned for its GPU. Without one, or with a simulated one, they are plain
+        memory.
     block : int
-        Bytes, a multiple of 64; 0 = 1 MiB.
+        Bytes of a block, a multiple of 64; 0 = 1 MiB.
     blocks_per_pool : int
-        Pinned at once; 0 = 128.
+        How many blocks are pinned at a time; 0 = 128.
     initial_pools : int
-        Pinned at once when this is made.
+        How many pools are pinned when this is created.
     """
 
     def __init__(self, capacity: int, *, gpu: Optional[Context] = None, block: int = 0,
@@ -115,14 +116,15 @@ class HostBlocks:
         self._handle: Optional[_Blocks] = handle
 
     def alloc(self, bytes: int) -> BlockRun:
-        """Blocks for `bytes`, all or none. Raises SpaceError."""
+        """Returns blocks for `bytes`, all or none. Raises SpaceError if there are too few."""
         handle = _Run()
         _library.library().tm_blocks_alloc(self._open(), whole(bytes, "bytes"),
                                            ctypes.byref(handle))
         return BlockRun(handle)
 
     def trim(self, keep: int = 0) -> int:
-        """Gives pools back that are free as a whole, as long as `keep` bytes stay; the bytes."""
+        """Releases pools that are completely free, as long as `keep` bytes remain. Returns how many
+        bytes it released."""
         freed = ctypes.c_uint64()
         _library.library().tm_blocks_trim(self._open(), whole(keep, "keep"), ctypes.byref(freed))
         return freed.value
@@ -134,7 +136,7 @@ class HostBlocks:
                               for field in dataclasses.fields(BlocksUsage)})
 
     def close(self) -> None:
-        """A second time does nothing."""
+        """Closes the pools; closing them again does nothing."""
         self._handle = None
 
     def _open(self) -> _Blocks:

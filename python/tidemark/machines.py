@@ -1,7 +1,7 @@
-"""The machines that are simulated, for `machine` arguments.
+"""The simulated machines, for `machine` arguments.
 
-Written by scripts/make_catalogue.py from `tidemark devices` and `tidemark machines`: change nothing
-here.
+scripts/make_catalogue.py writes this file from `tidemark devices` and `tidemark machines`: don't
+edit it.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Numba's device memory from Tidemark.
+"""Makes Tidemark the source of Numba's device memory.
 
     NUMBA_CUDA_MEMORY_MANAGER=tidemark.numba python program.py
 
-or `tidemark.numba.use()` before Numba makes its first context. Memory lies in pieces of cudaMalloc
-then (policy torch), so that other processes can open it; TIDEMARK_NUMBA_POLICY names another
-policy, and after `tidemark.use(...)` Numba shares the pool of the other libraries. Under policies
-on virtual memory `get_ipc_handle` is refused.
+or call `tidemark.numba.use()` before Numba creates its first context. The default policy is torch,
+whose memory comes from cudaMalloc, so that other processes can open it. TIDEMARK_NUMBA_POLICY sets
+another policy, and after `tidemark.use(...)` Numba shares the pool of the other libraries. Under
+policies on virtual memory, `get_ipc_handle` raises an error.
 
-Frees are made in batches of 512 or 256 MiB, each after a wait for the device; with
-TIDEMARK_NUMBA_POLICY=torch:defer_frees=10 in batches as small as those of Numba's own memory
-manager. The context's `statistics().deferred` says what waits.
+Frees are made in batches of 512 frees or 256 MiB, each after a wait for the device. With
+TIDEMARK_NUMBA_POLICY=torch:defer_frees=10, the batches are as small as those of Numba's own memory
+manager. `statistics().deferred` of the context has the bytes that wait for a batch.
 
-`SimulatedMemory` tries a policy without a GPU, and without Numba.
+`SimulatedMemory` lets you try a policy without a GPU and without Numba.
 
-Numba names no stream: memory is granted and freed as of a stream that nobody knows. While a
-`cuda.defer_cleanup()` is open nothing is freed, unless a request would be out of memory.
+Numba passes no stream, so memory is allocated and freed as on an unknown stream. While a
+`cuda.defer_cleanup()` is open, nothing is freed unless a request would run out of memory.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _plugin: Optional[type] = None
 
 
 def policy() -> Optional[str]:
-    """The policy of Numba's own context; None: it shares that of all libraries."""
+    """The policy of Numba's own context; None: it shares the context of all libraries."""
     return os.environ.get(POLICY) or (None if _pools.chosen() else "torch")
 
 
 class Source(Protocol):
-    """Where memory is from: a `_pools.Client`, or a simulated device."""
+    """Where memory comes from: a `_pools.Client`, or a simulated device."""
 
     def alloc(self, bytes: int, stream: Any = 0, *, unique_empty: bool = False) -> int: ...
 
@@ -51,7 +51,7 @@ class Source(Protocol):
 
 
 class Holding:
-    """What a context of Numba holds, from one reset to the next."""
+    """The blocks of one Numba context, from one reset to the next."""
 
     def __init__(self, client: Source) -> None:
         self.client = client
@@ -65,8 +65,8 @@ class Holding:
         return address
 
     def free(self, address: int) -> None:
-        """Nothing after a reset. It never raises: the process may be at its end, and the driver
-        gone."""
+        """Does nothing after a reset. It never raises, because the process may be ending and the
+        driver gone."""
         size = self._live.pop(address, None)
         if size is None:
             return
@@ -82,7 +82,7 @@ class Holding:
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Nothing is freed meanwhile."""
+        """Nothing is freed during the block."""
         self.deferred += 1
         try:
             yield
@@ -98,7 +98,7 @@ class Holding:
 
 
 class SimulatedPointer:
-    """Frees its memory when it is gone, as Numba's pointers do."""
+    """Frees its memory when it is deleted, as Numba's pointers do."""
 
     def __init__(self, holding: Holding, address: int, size: int) -> None:
         self.address = address
@@ -106,13 +106,13 @@ class SimulatedPointer:
         self._finalizer = weakref.finalize(self, holding.free, address)
 
     def free(self) -> None:
-        """Now; a second time does nothing."""
+        """Frees the memory now; calling it again does nothing."""
         self._finalizer()
 
 
 class SimulatedMemory:
-    """The memory that Numba's arrays would have on a GPU that isn't there: as the plugin, by the
-    same rules, without Numba.
+    """Simulates the memory that Numba's arrays would have on a GPU. It follows the rules of the
+    plugin, but needs neither a GPU nor Numba.
 
     ::
 
@@ -128,17 +128,19 @@ class SimulatedMemory:
     machine : str
         "sim", "sim:h200".
     bytes : int
-        Of the device; 0: as large as its card.
+        The device's memory; 0: as much as its card has.
     """
 
     def __init__(self, policy: Optional[str] = None, machine: str = "sim", bytes: int = 0) -> None:
         if machine.partition(":")[0] != "sim":
-            raise OptionError(f"'{machine}' is no simulated device", "machine", "sim, or sim:CARD")
+            raise OptionError(f"'{machine}' isn't a simulated device", "machine",
+                              "sim, or sim:CARD")
         self.context = Context(machine, policy or "torch", memory=bytes)
         self._holding = Holding(self.context)
 
     def memalloc(self, size: int) -> SimulatedPointer:
-        """Raises OutOfMemoryError, after the frees that wait have been made."""
+        """Allocates `size` bytes. If that fails, it makes the waiting frees and tries again before
+        it raises OutOfMemoryError."""
         try:
             address = self._holding.alloc(size)
         except OutOfMemoryError:
@@ -147,17 +149,17 @@ class SimulatedMemory:
         return SimulatedPointer(self._holding, address, size)
 
     def get_memory_info(self) -> Tuple[int, int]:
-        """(free, total) in bytes; unused memory of the pool counts as free."""
+        """Returns (free, total) in bytes; unused memory of the pool counts as free."""
         return memory_info(self.context)
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
-        """Nothing is freed meanwhile, unless a request would be out of memory."""
+        """Frees nothing during the block, unless a request would run out of memory."""
         with self._holding.kept():
             yield
 
     def reset(self) -> None:
-        """All of it is freed; pointers that are still there free nothing."""
+        """Frees all memory; pointers that still exist free nothing afterwards."""
         self._holding.clear()
 
 
@@ -168,13 +170,13 @@ def memory_info(context: Context) -> Tuple[int, int]:
 
 
 def make_plugin() -> type:
-    """The class that Numba wants, over the Numba that is installed."""
+    """Creates the memory manager class that Numba needs, for the installed Numba."""
     from numba import cuda
     from numba.cuda.cudadrv import driver
 
     class TidemarkMemory(driver.GetIpcHandleMixin,  # type: ignore[misc]
                          cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc]
-        """The device memory of one context of Numba."""
+        """The device memory of one Numba context."""
 
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
@@ -184,7 +186,7 @@ def make_plugin() -> type:
         @property
         def holding(self) -> Holding:
             if self._holding is None:
-                device = getattr(self.context.device, "id", None)  # another's context may have none
+                device = getattr(self.context.device, "id", None)  # foreign ones may have none
                 if device is None:
                     device = int(driver.driver.cuCtxGetDevice())
                 self._client = _pools.client(NAME, device, policy())
@@ -193,7 +195,7 @@ def make_plugin() -> type:
 
         @property
         def pool(self) -> Context:
-            """Where its memory is from."""
+            """Where its memory comes from."""
             assert self.holding
             return self._client.context
 
@@ -218,7 +220,7 @@ def make_plugin() -> type:
                                       finalizer=lambda: free(address))
 
         def get_memory_info(self) -> Any:
-            """What Numba could still get: unused memory of the pool counts as free."""
+            """What Numba could still allocate: unused memory of the pool counts as free."""
             free, total = memory_info(self.pool)
             return cuda.MemoryInfo(free=free, total=total)
 
@@ -227,8 +229,8 @@ def make_plugin() -> type:
             try:
                 context.export(int(memory.handle))
             except Error as failure:
-                raise RuntimeError(f"memory under {context.policy} cannot be opened by other "
-                                   f"processes: {failure}; {POLICY}=torch can") from None
+                raise RuntimeError(f"other processes cannot open memory under {context.policy}: "
+                                   f"{failure}; {POLICY}=torch allows it") from None
             return super().get_ipc_handle(memory)
 
         def reset(self) -> None:
@@ -251,7 +253,7 @@ def make_plugin() -> type:
 
 
 def plugin() -> type:
-    """What NUMBA_CUDA_MEMORY_MANAGER finds here as `_numba_memory_manager`."""
+    """The class that NUMBA_CUDA_MEMORY_MANAGER finds here as `_numba_memory_manager`."""
     global _plugin
     if _plugin is None:
         _plugin = make_plugin()
@@ -259,7 +261,7 @@ def plugin() -> type:
 
 
 def use() -> None:
-    """Has contexts that Numba makes from now on take their memory from Tidemark."""
+    """Makes Numba contexts that are created from now on take their memory from Tidemark."""
     from numba import cuda
 
     cuda.set_memory_manager(plugin())

@@ -1,5 +1,5 @@
-"""Policies written in Python: for trying ideas. Each request crosses from C to Python, some
-microseconds, so they are hundreds of times slower than those of the library."""
+"""Policies written in Python, for trying ideas. Each request crosses from C to Python, which takes
+a few microseconds, so they are hundreds of times slower than those of the library."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class PolicyFault(Error):
-    """A policy granted what it does not hold, or what is in use."""
+    """A policy returned memory that it does not hold, or that is in use."""
 
 
 class Request:
-    """What a program asks for.
+    """One request of a program.
 
     Attributes
     ----------
@@ -46,13 +46,14 @@ class Request:
 
 
 class PolicyDevice:
-    """The device of one run, and the memory that the policy holds there."""
+    """The device of one run, and the memory that the policy reserved from it."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     def malloc(self, size: int) -> Optional[int]:
-        """A piece of at least `size` bytes: its address; None if the device has no room."""
+        """Reserves a segment of at least `size` bytes; returns its address, or None if the device
+        has no room."""
         address = ctypes.c_uint64()
         try:
             _library.library().tm_policy_malloc(self._handle, size, ctypes.byref(address))
@@ -61,18 +62,18 @@ class PolicyDevice:
         return address.value
 
     def free(self, address: int) -> None:
-        """Gives a piece back in which nothing is granted."""
+        """Releases a segment; none of its blocks may be in use."""
         _library.library().tm_policy_free(self._handle, address)
 
     def order(self, before: int, after: int) -> None:
-        """Work queued on the stream `after` from now on waits for what is queued on `before`:
-        needed before memory of one stream is granted to another."""
+        """Makes work queued on the stream `after` from now on wait for the work queued on `before`.
+        A policy must call it before it reuses one stream's memory for another stream."""
         _library.library().tm_policy_order(self._handle, before, after)
 
 
 class OwnPolicy(Generic[T]):
-    """A class that `policy` made known. Its text is its name, so it stands wherever a policy's
-    name does: ``tidemark.replay(trace, FirstFit)``."""
+    """A class that `policy` registered. It can be given wherever a policy's name can:
+    ``tidemark.replay(trace, FirstFit)``; str() of it is that name."""
 
     def __init__(self, kind: Type[T], name: str) -> None:
         self.kind = kind
@@ -94,7 +95,7 @@ class OwnPolicy(Generic[T]):
         return f"<policy {self.name}: {self.kind.__qualname__}>"
 
     def raise_failure(self) -> None:
-        """Raises what went wrong in its functions since the last time, if anything did."""
+        """Raises the first exception in its functions since the last call, if there was one."""
         with self._lock:
             failure, self._failure = self._failure, None
         if failure is not None:
@@ -116,7 +117,7 @@ class OwnPolicy(Generic[T]):
         _library.library().tm_policy_register(ctypes.byref(self._calls))
         _KEPT.append(self)
 
-    # What the library calls. An exception must not get out: it is kept for who made the run.
+    # The library calls these. Exceptions must not reach it: they are kept for the run's caller.
 
     def _create(self, _user: Optional[int], device: int) -> Optional[int]:
         try:
@@ -165,24 +166,25 @@ class OwnPolicy(Generic[T]):
         self._fail(PolicyFault(_library.text(what), f"policy {self.name}"))
 
 
-# The library keeps the functions of every policy that was ever made known.
+# The library keeps the functions of every policy that was ever registered.
 _KEPT: List[OwnPolicy[Any]] = []
 
 
 def policy(kind: Optional[Type[T]] = None, *, name: Optional[str] = None) -> Any:
-    """Makes a class known as a policy. A decorator.
+    """Registers a class as a policy. It is a decorator.
 
-    The class is made with a `PolicyDevice` for each run, and has
+    An object of the class is created with a `PolicyDevice` for each run. The class has
 
-    - ``allocate(request) -> None | address | (address, size)``: None refuses; `size` is what it
-      costs, at least ``request.size`` (the default). Memory lies in a piece of ``device.malloc``.
-    - ``deallocate(address, size, stream)``: the stream is that of the grant; its work is in order,
-      and the library has it wait for other streams that used the memory.
-    - ``trim(wait)``, optional: give back what is unused.
+    - ``allocate(request) -> None | address | (address, size)``: None fails the request; `size` is
+      how much memory the block takes, at least ``request.size`` (the default). The block must be in
+      memory that ``device.malloc`` returned.
+    - ``deallocate(address, size, stream)``: the stream is that of the request. Its work is ordered,
+      and the library makes it wait for other streams that used the memory.
+    - ``trim(wait)``, optional: releases unused memory.
 
-    Its name is `name`, or the class's in lower case with hyphens (FirstFit is first-fit). What it
-    does wrong ends in a `PolicyFault`, and what it raises in that exception, from the call that
-    made the run.
+    The policy's name is `name`, or the class's name in lower case with hyphens (FirstFit is
+    first-fit). If it breaks the rules, the call that started the run raises a `PolicyFault`; an
+    exception in its functions is raised by that call too.
 
     Examples
     --------

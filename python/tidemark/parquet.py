@@ -1,4 +1,4 @@
-"""A sweep's units as one Parquet file, for pandas, Polars, DuckDB and Spark. Needs pyarrow.
+"""Writes a sweep's units to one Parquet file, for pandas, Polars, DuckDB and Spark. Needs pyarrow.
 
     python -m tidemark.parquet out -o sweep.parquet
     tidemark.parquet.write("out", "sweep.parquet")
@@ -31,7 +31,7 @@ def _files(source: pathlib.Path) -> List[pathlib.Path]:
 
 
 def _lines(source: pathlib.Path) -> Iterator[Tuple[str, str]]:
-    """Each unit's line, and where it is."""
+    """Yields each unit's location and its line."""
     if source.is_dir():
         for file in _files(source):
             yield str(file), file.read_text(encoding="utf-8")
@@ -46,13 +46,15 @@ def _lines(source: pathlib.Path) -> Iterator[Tuple[str, str]]:
 
 
 def read(source: Path) -> Dict[str, List[Any]]:
-    """The columns of a sweep's units, a value for each unit; None where a unit has none.
+    """Returns the columns of a sweep's units: a value per unit, None where a unit lacks it.
 
     Parameters
     ----------
     source : path
-        The folder of a sweep, or a file that `--lines` wrote. Options of policies are columns
-        `options.NAME` of text.
+        The folder of a sweep, or a file that `--lines` wrote. Options of policies become text
+        columns named `options.NAME`.
+
+    Raises NotFoundError if there is no such folder or file, InputError if it isn't a sweep's.
     """
     rows: List[Dict[str, Any]] = []
     for where, line in _lines(pathlib.Path(source)):
@@ -73,19 +75,19 @@ def read(source: Path) -> Dict[str, List[Any]]:
 
 
 def write(source: Path, target: Path, overwrite: bool = False) -> int:
-    """Writes the units of `source` (see `read`) to `target`, whole or not at all. What is there is
-    replaced if it holds units of a sweep; anything else only with `overwrite`.
+    """Writes the units of `source` (see `read`) to `target`, whole or not at all. It replaces an
+    existing file that holds units of a sweep; any other file only with `overwrite`.
 
     Returns
     -------
     int
-        How many units it has.
+        How many units it wrote.
     """
     pyarrow = needed("pyarrow", "a Parquet file")
     parquet = needed("pyarrow.parquet", "a Parquet file")
     for file in _files(pathlib.Path(source)):
         if os.path.exists(target) and os.path.samefile(file, target):
-            raise OptionError("is being read: it can't be written as well", str(target),
+            raise OptionError("is being read, so it can't be written too", str(target),
                               "choose another name")
     columns = read(source)
     replaces = overwrite or _has_units(parquet, target)
@@ -97,7 +99,7 @@ def write(source: Path, target: Path, overwrite: bool = False) -> int:
 def _has_units(parquet: Any, path: Path) -> bool:
     try:
         names = parquet.read_schema(path).names
-    except Exception:  # pyarrow has several of its own: it is something else, or not there
+    except Exception:  # pyarrow raises various kinds: it is another file, or doesn't exist
         return False
     return "unit" in names and "trace_hash" in names
 
@@ -109,7 +111,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("source", help="the folder of `tidemark sweep`, or a file of its --lines")
     parser.add_argument("-o", "--output", required=True, help="the Parquet file")
     parser.add_argument("--force", action="store_true",
-                        help="write over a file that holds no units of a sweep")
+                        help="overwrite a file that holds no units of a sweep")
     given = parser.parse_args(arguments)
     try:
         units = write(given.source, given.output, given.force)

@@ -1,4 +1,4 @@
-"""Pictures of recordings, drawn by tidemark-view without a display."""
+"""Pictures of recordings, which tidemark-view draws without a display."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tidemark.programs import program
 __all__ = ["Picture", "picture"]
 
 
-# What the program's exit codes mean where it drew nothing.
+# The meaning of the program's exit codes if it drew nothing.
 FAILURES = {2: OptionError, 3: InputError, 5: UnsupportedError, 130: CancelledError}
 
 
 class Picture:
-    """A PNG; a notebook shows it.
+    """A PNG image, which a notebook displays.
 
     Attributes
     ----------
     png : bytes
-        The file.
+        The content of the PNG file.
     """
 
     def __init__(self, png: bytes) -> None:
@@ -36,8 +36,8 @@ class Picture:
         return (int.from_bytes(self.png[16:20], "big"), int.from_bytes(self.png[20:24], "big"))
 
     def save(self, path: Union[str, "os.PathLike[str]"], overwrite: bool = False) -> None:
-        """Writes the file, whole or not at all. What is there is replaced if it is a picture of
-        ours; anything else only with `overwrite`."""
+        """Writes the file, whole or not at all. It replaces an existing picture of ours; any other
+        file only with `overwrite` (otherwise it raises OptionError)."""
         with _outputs.whole_file(path, _outputs.PICTURE, overwrite) as partial:
             pathlib.Path(partial).write_bytes(self.png)
 
@@ -55,7 +55,7 @@ def picture(*traces: Source, view: Union[str, Sequence[str]] = (), goto: Optiona
             find: Optional[str] = None, policies: Sequence[str] = (),
             size: Tuple[int, int] = (1600, 900), scale: Optional[float] = None,
             theme: str = "light", **options: Any) -> Picture:
-    """Draws what `tidemark view` shows.
+    """Draws what `tidemark view` shows, and returns the Picture.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def picture(*traces: Source, view: Union[str, Sequence[str]] = (), goto: Optiona
     goto : str
         "peak", "oom", "1.25s", "event=81".
     size : (int, int)
-        Pixels.
+        Width and height in pixels.
     **options
-        As `tidemark-view` has them, with underscores: memory="80GiB", gpu_memory="60%".
+        Options of `tidemark-view`, with underscores: memory="80GiB", gpu_memory="60%".
     """
     import subprocess
     import tempfile

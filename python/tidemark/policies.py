@@ -1,8 +1,8 @@
-"""The policies, as functions that give what a `policy` argument takes:
+"""The policies as functions, which return values for `policy` arguments:
 torch(expandable_segments=True) is "torch:expandable_segments=true".
 
 Options that are left out have their defaults. Sizes are bytes, or texts with a unit: "32MiB".
-Written by scripts/make_catalogue.py from `tidemark policies --json`: change nothing here.
+scripts/make_catalogue.py writes this file from `tidemark policies --json`: don't edit it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`python -m tidemark.predict train.py --its --options`: what a PyTorch program will need of a
-GPU's memory, before it has run on one.
+"""`python -m tidemark.predict train.py --its --options`: predicts how much GPU memory a PyTorch
+program will need, before it has run on a GPU.
 
     python -m tidemark.predict train.py --batch 8
     python -m tidemark.predict --card h200 --until "3 steps" -o run.tml train.py
@@ -10,15 +10,14 @@ GPU's memory, before it has run on one.
     python -m tidemark.predict --measure h100.json train.py    on a GPU, then anywhere:
     python -m tidemark.predict --book h100.json train.py
 
-The script runs unchanged, with the PyTorch build for CUDA that is installed, over a CUDA that is
-imagined: memory is counted as on the card, and kernels do nothing. So PyTorch makes the requests
-that it makes on the card, and what comes is a recording like any other: `tidemark verify`,
-`advise`, `fit`, `compare` and `view` read it. No GPU, driver or CUDA package is needed; where
-NVIDIA's cuDNN and NVRTC are installed, cuDNN is asked for the workspaces of convolutions and
-attention.
+The script runs unchanged, with the installed CUDA build of PyTorch, on an imagined CUDA: memory is
+counted as on the card, and kernels do nothing. So PyTorch makes the same requests as on the card.
+The result is a recording like any other: `tidemark verify`, `advise`, `fit`, `compare` and `view`
+read it. It needs no GPU, driver or CUDA package. If NVIDIA's cuDNN and NVRTC are installed,
+tidemark.predict queries cuDNN for the workspaces of convolutions and attention.
 
-What the script reads of the device is zero unless it put it there. Such reads are listed: where a
-size depends on one, say what it is with --assume.
+Values that the script reads from the device are zero unless it wrote them there itself. Such reads
+are listed. If a size depends on one, give the value with --assume.
 """
 
 from __future__ import annotations
@@ -48,52 +47,54 @@ from tidemark.torch import _ranks
 __all__ = ["Prediction", "main", "predict"]
 
 EXPANDABLE = "torch:expandable_segments=true"
-MOST_GPUS = 8  # of a machine with several ranks
-MOST_READS = 6  # lines about reads, for people
+MOST_GPUS = 8  # of a machine that runs several ranks
+MOST_READS = 6  # lines about reads in the text output
 COUNTED = {"nonzero": "how much is not zero", "unique": "how many differ"}
-LONGEST_TRY = 60.0  # seconds, at least, for a run in which conditions hold: they may be of loops
+LONGEST_TRY = 60.0  # seconds, at least, for a run in which conditions hold: it may loop forever
 
 
 @dataclasses.dataclass
 class Prediction:
-    """What a program will need on a card, of one device.
+    """How much memory a program will need on one card.
 
     Attributes
     ----------
     path : str
         The recording.
     card, card_bytes, context_bytes : str, int, int
-        The card's name, its memory, and what of it is taken by others than PyTorch: the context of
-        CUDA, the code of kernels, cuBLAS's own.
+        The card's name, its memory in bytes, and the part of it that PyTorch's allocator doesn't
+        get: the CUDA context, the code of kernels, cuBLAS's own memory.
     gpu : int or None
-        Of several GPUs that the program uses, the one that needs most; the figures are its own.
+        If the program uses several GPUs, the one that needs most memory; the figures are for it.
     context_estimated : bool
-        The card was not measured, so that `context_bytes` is an estimate.
+        Whether `context_bytes` is an estimate because the card was not measured.
     peak_reserved_bytes, peak_requested_bytes : int
-        In the settings that the program ran with.
+        With the settings that the program ran with.
     peak_reserved_bytes_least, peak_reserved_bytes_most : int
-        The same, of all that may be: kernels that are slow, where memory passes from stream to
-        stream; nothing that a mask selects, where its contents aren't known.
+        The range of that peak: with slow kernels, where memory passes from stream to stream, and
+        with masks that select nothing, where their contents aren't known.
     smallest_card_bytes : int
-        The smallest card on which nothing runs out of memory, with the context; cached memory may
-        have to be given back there.
+        The smallest card on which no request runs out of memory, context included; there, PyTorch
+        may have to release cached memory.
     expandable_bytes : int
         The peak of reserved memory with expandable segments.
     out_of_memory : bool
-        The program ran out of memory on the card. The figures are of one that is large enough.
+        Whether the program ran out of memory on the card. The figures are then for a card that is
+        large enough.
     reads : list of dict
-        What the program read of the device: `location`, `bytes`, `count`, `answer`
-        (hexadecimal), whether the program itself had put it there (`known`) or --assume says it
+        What the program read from the device: `location`, `bytes`, `count`, `answer`
+        (hexadecimal), whether the program itself had written it (`known`) or --assume gave it
         (`assumed`), and its `kind`: "nonzero" and "unique" are counts, "overflow" is GradScaler's
-        check, "flag" a condition that was answered no, all others are "read".
+        check, "flag" is a condition that was false, and all others are "read".
     other_processes : int
-        How many beside the script's own used the GPU. What they take comes on top of the figures.
+        How many processes apart from the script's own used the GPU. Their memory is not in the
+        figures.
     measured_workspaces, unmeasured_workspaces : int
-        Of cuDNN's, how many were in the book, and how many weren't.
+        How many of cuDNN's workspaces were in the book, and how many weren't.
     refused : dict
-        Functions of CUDA that the program called and that aren't imagined, and where.
+        CUDA functions that the program called although the imagined CUDA lacks them, and where.
     exit_code : int
-        Of the program; negative if a signal ended it.
+        The program's exit code; negative if a signal ended it.
     """
 
     path: str
@@ -117,7 +118,7 @@ class Prediction:
     exit_code: int
 
     def line(self) -> str:
-        """The answer in one line."""
+        """Returns the answer in one line."""
         reserved = bytes_text(self.peak_reserved_bytes_most)
         if bytes_text(self.peak_reserved_bytes_least) != reserved:
             reserved = f"{bytes_text(self.peak_reserved_bytes_least)} to {reserved}"
@@ -136,23 +137,23 @@ class Prediction:
         return text
 
     def notes(self) -> List[str]:
-        """What the figures rest on, and what went wrong."""
-        notes = [f"{name}, called at {location}, is not imagined: it failed, and what the program "
-                 "did then is not what it does on a card"
+        """Returns lines about the basis of the figures, and about what went wrong."""
+        notes = [f"{name}, called at {location}, does not exist in the imagined CUDA: the call "
+                 "failed, and from there the program did not do what it does on a card"
                  for name, location in self.refused.items()]
         if self.context_estimated:
-            notes.append(f"a {self.card} was not measured: that others than PyTorch take "
-                         f"{bytes_text(self.context_bytes)} of it is an estimate")
+            notes.append(f"a {self.card} was not measured: it is an estimate that "
+                         f"{bytes_text(self.context_bytes)} of it are not available to PyTorch")
         if self.exit_code and not self.out_of_memory:
-            notes.append(f"the script ended with exit code {self.exit_code}: this is what it needs "
-                         "until there")
+            notes.append(f"the script ended with exit code {self.exit_code}: the figures don't "
+                         "include what it would have needed later")
         if self.other_processes:
             more = "another process" if self.other_processes == 1 else \
                 f"{self.other_processes} other processes"
-            notes.append(f"{more} of the script used the GPU: what they take comes on top")
+            notes.append(f"{more} of the script used the GPU: the figures don't include them")
         if self.measured_workspaces or self.unmeasured_workspaces:
-            notes.append(f"cuDNN's workspaces: {self.measured_workspaces} are as measured, "
-                         f"{self.unmeasured_workspaces} weren't measured")
+            notes.append(f"cuDNN's workspaces: {self.measured_workspaces} were measured, "
+                         f"{self.unmeasured_workspaces} were not")
         unknown = [read for read in self.reads if not read["known"] and not read["assumed"]]
         deciding = [read for read in unknown if _decides_sizes(read)]
         notes += map(_about, deciding[:MOST_READS])
@@ -161,35 +162,35 @@ class Prediction:
         others = {read["location"] for read in unknown if not _decides_sizes(read)}
         if others:
             lines = f"{len(others)} lines" if len(others) > 1 else min(others)
-            notes.append(f"values that the program reads of the device at {lines}, such as losses, "
-                         "are 0 (--json lists them)")
+            notes.append(f"values that the program reads from the device at {lines}, such as "
+                         "losses, are 0 (--json lists them)")
         return notes
 
     def to_json(self) -> Dict[str, Any]:
-        """The figures as --json prints them."""
+        """Returns the figures as --json prints them."""
         return dataclasses.asdict(self)
 
 
 def _decides_sizes(read: Dict[str, Any]) -> bool:
-    """Losses are four bytes; what shapes are made of is PyTorch's int64, or a count."""
+    """Losses have four bytes; values for shapes are PyTorch's int64, or counts."""
     return read["kind"] in _runs.SHARES or read["bytes"] == 8
 
 
 def _about(read: Dict[str, Any]) -> str:
-    """A line about a read that may decide sizes."""
+    """A line about a read on which sizes may depend."""
     kind, where = read["kind"], read["location"]
     where += f", {read['count']} times" if read["count"] > 1 else ""
     if kind in COUNTED:
         return (f"sizes depend on {COUNTED[kind]} at {where}: answered {_answer_text(read)}, all "
                 f"(--assume {kind}=SHARE%)")
     if kind == "overflow":
-        return (f"GradScaler checks for overflows at {where}: none is found and no step skipped "
+        return (f"GradScaler checks for overflows at {where}: it finds none and skips no step "
                 "(--assume overflow=100%)")
     if kind == "flag":
         return (f"a condition is read at {where}: answered no (--assume flag=100% or "
                 f"{read['location']}=1)")
-    return (f"read {read['bytes']} bytes of the device at {where}: answered {_answer_text(read)}; "
-            f"sizes may depend on it (--assume {read['location']}=NUMBER)")
+    return (f"read {read['bytes']} bytes from the device at {where}: answered "
+            f"{_answer_text(read)}; sizes may depend on it (--assume {read['location']}=NUMBER)")
 
 
 def _answer_text(read: Dict[str, Any]) -> str:
@@ -206,12 +207,12 @@ def _core() -> pathlib.Path:
                  *package_paths("lib", _stubs.CORE), build_tree() / _stubs.CORE]:
         if path.exists():
             return path
-    raise UnsupportedError("this build has no imagined CUDA", _stubs.CORE,
+    raise UnsupportedError("this build lacks the imagined CUDA", _stubs.CORE,
                            "build the target tidemark_imagined, or install a wheel")
 
 
 def parse_assumptions(texts: Sequence[str]) -> Dict[str, float]:
-    """Of --assume: "nonzero=6%", "unique=30%" or "train.py:32=10000"."""
+    """Parses --assume: "nonzero=6%", "unique=30%" or "train.py:32=10000"."""
     found = {}
     for text in texts:
         match = re.fullmatch(r"(.+:\d+|\w+)=([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(%?)", text)
@@ -222,7 +223,7 @@ def parse_assumptions(texts: Sequence[str]) -> Dict[str, float]:
         found[match.group(1)] = float(match.group(2)) / (100 if match.group(3) else 1)
     for share in _runs.SHARES:
         if not 0 <= found.get(share, 0) <= 1:
-            raise OptionError("a share is between 0% and 100%", "--assume " + share)
+            raise OptionError("a share must be between 0% and 100%", "--assume " + share)
     return found
 
 
@@ -236,48 +237,48 @@ def predict(script: Union[str, Sequence[str]], *,
             log: Optional[Union[str, "os.PathLike[str]"]] = None,
             book: Optional[Union[str, "os.PathLike[str]"]] = None,
             to_stderr: bool = False) -> Prediction:
-    """What a script will need on a card that isn't there.
+    """Predicts how much memory a script will need on a card, without that card.
 
     Parameters
     ----------
     script : str or list of str
         "train.py", ["train.py", "--batch", "8"] or ["-m", "package.train"].
     output : path, optional
-        The recording; without it, one that is gone afterwards.
+        Where to keep the recording; by default, it is deleted afterwards.
     card : str
         "h100", "h200", ...: one of tidemark.predicting.cards.names().
     memory : int, optional
-        The card's, in bytes, instead of its own.
+        The card's memory in bytes, instead of its own.
     gpus : int
-        How many of them the program sees.
+        How many such cards the program sees.
     conf : str, optional
-        PYTORCH_CUDA_ALLOC_CONF of the run.
+        The run's PYTORCH_CUDA_ALLOC_CONF.
     until : str or sequence of str
-        "3 steps" of an optimizer, "90 s", "5 min", "16 GiB" of the host's memory: where the run
-        ends, at the first that comes.
+        When to end the run: "3 steps" of an optimizer, "90 s", "5 min", "16 GiB" of host memory.
+        The first limit that is reached ends it.
     no_weights : bool
-        The first values of weights on the host are not written, which saves time and memory.
+        Don't write the initial values of weights on the host, which saves time and memory.
     assume : sequence of str
-        "nonzero=6%", "unique=30%", "gnn.py:32=10000": what reads of the device find.
+        "nonzero=6%", "unique=30%", "gnn.py:32=10000": the values that reads from the device get.
     stacks, modules : bool
-        Record the Python stack of each allocation; the forward pass of each module.
+        Record the Python stack of each allocation; record the forward pass of each module.
     rank, world_size : int
-        The script as that process of so many, as torchrun would start it: the others need not be
-        there, and hold what this one holds.
+        Run the script as that process of a job of `world_size` processes, as torchrun would start
+        it. The others need not run; they are assumed to hold what this one holds.
     overwrite : bool
-        A recording that is there under that name.
+        Overwrite an existing recording of that name.
     once : bool
-        Run the script once, whatever else might happen: no ranges. Otherwise it runs once more
-        for each thing that isn't known: how fast kernels are, what masks select.
+        Run the script only once, so that the figures have no ranges. Otherwise it runs once more
+        for each unknown: how slow kernels are, what masks select.
     log : path, optional
         A file for how often the script called each function of NVIDIA's libraries.
     book : path, optional
-        Workspaces of cuDNN that were measured on such a card, by `--measure`.
+        Workspaces of cuDNN that `--measure` measured on such a card.
     to_stderr : bool
-        What the script prints goes to stderr.
+        Redirect the script's output to stderr.
 
-    Raises UnsupportedError where no PyTorch for CUDA is installed, OptionError for what can't be,
-    and Error if the script used no GPU.
+    Returns the Prediction. Raises UnsupportedError if no CUDA build of PyTorch is installed,
+    OptionError for impossible arguments, and Error if the script used no GPU.
     """
     arguments = [script] if isinstance(script, str) else list(script)
     if not arguments or (arguments[0] != "-m" and not os.path.exists(arguments[0])):
@@ -310,20 +311,20 @@ def predict(script: Union[str, Sequence[str]], *,
 
 
 def _others(plan: _runs.Plan, whole: _runs.Run, folder: pathlib.Path) -> List[_runs.Run]:
-    """What might happen as well."""
+    """Runs with other assumptions about what isn't known."""
     others = []
     if whole.streams > 1:
         others.append(_runs.run(plan.on(plan.card, late=True), folder, folder / "slow.tml",
-                                "with kernels that take long: it has several streams"))
+                                "with slow kernels, because it uses several streams"))
     for kinds, why in ((_runs.COUNTS, "masks that select nothing"),
                        (("overflow",), "steps that GradScaler skips")):
         if any(_runs.is_open(read, *kinds) for read in whole.reads):
             others.append(_runs.run(plan.otherwise(*kinds), folder,
-                                    folder / f"{kinds[0]}.tml", f"with {why}: that isn't known"))
+                                    folder / f"{kinds[0]}.tml", f"with {why}: it isn't known"))
     if any(_runs.is_open(read, "flag") for read in whole.reads):
         holding = plan.otherwise("flag").ending_after(max(LONGEST_TRY, 3 * whole.seconds))
         other = _runs.run(holding, folder, folder / "flag.tml",
-                          "with conditions that hold: they aren't known")
+                          "with conditions that are true: they aren't known")
         if not other.cut or whole.cut:
             others.append(other)
     return others
@@ -331,7 +332,7 @@ def _others(plan: _runs.Plan, whole: _runs.Run, folder: pathlib.Path) -> List[_r
 
 def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: Dict[str, Any],
             out_of_memory: bool) -> Prediction:
-    """Of `others`, one that fails says nothing."""
+    """The prediction from all runs; it ignores those of `others` that failed."""
     import tidemark
 
     if first.path is None or whole.path is None:
@@ -364,7 +365,7 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
 
 
 def _peaks(path: str) -> Dict[int, int]:
-    """What PyTorch's allocator reserved over the imagined CUDA, of each GPU that it used."""
+    """Peak bytes that PyTorch's allocator reserved on the imagined CUDA, by GPU that it used."""
     import tidemark
 
     return {number: int(device.peak_recorded_reserved.value)
@@ -376,37 +377,37 @@ def main(arguments: Optional[List[str]] = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tidemark.predict", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", metavar="RUN.tml", help="keep the recording there")
-    parser.add_argument("--force", action="store_true", help="write over a recording")
+    parser.add_argument("--force", action="store_true", help="overwrite a recording")
     parser.add_argument("--card", default="h100", metavar="NAME",
                         help=", ".join(_cards.names()) + " (h100)")
-    parser.add_argument("--memory", metavar="GIB", type=float, help="of the card")
+    parser.add_argument("--memory", metavar="GIB", type=float, help="the card's memory")
     parser.add_argument("--gpus", type=int, metavar="N",
-                        help="of the machine (1, or as many as ranks)")
+                        help="GPUs of the machine (1, or as many as ranks)")
     parser.add_argument("--world-size", type=int, default=1, metavar="N",
-                        help="the script as one of N processes that torchrun would start")
-    parser.add_argument("--rank", type=int, metavar="R", help="that one alone, not all of them")
+                        help="run the script as one of N processes that torchrun would start")
+    parser.add_argument("--rank", type=int, metavar="R", help="run only that rank, not all")
     parser.add_argument("--conf", help="PYTORCH_CUDA_ALLOC_CONF of the run")
     parser.add_argument("--until", metavar='"3 steps"', action="append", default=[],
-                        help='where the run ends; or "90 s", "5 min", "16 GiB" of the host')
+                        help='when to end the run; or "90 s", "5 min", "16 GiB" of host memory')
     parser.add_argument("--no-weights", action="store_true",
-                        help="weights on the host get no first values: faster, less memory")
+                        help="don't initialize weights on the host: faster, less memory")
     parser.add_argument("--assume", action="append", default=[], metavar="WHAT=NUMBER",
-                        help="what reads of the device find: nonzero=6%%, gnn.py:32=10000")
+                        help="values for reads from the device: nonzero=6%%, gnn.py:32=10000")
     parser.add_argument("--once", action="store_true",
-                        help="run the script once: no ranges of what isn't known")
-    parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
-    parser.add_argument("--modules", action="store_true", help="the forward pass of each module")
+                        help="run the script only once, without ranges for unknown values")
+    parser.add_argument("--stacks", action="store_true", help="record the stack of allocations")
+    parser.add_argument("--modules", action="store_true", help="record modules' forward passes")
     parser.add_argument("--book", metavar="BOOK.json",
-                        help="workspaces of cuDNN that were measured on such a card")
+                        help="cuDNN workspaces that --measure measured on such a card")
     parser.add_argument("--measure", metavar="BOOK.json",
-                        help="run the script on this machine's GPU, and add what cuDNN takes there")
+                        help="run the script on this machine's GPU and add cuDNN's workspaces")
     parser.add_argument("--log", metavar="FILE",
-                        help="which functions of CUDA the script called, and how often")
-    parser.add_argument("--json", action="store_true", help="the answer as JSON, alone on stdout")
+                        help="write which CUDA functions the script called, and how often")
+    parser.add_argument("--json", action="store_true", help="print only JSON to stdout")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
-        parser.error("which script?")
+        parser.error("name the script to run")
     if options.measure:
         sys.exit(_measure(options))
     ranks = range(options.world_size) if options.rank is None else [options.rank]
@@ -426,7 +427,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    """`--measure`: the script's exit code."""
+    """Does `--measure`; returns the script's exit code."""
     try:
         book, new, code = _measuring.measure(options.script, options.measure, _core())
     except Error as failure:
@@ -437,7 +438,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Prediction]:
-    """Several at once, as far as there are processors."""
+    """Runs several ranks at a time, depending on the number of processors."""
     if len(ranks) == 1:
         return [_predict_rank(options, ranks[0])]
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:

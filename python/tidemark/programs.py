@@ -14,8 +14,8 @@ __all__ = ["program", "run_tidemark", "run_viewer"]
 
 
 def program(name: str) -> str:
-    """The path of "tidemark" or "tidemark-view": in the folder TIDEMARK_PROGRAMS, in this package,
-    in a build tree, on PATH."""
+    """Returns the path of "tidemark" or "tidemark-view". It looks in the folder TIDEMARK_PROGRAMS,
+    in this package, in a build tree, and on PATH. Raises NotFoundError."""
     folders = [pathlib.Path(os.environ["TIDEMARK_PROGRAMS"])] \
         if os.environ.get("TIDEMARK_PROGRAMS") else []
     for path in (folder / name for folder in [*folders, *package_paths("bin"), build_tree()]):
@@ -24,7 +24,7 @@ def program(name: str) -> str:
     import shutil
 
     found = shutil.which(name)
-    # On PATH there may be nothing but this package's own entry point, which would call itself.
+    # PATH may only have this package's own entry point, which would call itself.
     if found and not pathlib.Path(found).read_bytes().startswith(b"#!"):
         return found
     raise NotFoundError(f"{name} is neither in this package nor on PATH", name,
@@ -36,7 +36,7 @@ def _become(name: str, arguments: List[str]) -> NoReturn:
         path = program(name)
     except NotFoundError as failure:
         sys.exit(f"{failure}")
-    # What `tidemark doctor` looks into is this Python, not the first one on PATH.
+    # `tidemark doctor` must examine this Python, not the first one on PATH.
     os.environ.setdefault("TIDEMARK_PYTHON", sys.executable)
     os.execv(path, [path, *arguments])
 

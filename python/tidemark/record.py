@@ -1,4 +1,4 @@
-"""`python -m tidemark.record -o run.tml script.py args`: records what PyTorch's allocator does."""
+"""`python -m tidemark.record -o run.tml script.py args`: records PyTorch's memory allocator."""
 
 from tidemark.torch._launch import main_record
 

@@ -1,10 +1,10 @@
-"""RMM's device memory from Tidemark.
+"""Makes Tidemark the source of RMM's device memory.
 
     import tidemark.rmm
-    tidemark.rmm.use()             # cuDF, cuML and all that takes its memory from RMM
+    tidemark.rmm.use()             # for cuDF, cuML and everything that uses RMM
 
-`resource()` is an rmm.mr.DeviceMemoryResource: RMM's adaptors (statistics, limits, logs) go above
-it. Each request takes the interpreter's lock.
+`resource()` returns an rmm.mr.DeviceMemoryResource, so RMM's adaptors (statistics, limits, logs)
+can wrap it. Each request takes Python's global interpreter lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "rmm"
 
 
 def resource(device: int = 0) -> Any:
-    """An rmm.mr.CallbackMemoryResource over the pool of a device."""
+    """Returns an rmm.mr.CallbackMemoryResource over the pool of a device (its CUDA number)."""
     import rmm.mr
 
     client = _pools.client(NAME, device)
@@ -27,7 +27,7 @@ def resource(device: int = 0) -> Any:
 
 
 def use(device: int = 0) -> Any:
-    """Makes it RMM's resource of a device; gives it."""
+    """Sets that resource as RMM's resource for a device and returns it."""
     import rmm.mr
 
     made = resource(device)

@@ -1,4 +1,4 @@
-"""Buffers that may leave the GPU: in its memory, in the host's, and in files."""
+"""Buffers that move between GPU memory, host memory and files."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ def _number(given: str, names: "tuple[str, ...]", what: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class TierCounters:
-    """A tier at this moment, in bytes, and what moved since the store was opened."""
+    """A tier's current use in bytes, and what was moved since the store was opened."""
 
     capacity: int
     used: int  # by buffers
-    reserved: int  # set aside and not used
-    copied_out: int  # bytes to slower tiers
-    copied_in: int  # bytes from them
-    evictions: int  # buffers that left to make room
-    hits: int  # accesses that found the buffer here
+    reserved: int  # by reservations, and not used yet
+    copied_out: int  # bytes, to slower tiers
+    copied_in: int  # bytes, from slower tiers
+    evictions: int  # buffers that were evicted to make room
+    hits: int  # accesses that found the buffer in this tier
     misses: int
     failed: int  # copies
 
 
 @dataclasses.dataclass(frozen=True)
 class Pressure:
-    """How full a tier is, in bytes, for programs that spill by themselves."""
+    """How full a tier is, in bytes, for programs that decide themselves when to spill."""
 
     used: int
     spill_start: int
     spill_stop: int
     excess: int
-    """What has to leave before spilling may stop."""
+    """Bytes that must be evicted before spilling may stop."""
     should_spill: bool
-    """More than `spill_start` is used."""
+    """Whether more than `spill_start` is used."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A buffer that would leave a tier next."""
+    """A buffer that would be evicted next."""
 
     buffer: "StoredBuffer"
     freed: int
-    """Bytes that would come free there."""
+    """Bytes that this would free in the tier."""
 
 
 class _Handle(_library.Handle):
@@ -76,11 +76,12 @@ class _Handle(_library.Handle):
 
     @property
     def is_here(self) -> bool:
-        """A child made by fork has none of the store's threads: it leaves it alone."""
+        """A forked child has none of the store's threads, so it must not touch the store."""
         return os is not None and os.getpid() == self._process
 
     def end_within(self, timeout: Optional[float]) -> List[BaseException]:
-        """Its end, by whoever drops it last, takes so long at most; why it has not ended."""
+        """Limits how long the last owner waits when it drops the handle. Returns a list that then
+        has the failure, if there was one."""
         self._timeout, self._failures = timeout, []
         return self._failures
 
@@ -93,7 +94,7 @@ class _Handle(_library.Handle):
         try:
             with limited(self._timeout):
                 super().__del__()
-        except BaseException as failure:  # it belongs to close()
+        except BaseException as failure:  # close() raises it
             self._failures.append(failure)
 
 
@@ -102,14 +103,15 @@ class _AccessHandle(_library.Handle):
 
 
 class Access:
-    """The right to use a buffer in a tier; released at the end of its `with` block."""
+    """Access to a buffer in a tier; it is released at the end of its `with` block."""
 
     def __init__(self, handle: _AccessHandle) -> None:
         self._handle: Optional[_AccessHandle] = handle
         self._views: List[memoryview] = []
 
     def pieces(self) -> "List[tuple[int, int]]":
-        """Where the bytes are: (address, bytes), several in host memory."""
+        """Returns where the bytes are: (address, bytes) pairs; several in host memory. Raises
+        OptionError after the release."""
         library = _library.library()
         handle = self._handle
         if handle is None:
@@ -121,8 +123,8 @@ class Access:
         return [(piece.address, piece.bytes) for piece in pieces]
 
     def views(self) -> List[memoryview]:
-        """The pieces of an access in host memory, to read and write until it is released. Arrays
-        that are made of them put that off until they are gone."""
+        """Returns the pieces of an access in host memory, to read and write until the release.
+        Arrays that share their memory delay the release until they are gone."""
         views = []
         for address, size in self.pieces():
             array = (ctypes.c_uint8 * size).from_address(address)
@@ -132,9 +134,10 @@ class Access:
         return views
 
     def release(self) -> None:
-        """Ends it after the work queued on its stream so far; a second time does nothing."""
+        """Ends the access after the work queued on its stream so far; calling it again does
+        nothing."""
         for view in self._views:
-            with contextlib.suppress(BufferError):  # an array uses it, and holds what it needs
+            with contextlib.suppress(BufferError):  # an array uses it and keeps it alive
                 view.release()
         self._views.clear()
         self._handle = None
@@ -159,20 +162,20 @@ class StoredBuffer:
     @contextlib.contextmanager
     def access(self, tier: str = "host", mode: str = "read", *, stream: Stream = 0,
                patient: bool = True, timeout: Optional[float] = None) -> Iterator[Access]:
-        """The buffer in `tier`, where it stays meanwhile. On a GPU its bytes are there for work
-        queued on `stream` from now on.
+        """Brings the buffer into `tier`, where it stays during the `with` block. On a GPU, its
+        bytes are there for work queued on `stream` from now on.
 
         Parameters
         ----------
         tier : str
             "gpu", "host" or "disk".
         mode : str
-            "read" (shared), "write" (alone), "overwrite" (alone, and its content does not matter)
-            or "pin" (it stays there; says nothing about who reads or writes).
+            "read" (shared), "write" (exclusive), "overwrite" (exclusive, and the old content is
+            lost) or "pin" (it stays in the tier; this says nothing about reading or writing).
         patient : bool
-            Wait for room as long as others may let go, rather than being refused (`SpaceError`).
+            Wait for room while other accesses may end, rather than fail (`SpaceError`).
         timeout : float, optional
-            Seconds to wait at most (`CancelledError`).
+            The longest wait in seconds; then `CancelledError` is raised.
         """
         handle = _AccessHandle()
         with limited(timeout):
@@ -188,14 +191,15 @@ class StoredBuffer:
             access.release()
 
     def prefetch(self, tier: str, *, timeout: Optional[float] = None) -> None:
-        """Brings it there without keeping it, into room that there is, within `timeout` seconds."""
+        """Brings the buffer into `tier` if there is free room, without keeping it there. Waits for
+        at most `timeout` seconds (`CancelledError`)."""
         with limited(timeout):
             _library.library().tm_buffer_prefetch(self._store._open(), self._number,
                                                   _number(tier, TIERS, "tier"))
 
     def evict(self, tier: str = "gpu", *, timeout: Optional[float] = None) -> int:
-        """Has it leave `tier` for a slower one and waits for the copy; the bytes that came free
-        there: 0 if it is used, stays or is not there."""
+        """Evicts the buffer from `tier` to a slower one and waits for the copy. Returns the bytes
+        that this freed in `tier`: 0 if the buffer is in use, stays there, or isn't in `tier`."""
         freed = ctypes.c_uint64()
         with limited(timeout):
             _library.library().tm_buffer_evict(self._store._open(), self._number,
@@ -203,59 +207,63 @@ class StoredBuffer:
         return freed.value
 
     def hint(self, value: int) -> None:
-        """Among the victims of a policy that looks at hints, lower ones leave first."""
+        """Sets a hint for victim policies that use hints: buffers with lower values are evicted
+        first."""
         _library.library().tm_buffer_hint(self._store._open(), self._number, value)
 
     def next_use(self, accesses: Optional[int]) -> None:
-        """After how many accesses of the store it is used next, for policies that look at that
-        ("belady", "cost"). 0: nobody knows; None: never."""
+        """Says after how many accesses to the store the buffer is used next, for policies that use
+        it ("belady", "cost"). 0: unknown; None: never."""
         _library.library().tm_buffer_next_use(
             self._store._open(), self._number,
             2**64 - 1 if accesses is None else whole(accesses, "accesses"))
 
     def stays(self, stays: bool = True) -> None:
-        """Whether it stays in its tier from now on."""
+        """Sets whether the buffer stays in its tier from now on."""
         _library.library().tm_buffer_stays(self._store._open(), self._number, int(stays))
 
     @property
     def tiers(self) -> Set[str]:
-        """Where its content is now."""
+        """The tiers that have its content now."""
         bits = ctypes.c_uint32()
         _library.library().tm_buffer_tiers(self._store._open(), self._number, ctypes.byref(bits))
         return {tier for number, tier in enumerate(TIERS) if bits.value >> number & 1}
 
     def destroy(self) -> None:
-        """Ends it; nobody has an access."""
+        """Destroys the buffer; no access to it may be open."""
         _library.library().tm_buffer_destroy(self._store._open(), self._number)
 
 
 class Store:
-    """Buffers in tiers. What is not accessed leaves for slower tiers when room is wanted.
+    """Buffers in tiers. Buffers that aren't accessed move to slower tiers when room is needed.
 
-    What waits for room waits as long as somebody may let go: while accesses are open, memory is
-    reserved, or copies are under way. Else it fails at once (`SpaceError`), with what holds the
-    room. Ctrl-C ends every wait, and so does a `timeout` in seconds (`CancelledError`).
+    A call that needs room waits while room may come free: while accesses are open, memory is
+    reserved, or copies are under way. Otherwise it fails immediately with a `SpaceError`, which
+    names what holds the room. Ctrl-C ends every wait; so does a `timeout` in seconds
+    (`CancelledError`).
 
     Parameters
     ----------
     host : int
         Bytes of host memory; pinned if there is a GPU.
     directory : path, optional
-        For files, which go when the store is closed.
+        For files, which are deleted when the store is closed.
     disk : int
-        Bytes of files at most; 0 = as much as there is.
+        The most bytes of files; 0 = as much as the disk has.
     gpu : Context, optional
-        A context, which is closed after the store; with `gpu_bytes` of its memory. That of a
-        simulated one is memory of this process.
+        A context to take GPU memory from; close it after the store. The memory of a simulated
+        device is memory of this process.
+    gpu_bytes : int
+        Bytes of the context's memory.
     victims : str, optional
-        Which buffer leaves: "lru" and others (`tidemark victims`).
+        The policy that chooses which buffer is evicted: "lru" and others (`tidemark victims`).
     spill_start, spill_stop : float
-        Shares of the GPU's memory and, with files, of the host's: while more is used than the
-        first, buffers that nobody uses leave before room is wanted, until no more is used than the
-        second. 0 = never, and down to the first.
+        Shares of the GPU's memory and, with files, of the host's. While more than `spill_start` is
+        used, buffers that nobody uses are evicted before room is needed, until at most `spill_stop`
+        is used. 0 means never for the first, and down to `spill_start` for the second.
     prefetch : str, optional
-        "learned": what the store's past says comes next is brought back before it is asked for;
-        "none"; without it as the victims' policy foresees.
+        "learned": buffers that are used next according to the store's past are brought back before
+        they are accessed; "none"; by default, what the victim policy foresees.
     """
 
     def __init__(self, host: int, directory: Union[None, str, "os.PathLike[str]"] = None, *,
@@ -276,8 +284,8 @@ class Store:
 
     def create(self, size: int, tier: str = "host", *, patient: bool = True, stays: bool = False,
                reservation: int = 0, timeout: Optional[float] = None) -> StoredBuffer:
-        """A new buffer of `size` bytes, its content undefined. `stays`: it never leaves its
-        tier."""
+        """Returns a new buffer of `size` bytes with undefined content. `stays`: it never leaves its
+        tier. Raises SpaceError if there is no room, CancelledError after `timeout` seconds."""
         number = ctypes.c_uint64()
         flags = (PATIENT if patient else 0) | (STAYS if stays else 0)
         with limited(timeout):
@@ -287,22 +295,23 @@ class Store:
         return StoredBuffer(self, number.value, size)
 
     def adopt(self, address: int, size: int) -> StoredBuffer:
-        """A buffer over the program's own memory of the GPU, which outlives it. Nothing is charged
-        for it there and it doesn't leave; other tiers may have it too."""
+        """Returns a buffer over the program's own GPU memory, which must outlive the buffer. That
+        memory doesn't count against the store, and the buffer isn't evicted from it; other tiers
+        may have copies."""
         number = ctypes.c_uint64()
         _library.library().tm_buffer_adopt(self._open(), whole(address, "address"),
                                            whole(size, "size"), ctypes.byref(number))
         return StoredBuffer(self, number.value, size)
 
     def mark(self, label: str) -> None:
-        """The program begins something that has a name (a step, a layer): what learns from the
-        store's past knows it again."""
+        """Marks the start of a named part of the program (a step, a layer), so that a policy that
+        learns from the store's past recognizes it."""
         _library.library().tm_store_mark(self._open(), label.encode())
 
     @contextlib.contextmanager
     def reserve(self, size: int, tier: str = "host", *, patient: bool = True,
                 timeout: Optional[float] = None) -> Iterator[int]:
-        """Bytes of a tier set aside: `create(..., reservation=...)` pays with them."""
+        """Reserves bytes of a tier: `create(..., reservation=...)` then uses them."""
         number = ctypes.c_uint64()
         with limited(timeout):
             _library.library().tm_reserve(self._open(), _number(tier, TIERS, "tier"),
@@ -315,7 +324,8 @@ class Store:
 
     def free_bytes(self, size: int, tier: str = "gpu", *,
                    timeout: Optional[float] = None) -> int:
-        """Has buffers leave `tier` until `size` bytes came free, as far as they may; how many."""
+        """Evicts buffers from `tier` until `size` bytes are freed, or no more can be evicted.
+        Returns how many bytes that freed."""
         freed = ctypes.c_uint64()
         with limited(timeout):
             _library.library().tm_store_free_bytes(self._open(), _number(tier, TIERS, "tier"),
@@ -323,8 +333,8 @@ class Store:
         return freed.value
 
     def pressure(self, tier: str = "gpu", start: float = 0, stop: float = 0) -> Pressure:
-        """Whether a tier is too full, and by how much. `start` and `stop` are shares of its
-        capacity, above which spilling is to begin and down to which it is to go on; 0 = the
+        """Says whether a tier is too full, and by how much. `start` and `stop` are shares of its
+        capacity: spilling should start above the first and continue down to the second. 0 = the
         store's own."""
         now = _library.tm_tier_pressure()
         _library.library().tm_store_pressure(self._open(), _number(tier, TIERS, "tier"), start,
@@ -333,8 +343,8 @@ class Store:
                         bool(now.should_spill))
 
     def candidates(self, size: int, tier: str = "gpu") -> List[Candidate]:
-        """The buffers that would leave `tier` for `size` bytes by the store's policy, in order.
-        Nothing leaves: `buffer.evict(tier)` does."""
+        """Returns the buffers that the store's policy would evict from `tier` for `size` bytes, in
+        order. It evicts nothing: `buffer.evict(tier)` does."""
         library, handle = _library.library(), self._open()
         number, count, found = _number(tier, TIERS, "tier"), ctypes.c_size_t(), 0
         while True:
@@ -347,7 +357,7 @@ class Store:
             found = count.value
 
     def counters(self, tier: str = "host") -> TierCounters:
-        """The tier's figures."""
+        """Returns the tier's figures."""
         all_of_them = _library.tm_tier_counters()
         _library.library().tm_store_counters(self._open(), _number(tier, TIERS, "tier"),
                                              ctypes.byref(all_of_them))
@@ -355,9 +365,9 @@ class Store:
                                for field in dataclasses.fields(TierCounters)})
 
     def close(self, timeout: Optional[float] = None) -> None:
-        """Ends all buffers, when accesses that are open and calls of other threads have ended.
-        Waits for copies, `timeout` seconds at most (`CancelledError`: it can be closed again then).
-        A second time does nothing."""
+        """Destroys all buffers, after open accesses and calls of other threads have ended. Waits
+        for copies for at most `timeout` seconds; after a `CancelledError`, it can be called again.
+        Closing a closed store does nothing."""
         handle, self._handle = self._handle, None
         if handle is None:
             return

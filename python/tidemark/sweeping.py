@@ -1,5 +1,5 @@
-"""Sweeps: many settings on many traces, on the cores that are here or on a Dask cluster. Both work
-on the same units (docs/guide/sweep.md), so one goes on where the other ended."""
+"""Sweeps: many settings on many traces, on the local cores or on a Dask cluster. Both use the same
+units (docs/guide/sweep.md), so one continues where the other ended."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ from tidemark.answers import Answer, PolicyTexts, Source, _ask, _path_of, _polic
 
 __all__ = ["sweep"]
 
-PARTS_OF_A_THREAD = 4  # parts differ in length: so many for each thread of a cluster
+PARTS_OF_A_THREAD = 4  # for each thread of a cluster, because parts differ in length
 
 
 def sweep(*traces: Source, folder: "str | os.PathLike[str]", policies: PolicyTexts = (),
           grid: Sequence[str] = (), client: Optional[Any] = None, parts: Optional[int] = None,
           progress: Progress = None, **options: Any) -> Answer:
-    """Every trace under every setting; each result is a file in `folder`, and isn't computed again.
+    """Replays every trace under every setting. Each result is a file in `folder` and isn't computed
+    again.
 
     Parameters
     ----------
     *traces : str, path or Trace
     folder : path
-        Where the units are. All workers of a client must see it, and the traces, by these names.
+        The folder for the units. All workers of a client must see it, and the traces, at these
+        paths.
     policies, grid : sequences of str
         Settings, and combinations of them: grid=["torch:max_split_size_mb=64..512*2"].
     client : dask.distributed.Client, optional
-        Whose workers compute the units, a part at a time; `tidemark` must be installed there.
+        Its workers compute the units, a part at a time; they need `tidemark` installed.
     parts : int, optional
-        How many of them (default: four for each thread of the cluster).
+        How many parts (default: four for each thread of the cluster).
     **options
-        As `tidemark sweep` has them: memory=["40GiB", "80GiB"], halving=True.
+        Options of `tidemark sweep`: memory=["40GiB", "80GiB"], halving=True.
     """
     given: Dict[str, Any] = {"output": os.fspath(folder), "policies": _policies(policies),
                              "grid": list(grid), **options}
     if client is not None:
         paths = [_path_of(trace) for trace in traces]
         count = parts or PARTS_OF_A_THREAD * max(1, sum(client.ncores().values()))
-        # Not pure: what is in the folder isn't among the arguments.
+        # Not pure: the result also depends on the folder's content.
         client.gather(client.map(_part, range(1, count + 1), count=count, paths=paths,
                                  options={"threads": 1, **given}, pure=False))
     return _ask("sweep", traces, given, progress)
 
 
 def _part(number: int, count: int, paths: List[str], options: Mapping[str, Any]) -> int:
-    """On a worker: that part; how many units it computed."""
+    """Runs on a worker: computes that part and returns how many units it computed."""
     answer = _ask("sweep", paths, {**options, "shard": f"{number}/{count}"}, None)
     return int(answer.computed)

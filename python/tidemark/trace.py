@@ -1,4 +1,4 @@
-"""Recordings as columns."""
+"""Loads recordings as columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = {
 
 
 class Event(NamedTuple):
-    """One event. Times are ns since the first event of the trace, sizes bytes."""
+    """One event. Times are in ns since the first event of the trace, sizes in bytes."""
 
     time: int
     kind: str
@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One call of a stack."""
+    """One frame of a call stack."""
 
     function: str
     file: str
@@ -57,21 +57,25 @@ class _Handle(_library.Handle):
 
 def load(path: Union[str, "os.PathLike[str]"], strict: bool = False, lenient: bool = False,
          as_recorded: bool = False, progress: Progress = None) -> "Trace":
-    """Reads a recording of any format that `tidemark` knows, or "generate:NAME:options".
+    """Loads a recording in any format that `tidemark` reads, or generates a trace.
 
     Parameters
     ----------
     path : str or path
-        The file; its format is recognised by its content.
+        The file, whose format is detected from its content; or "generate:NAME:options".
     strict : bool
-        The first oddity is an InputError.
+        Raise InputError at the first irregularity.
     lenient : bool
-        Malformed records are skipped and counted.
+        Skip malformed records and count them.
     as_recorded : bool
-        Without what can be inferred of events that the recording lost.
+        Don't infer events that the recording lost.
     progress : bool or function, optional
-        Shown on terminals and in notebooks; False: never; or progress(label, done, total) in bytes,
-        where a true result cancels.
+        By default, progress is shown on terminals and in notebooks; False never shows it. A
+        function is called as progress(label, done, total) with bytes; if its result is true, it
+        cancels the call.
+
+    Returns the Trace. Raises MissingFileError or FileError if the file can't be read, InputError
+    if it isn't a recording, and CancelledError if `progress` cancelled the call.
     """
     name = os.fspath(path)
     library = _library.library()
@@ -89,7 +93,7 @@ def load(path: Union[str, "os.PathLike[str]"], strict: bool = False, lenient: bo
 
 
 class _Column:
-    """The library's memory, for numpy.asarray; keeps the trace open as long as there are arrays."""
+    """The library's memory, for numpy.asarray. It keeps the trace open while arrays exist."""
 
     def __init__(self, handle: _Handle, address: int, count: int, typestr: str) -> None:
         self.handle = handle
@@ -98,7 +102,7 @@ class _Column:
 
 
 class _Opened:
-    """What all parts of a trace share."""
+    """What all parts of a trace share: the open recording."""
 
     def __init__(self, path: str, arguments: List[str], handle: _Handle) -> None:
         self.path = path
@@ -110,7 +114,7 @@ class _Opened:
         self._strings: Dict[int, str] = {}
 
     def columns(self) -> Dict[str, Any]:
-        """NumPy arrays of all events. The first call gathers them: about 48 bytes an event."""
+        """NumPy arrays of all events. The first call gathers them: about 48 bytes per event."""
         if self._columns is None:
             numpy = needed("numpy", "the columns of a trace are NumPy arrays")
             raw = _library.tm_columns()
@@ -155,7 +159,7 @@ _kind_names: List[str] = []
 
 
 def kind_names() -> List[str]:
-    """The names of all kinds of events, by number; "unknown" where there is a gap."""
+    """The names of all kinds of events by number; "unknown" for numbers without a kind."""
     if not _kind_names:
         library = _library.library()
         names = [_library.text(library.tm_event_kind(number)) for number in range(256)]
@@ -168,8 +172,8 @@ def kind_names() -> List[str]:
 class Trace:
     """A recording, or a part of one: `trace[a:b]` by event, `trace.between(t0, t1)` by time.
 
-    Each column is a read-only NumPy array of shape (len(trace),): the library's memory itself,
-    which stays valid as long as the array does. What the numbers mean is in docs/format-tmk.md.
+    Each column is a read-only NumPy array of shape (len(trace),). It is a view of the library's
+    memory, which stays valid as long as the array exists. docs/format-tmk.md explains the values.
     """
 
     def __init__(self, opened: _Opened, begin: int = 0, end: Optional[int] = None) -> None:
@@ -179,27 +183,27 @@ class Trace:
 
     @property
     def path(self) -> str:
-        """What was loaded."""
+        """The path that was loaded."""
         return self._opened.path
 
     @property
     def arguments(self) -> List[str]:
-        """How it was loaded, as options of the program: ["--lenient"]."""
+        """The options of the program that the trace was loaded with: ["--lenient"]."""
         return list(self._opened.arguments)
 
     @property
     def handle(self) -> _library.Handle:
-        """The recording in the library, for questions about it."""
+        """The library's handle of the recording, for commands on it."""
         return self._opened.handle
 
     @property
     def is_whole(self) -> bool:
-        """This is all of the recording, not a part."""
+        """Whether this is the whole recording rather than a part."""
         return self._begin == 0 and self._end == self._opened.info["event_count"]
 
     @property
     def info(self) -> Dict[str, Any]:
-        """What is known of the recording but its events: format, source, devices, settings, ..."""
+        """Everything about the recording except its events: format, source, devices, settings."""
         return self._opened.info
 
     @property
@@ -212,27 +216,27 @@ class Trace:
 
     @property
     def time(self) -> "numpy.ndarray[Any, Any]":
-        """uint64, ns since the recording's first event; never decreasing."""
+        """uint64, ns since the recording's first event; values never decrease."""
         return cast("numpy.ndarray[Any, Any]", self._column("time"))
 
     @property
     def kind(self) -> "numpy.ndarray[Any, Any]":
-        """uint8, what happened: see `kind_names`."""
+        """uint8, what happened; `kind_names` has the names."""
         return cast("numpy.ndarray[Any, Any]", self._column("kind"))
 
     @property
     def size(self) -> "numpy.ndarray[Any, Any]":
-        """uint64, bytes as the program requested them."""
+        """uint64, bytes as the program requested them, before rounding."""
         return cast("numpy.ndarray[Any, Any]", self._column("size"))
 
     @property
     def slot(self) -> "numpy.ndarray[Any, Any]":
-        """uint32, the allocation while it lives; 0xffffffff = none."""
+        """uint32, a number that identifies an allocation while it is live; 0xffffffff = none."""
         return cast("numpy.ndarray[Any, Any]", self._column("slot"))
 
     @property
     def stream(self) -> "numpy.ndarray[Any, Any]":
-        """uint32, streams numbered by first appearance; `info` has their handles."""
+        """uint32, streams numbered in order of appearance; `info` has their handles."""
         return cast("numpy.ndarray[Any, Any]", self._column("stream"))
 
     @property
@@ -242,12 +246,12 @@ class Trace:
 
     @property
     def stack(self) -> "numpy.ndarray[Any, Any]":
-        """uint32, the call stack's number; 0 = none. See `stack_of`."""
+        """uint32, the number of the call stack; 0 = none. See `stack_of`."""
         return cast("numpy.ndarray[Any, Any]", self._column("stack"))
 
     @property
     def tag(self) -> "numpy.ndarray[Any, Any]":
-        """uint32, a number for `string`; 0 = none."""
+        """uint32, a number that `string` resolves to a name; 0 = none."""
         return cast("numpy.ndarray[Any, Any]", self._column("tag"))
 
     @property
@@ -257,39 +261,40 @@ class Trace:
 
     @property
     def flags(self) -> "numpy.ndarray[Any, Any]":
-        """uint8, bits by kind."""
+        """uint8, bits whose meaning depends on the kind."""
         return cast("numpy.ndarray[Any, Any]", self._column("flags"))
 
     @property
     def aux(self) -> "numpy.ndarray[Any, Any]":
-        """uint32, by kind: a pool, a kernel, a task, or a number for `string`."""
+        """uint32, depending on the kind: a pool, a kernel, a task, or a number for `string`."""
         return cast("numpy.ndarray[Any, Any]", self._column("aux"))
 
     def string(self, number: int) -> str:
-        """A name of the recording by its number (`tag`; `aux` of ranges and marks)."""
+        """Returns the name with that number (from `tag`, or from `aux` of ranges and marks)."""
         return self._opened.string(int(number))
 
     def stack_of(self, event: int) -> List[Frame]:
-        """The call stack of an event, innermost first; empty if none was recorded."""
+        """Returns an event's call stack, innermost frame first; empty if none was recorded."""
         return self._opened.stack(int(self._column("stack")[event]))
 
     def between(self, begin: int, end: int) -> "Trace":
-        """The events from time `begin` to before `end`, in ns since the recording's first event."""
+        """Returns the events from `begin` up to, but not including, `end`: times in ns since the
+        recording's first event. Raises OptionError for times that aren't whole numbers."""
         for moment in (begin, end):
             if not isinstance(moment, int) and not hasattr(moment, "__index__"):
-                raise OptionError(f"{moment!r} is no whole number of nanoseconds", "between",
+                raise OptionError(f"{moment!r} isn't a whole number of nanoseconds", "between",
                                   "seconds times 1_000_000_000, as int")
         time = self._column("time")
         import numpy
 
-        # As the column's own type: any other makes NumPy convert the column.
+        # In the column's own type: with any other type NumPy would convert the whole column.
         first, last = (int(numpy.searchsorted(time, numpy.uint64(max(0, moment))))
                        for moment in (begin, end))
         return Trace(self._opened, self._begin + first, self._begin + max(first, last))
 
     def to_frame(self) -> "pandas.DataFrame":
-        """A pandas DataFrame with a row for each event; `kind` and `tag` as categories."""
-        pandas = needed("pandas", "to_frame gives a pandas table")
+        """Returns a pandas DataFrame with a row per event; `kind` and `tag` are categories."""
+        pandas = needed("pandas", "to_frame returns a pandas table")
         numpy = needed("numpy", "the columns of a trace are NumPy arrays")
         frame = pandas.DataFrame({name: self._column(name) for name in COLUMNS}, copy=False)
         names = [name if name != "unknown" else f"unknown {number}"
@@ -308,7 +313,7 @@ class Trace:
         if isinstance(key, slice):
             begin, end, step = key.indices(len(self))
             if step != 1:
-                raise ValueError("a part of a trace has all events from one to another: no step")
+                raise ValueError("a slice of a trace can't have a step")
             return Trace(self._opened, self._begin + begin, self._begin + max(begin, end))
         index = range(len(self))[key]
         values = {name: int(self._column(name)[index]) for name in COLUMNS}
@@ -340,7 +345,7 @@ class Trace:
 
 
 def _categories(pandas: Any, texts: List[Optional[str]], codes: Any) -> Any:
-    """Categories from distinct `texts`; the one that is None becomes "no value"."""
+    """Categories from distinct `texts`; None becomes a missing value."""
     if texts and texts[0] is None:
         return pandas.Categorical.from_codes(codes - 1, texts[1:])
     return pandas.Categorical.from_codes(codes, texts)

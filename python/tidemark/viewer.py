@@ -1,4 +1,4 @@
-"""The viewer in a notebook's cell, or any browser: `tidemark view --serve` as a child process."""
+"""The viewer in a notebook cell or any browser: `tidemark view --serve` as a child process."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SECONDS_TO_END = 10  # before it is killed
 
 
 class Viewer:
-    """A viewer that is being served; a notebook shows it. Also a context that ends it.
+    """A viewer that is being served, which a notebook displays. A `with` block ends it.
 
     It ends with `close()`, with this object, or with this process.
 
     Attributes
     ----------
     url : str
-        Opens it in a browser; whoever has it can look.
+        Its address for a browser; anybody who has it can use the viewer.
     height : int
-        Pixels of a notebook's cell.
+        Height of the notebook cell in pixels.
     """
 
     def __init__(self, child: "subprocess.Popen[bytes]", url: str, height: int,
@@ -36,7 +36,7 @@ class Viewer:
         self._child = child
         self.url = url
         self.height = height
-        self._is_everywhere = is_everywhere  # the url, for whoever looks
+        self._is_everywhere = is_everywhere  # whether the url works from everywhere
 
     @property
     def alive(self) -> bool:
@@ -44,7 +44,7 @@ class Viewer:
         return self._child.poll() is None
 
     def close(self) -> None:
-        """Ends it; the page says so."""
+        """Ends the viewer; its page then says that it has ended."""
         import subprocess
 
         if self._child.stdin is not None:
@@ -73,7 +73,7 @@ class Viewer:
 
 
 def _link(child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
-    """What the child prints first; without it, why."""
+    """The link that the child prints first; if it prints none, raises its error."""
     assert child.stdout is not None
     with child.stdout as output:
         link = output.readline().decode().strip()
@@ -92,26 +92,26 @@ def view(*traces: Source, attach: Union[str, Sequence[str]] = (),
          find: Optional[str] = None, policies: Sequence[str] = (), theme: str = "light",
          height: int = 720, port: int = 0, through: Optional[str] = None,
          **options: Any) -> Viewer:
-    """Serves what `tidemark view` shows, for a notebook's cell or a browser.
+    """Serves what `tidemark view` shows, for a notebook cell or a browser. Returns the Viewer.
 
     Parameters
     ----------
     attach : str or list of str
-        Living programs, by name or process number.
+        Running programs to follow, by name or process number.
     view : str or list of str
         "timeline", "address-map", "stacks", ...: see `tidemark-view --help`.
     goto : str
         "peak", "oom", "1.25s", "event=81".
     height : int
-        Pixels of a notebook's cell.
+        Height of the notebook cell in pixels.
     port : int
-        Of this machine; 0 is one that is free. A browser elsewhere needs it forwarded.
+        A port of this machine; 0 chooses a free one. A browser elsewhere needs it forwarded.
     through : str
-        Where the browser finds that port behind a proxy, "{port}" standing for it:
-        "https://{port}.example.org/". Needed for neither jupyter-server-proxy, which a cell finds
-        by itself, nor a port that is forwarded.
+        The address at which the browser reaches that port behind a proxy, with "{port}" for the
+        port: "https://{port}.example.org/". It isn't needed for jupyter-server-proxy, which the
+        cell finds itself, nor for a forwarded port.
     **options
-        As `tidemark-view` has them, with underscores: memory="80GiB", gpu_memory="60%".
+        Options of `tidemark-view`, with underscores: memory="80GiB", gpu_memory="60%".
     """
     import subprocess
     import tempfile
@@ -125,7 +125,7 @@ def view(*traces: Source, attach: Union[str, Sequence[str]] = (),
                                            "goto": goto, "find": find, "theme": theme,
                                            "policies": list(policies), **options})]
     with tempfile.TemporaryFile() as errors:
-        # In a session of its own an interrupted cell doesn't end it.
+        # In its own session, it survives when a cell is interrupted.
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=errors, start_new_session=True)
         link = _link(child, errors)

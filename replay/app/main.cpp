@@ -1,4 +1,4 @@
-// The program `tidemark`: its main() alone, so that in a wheel the rest is in libtidemark.so.
+// The program `tidemark`: only its main(), so that in a wheel the rest can be in libtidemark.so.
 #include "replay/app/tidemark_main.h"
 
 int main(int argc, char** argv) {

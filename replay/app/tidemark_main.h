@@ -1,5 +1,5 @@
-// What main() of `tidemark` does. A wheel has it in libtidemark.so, where all that it needs is in
-// any case, and a program that is no more than its main(): see scripts/package/wheel.cmake.
+// The body of `tidemark`'s main(). A wheel has it in libtidemark.so, which contains everything that
+// it needs anyway; the program in a wheel is just a main(). See scripts/package/wheel.cmake.
 #pragma once
 
 // Takes main()'s arguments, has the process to itself, and returns its exit code.

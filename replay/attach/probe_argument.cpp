@@ -148,7 +148,7 @@ Result<std::vector<ProbeArgument>> parse_probe_arguments(std::string_view text) 
         ProbeArgument argument;
         if (!parse_argument(word, argument))
             return fail(ErrorCode::unsupported,
-                        fmt::format("an argument of a probe that cannot be read: {}", word));
+                        fmt::format("an argument of a probe cannot be read: {}", word));
         arguments.push_back(argument);
     }
     return arguments;

@@ -1,5 +1,5 @@
-// ProbeArgument: where a probe's argument is when the program comes by, as its note says in the
-// assembler's words: "-8@%rax -1@%dl -4@$7 8@-56(%rbp)". Pure.
+// ProbeArgument: where a probe's argument is when the program reaches the probe, as its note says
+// in assembler syntax: "-8@%rax -1@%dl -4@$7 8@-56(%rbp)". Pure.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ constexpr std::string_view kOwner = "stapsdt";
 
 using FileBytes = std::span<const std::byte>;
 
-// Empty if it isn't there as a whole.
+// Empty if it isn't complete.
 FileBytes part(FileBytes whole, std::uint64_t offset, std::uint64_t size) {
     if (offset > whole.size() || size > whole.size() - offset)
         return {};
@@ -32,7 +32,7 @@ std::optional<Struct> get(FileBytes whole, std::uint64_t offset) {
     return result;
 }
 
-// Of a table in the file; none if the table isn't there as a whole.
+// Of a table in the file; none if the table isn't complete.
 template <class Struct>
 std::vector<Struct> table(FileBytes file, std::uint64_t offset, std::size_t count) {
     const FileBytes bytes = part(file, offset, count * sizeof(Struct));
@@ -132,9 +132,9 @@ Result<std::vector<Probe>> read_probes(std::span<const std::byte> file, const st
     const auto header = get<Elf64_Ehdr>(file, 0);
     if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
-        return fail(ErrorCode::bad_input, "is no 64-bit ELF file", path);
+        return fail(ErrorCode::bad_input, "is not a 64-bit ELF file", path);
     if (header->e_machine != EM_X86_64)
-        return fail(ErrorCode::unsupported, "its probes are for another processor than x86-64",
+        return fail(ErrorCode::unsupported, "its probes are for a processor other than x86-64",
                     path);
     const Sections sections = find_sections(file, *header);
     std::vector<Elf64_Phdr> segments;
@@ -147,14 +147,14 @@ Result<std::vector<Probe>> read_probes(std::span<const std::byte> file, const st
         const std::uint64_t name_size = note ? rounded(note->n_namesz) : 0;
         const std::uint64_t begin = sizeof(Elf64_Nhdr) + name_size;
         if (!note || begin > rest.size() || note->n_descsz > rest.size() - begin)
-            return fail(ErrorCode::bad_input, "its notes of probes are cut off", path);
+            return fail(ErrorCode::bad_input, "its probe notes are cut off", path);
         FileBytes owner = rest.subspan(sizeof(Elf64_Nhdr), note->n_namesz);
         const FileBytes description = rest.subspan(static_cast<std::size_t>(begin), note->n_descsz);
         if (note->n_type == kProbeNote && take_text(owner) == kOwner) {
             auto probe = read_probe(description, sections, segments);
             if (!probe)
-                return fail(ErrorCode::bad_input, "has a note of a probe that is nowhere in it",
-                            path);
+                return fail(ErrorCode::bad_input,
+                            "has a note of a probe at an address outside of it", path);
             probes.push_back(std::move(*probe));
         }
         rest = rest.subspan(std::min<std::size_t>(

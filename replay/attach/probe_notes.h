@@ -1,5 +1,5 @@
 // Probes that a library was compiled with (USDT, <sys/sdt.h>): where in the file each one is, and
-// where its arguments are when the program comes by. Pure; the file may be anything.
+// where its arguments are when the program reaches it. Pure; the file may be anything.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Probe {
     std::string name;
     std::string arguments;        // as probe_argument.h reads them
     std::uint64_t location = 0;   // of its instruction in the file
-    std::uint64_t semaphore = 0;  // of the counter of those who listen, in the file; 0 = none
+    std::uint64_t semaphore = 0;  // of the counter of listeners, in the file; 0 = none
 };
 
 // Those of a 64-bit ELF file for x86-64, in the order of its notes; none where it has none. `path`

@@ -168,7 +168,7 @@ std::vector<bpf_insn> probe_program(std::span<const ProbeArgument> arguments, st
                       BPF_REG_1);
     }
     program.move(BPF_REG_1, kHit);
-    // Nobody is woken: who listens looks every few milliseconds, and the process pays less.
+    // It wakes nobody: the listener polls every few milliseconds, and the process pays less.
     program.set(BPF_REG_2, BPF_RB_NO_WAKEUP);
     program.call(BPF_FUNC_ringbuf_submit);
     program.exit();

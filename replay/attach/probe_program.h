@@ -1,8 +1,8 @@
-// The program that the kernel runs where the watched process comes by a probe: it reads the
-// arguments and leaves a Hit in a ring that all probes share. Pure.
+// The BPF program that the kernel runs when the watched process reaches a probe: it reads the
+// arguments and puts a Hit into a ring that all probes share. Pure.
 //
-// In the kernel, because only there are all threads of a process seen by one listener, the ones
-// that begin later too, and because the ring decides the order among them.
+// It runs in the kernel, because only there one listener sees all threads of a process, including
+// those that start later, and because the ring decides the order among them.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace tidemark::attach {
 
 constexpr std::size_t kMostArguments = 4;
 
-// What is left in the ring.
+// An entry of the ring.
 struct Hit {
     std::uint64_t time = 0;   // of the monotonic clock, ns
     std::uint64_t probe = 0;  // the number that its program was made with

@@ -36,12 +36,12 @@ std::uint64_t address_of(const void* pointer) {
 tl::unexpected<Error> refusal(std::string_view what, int code) {
     if (code == EPERM || code == EACCES)
         return fail(ErrorCode::unsupported, fmt::format("{} is not permitted", what), "--attach",
-                    "it takes root, or the capabilities CAP_BPF and CAP_PERFMON; in a container "
-                    "also a seccomp profile that permits bpf and perf_event_open. Without them: "
-                    "python -m tidemark.record, which records from inside");
+                    "it needs root, or the capabilities CAP_BPF and CAP_PERFMON; in a container "
+                    "also a seccomp profile that permits bpf and perf_event_open. Without them, "
+                    "use python -m tidemark.record, which records from inside the process");
     return fail(ErrorCode::unsupported,
                 fmt::format("the kernel refuses {}: {}", what, std::strerror(code)), "--attach",
-                "it takes Linux 5.8 or newer, with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS; "
+                "it needs Linux 5.8 or newer, with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS; "
                 "python -m tidemark.record needs neither");
 }
 
@@ -63,11 +63,11 @@ Result<FileDescriptor> load(std::span<const bpf_insn> program) {
     attributes.prog_type = BPF_PROG_TYPE_KPROBE;
     attributes.insn_cnt = static_cast<std::uint32_t>(program.size());
     attributes.insns = address_of(program.data());
-    // Reading a process's memory is for programs whose license the kernel knows for compatible.
+    // Only programs whose license the kernel considers compatible may read a process's memory.
     attributes.license = address_of("Dual MIT/GPL");
     FileDescriptor loaded(call_bpf(BPF_PROG_LOAD, attributes));
     if (!loaded.valid())
-        return refusal("a program that reads probes", errno);
+        return refusal("a BPF program that reads probes", errno);
     return loaded;
 }
 
@@ -86,7 +86,7 @@ Result<ProbeEvents> find_probe_events() {
     if (!(type >> found.type) || !(format >> bits_at) || !bits_at.starts_with("config:"))
         return fail(ErrorCode::unsupported, "this kernel has no probes of programs (uprobes)",
                     "--attach",
-                    fmt::format("it takes Linux 5.8 or newer, with CONFIG_UPROBE_EVENTS, and {}: "
+                    fmt::format("it needs Linux 5.8 or newer, with CONFIG_UPROBE_EVENTS, and {}: "
                                 "python -m tidemark.record needs neither",
                                 kDevice));
     const std::string_view bits = std::string_view(bits_at).substr(std::strlen("config:"));
@@ -136,8 +136,8 @@ Result<void> ProbeRing::check() {
     TM_TRY(load(probe_program({}, 0, ring.ring_.get(), ring.lost_.get())));
     return {};
 #else
-    return fail(ErrorCode::unsupported, "probes are read on x86-64 alone", "--attach",
-                "python -m tidemark.record records from inside");
+    return fail(ErrorCode::unsupported, "probes can be read only on x86-64", "--attach",
+                "python -m tidemark.record records from inside the process");
 #endif
 }
 
@@ -180,7 +180,7 @@ Result<void> ProbeRing::listen(int process, const std::string& path, const Probe
         return refusal("listening to a process's probes", errno);
     if (::ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program.get()) != 0 ||
         ::ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
-        return refusal("a program at a process's probes", errno);
+        return refusal("attaching a BPF program to a process's probes", errno);
     programs_.push_back(std::move(program));
     events_.push_back(std::move(event));
     return {};

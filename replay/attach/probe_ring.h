@@ -24,7 +24,7 @@ class ProbeRing {
     static Result<ProbeRing> open(int process, const std::string& path,
                                   std::span<const Probe> probes);
 
-    // Whether it can listen at all; errors as of open().
+    // Whether it can listen at all; errors like open().
     static Result<void> check();
 
     ProbeRing(ProbeRing&& other) noexcept { *this = std::move(other); }

@@ -20,7 +20,7 @@ void ProbedMemory::on_malloc(const Hit& hit) {
     }
     const Block block{size, static_cast<std::uint8_t>(device)};
     live_.emplace(address, block);
-    // What PyTorch keeps for it: nobody says, and this is its unit.
+    // The size that PyTorch rounds to: the probe doesn't report it, and this is its unit.
     constexpr std::uint64_t kUnit = 512;
     publisher_.put({.kind = RecordKind::allocate,
                     .device = block.device,

@@ -1,5 +1,5 @@
-// ProbedMemory: makes events of a recording (traces/live/publisher.h) of what PyTorch's probes
-// tell, and keeps what lives: a free says nothing but its address.
+// ProbedMemory: turns the hits of PyTorch's probes into events of a recording
+// (traces/live/publisher.h), and keeps the live blocks, because a free reports only its address.
 //
 // One thread.
 #pragma once
@@ -13,8 +13,8 @@
 namespace tidemark::attach {
 
 struct ProbedCounts {
-    std::uint64_t unknown_frees = 0;    // of what lived before, or passed no probe: no events
-    std::uint64_t missed_frees = 0;     // something else was given out at a live address
+    std::uint64_t unknown_frees = 0;    // of blocks from before, or that passed no probe
+    std::uint64_t missed_frees = 0;     // another block was allocated at a live address
     std::uint64_t unknown_devices = 0;  // allocations on one that the recording doesn't have
 };
 

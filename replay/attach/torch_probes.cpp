@@ -30,13 +30,13 @@ struct Mapping {
     std::string path;
 };
 
-// None: no such library is mapped. Errors: unsupported: the process may not be looked at.
+// None: no such library is mapped. Errors: unsupported: no permission to examine the process.
 Result<Mapping> find_mapping(int process) {
     std::ifstream maps(fmt::format("/proc/{}/maps", process));
     std::string line;
     if (!maps.is_open() || (!std::getline(maps, line) && errno == EACCES))
-        return refuse(fmt::format("process {} may not be looked at", process),
-                      "it takes the rights of its user, or root's with CAP_SYS_PTRACE");
+        return refuse(fmt::format("no permission to examine process {}", process),
+                      "run this as the process's user, or as root with CAP_SYS_PTRACE");
     Mapping found;
     do {
         std::istringstream fields(line);
@@ -61,7 +61,7 @@ Result<std::string> reachable(int process, const Mapping& mapping) {
         return mapped;
     if (mapping.path.ends_with(kReplaced))
         return refuse(fmt::format("{} has been replaced since the process loaded it", kLibrary),
-                      "start the program anew");
+                      "restart the program");
     return fmt::format("/proc/{}/root{}", process, mapping.path);
 }
 
@@ -79,12 +79,13 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
 Result<TorchProbes> find_torch_probes(int process) {
     if (process <= 0 || (::kill(process, 0) != 0 && errno == ESRCH))
         return fail(ErrorCode::not_found, fmt::format("there is no process {}", process),
-                    "--attach", "`pgrep -a python` lists those of Python");
+                    "--attach", "`pgrep -a python` lists the Python processes");
     TM_ASSIGN(const Mapping mapping, find_mapping(process));
     if (mapping.path.empty())
-        return refuse(fmt::format("process {} has not loaded {}", process, kLibrary),
-                      "it isn't PyTorch, is PyTorch for the CPU, or hasn't imported torch yet; any "
-                      "CUDA program can be recorded from its start: tidemark record -- PROGRAM");
+        return refuse(
+            fmt::format("process {} has not loaded {}", process, kLibrary),
+            "it does not use PyTorch, uses PyTorch for the CPU, or hasn't imported torch yet; any "
+            "CUDA program can be recorded from its start: tidemark record -- PROGRAM");
     TorchProbes found;
     TM_ASSIGN(found.file, reachable(process, mapping));
     TM_ASSIGN(const std::vector<std::byte> bytes, read_file(found.file));
@@ -98,9 +99,9 @@ Result<TorchProbes> find_torch_probes(int process) {
         found.probes.push_back(std::move(probe));
     }
     if (!mallocs || !frees)
-        return refuse(fmt::format("{} has no probes of its allocator", mapping.path),
-                      "an older PyTorch, or one built without them: python -m tidemark.record "
-                      "records from inside");
+        return refuse(fmt::format("{} has no probes in its allocator", mapping.path),
+                      "this PyTorch is older, or was built without them; python -m tidemark.record "
+                      "records from inside the process");
     std::ranges::stable_partition(found.probes,
                                   [](const Probe& probe) { return probe.name == "free"; });
     return found;

@@ -41,7 +41,8 @@ tm_status tm_blocks_open(const tm_blocks_options* given, tm_blocks** blocks) {
         if (const tm_status bad = copy_in(given, options); bad != TM_OK)
             return bad;
         if (options.capacity == 0)
-            return c_api::fail({ErrorCode::bad_option, "blocks of no capacity", "capacity", ""});
+            return c_api::fail(
+                {ErrorCode::bad_option, "the capacity must not be 0", "capacity", ""});
         auto state = std::make_shared<BlocksState>();
         if (options.gpu != nullptr)
             state->context = options.gpu->state;

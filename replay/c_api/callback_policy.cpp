@@ -1,4 +1,4 @@
-// Segments and grants in order of their addresses.
+// Segments and allocations in the order of their addresses.
 #include "replay/c_api/callback_policy.h"
 
 #include <algorithm>
@@ -46,23 +46,26 @@ tl::expected<Allocation, OutOfMemory> CallbackPolicy::allocate(const Request& re
 std::string CallbackPolicy::complaint(const Request& request, Range granted) const {
     const std::uint64_t begin = to_integer(granted.begin);
     if (granted.size < request.size)
-        return fmt::format("{} bytes are granted for a request of {}", granted.size, request.size);
+        return fmt::format("the policy returned {} bytes for a request of {}", granted.size,
+                           request.size);
     if (begin % request.alignment != 0)
         return fmt::format("{:#x} is not a multiple of {}", begin, request.alignment);
     const auto segment = segments_.upper_bound(granted.begin);
     if (segment == segments_.begin())
-        return fmt::format("{:#x} is granted, which is in no memory of the policy's", begin);
+        return fmt::format("the policy returned {:#x}, which is not in memory that it holds",
+                           begin);
     const auto& [first, size] = *std::prev(segment);
     if (granted.begin - first >= size || granted.size > size - (granted.begin - first))
-        return fmt::format("{:#x} and {} bytes are granted, which is in no memory of the policy's",
-                           begin, granted.size);
+        return fmt::format(
+            "the policy returned {:#x} and {} bytes, which is not in memory that it holds", begin,
+            granted.size);
     const auto next = grants_.lower_bound(granted.begin);
     const bool above = next != grants_.end() && next->first - granted.begin < granted.size;
     const bool below = next != grants_.begin() &&
                        granted.begin - std::prev(next)->first < std::prev(next)->second.size;
     if (above || below)
-        return fmt::format("{:#x} and {} bytes are granted, of which some are in use", begin,
-                           granted.size);
+        return fmt::format("the policy returned {:#x} and {} bytes, of which some are in use",
+                           begin, granted.size);
     return {};
 }
 
@@ -121,7 +124,7 @@ void CallbackPolicy::for_each_region(const std::function<void(const Region&)>& v
     }
 }
 
-// In the units in which devices give plain memory away.
+// In the units in which devices allocate plain memory.
 DeviceResult<Address> CallbackPolicy::take_segment(Bytes wanted) {
     constexpr Bytes kUnit = 512;
     const Bytes size = align_up(wanted, kUnit);
@@ -137,12 +140,12 @@ tm_status CallbackPolicy::give_back(Address address) {
     const auto segment = segments_.find(address);
     if (segment == segments_.end())
         return fail(TM_BAD_ADDRESS,
-                    fmt::format("{:#x} is no memory of the policy's", to_integer(address)),
+                    fmt::format("{:#x} is not memory that the policy holds", to_integer(address)),
                     "tm_policy_free");
     const auto grant = grants_.lower_bound(address);
     if (grant != grants_.end() && grant->first - address < segment->second)
         return fail(TM_BAD_ADDRESS,
-                    fmt::format("{:#x} has memory that is in use", to_integer(address)),
+                    fmt::format("the memory at {:#x} is in use", to_integer(address)),
                     "tm_policy_free");
     if (const auto freed = device_.free(address); !freed)
         return fail(device_.explain(freed.error()));

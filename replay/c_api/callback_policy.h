@@ -1,8 +1,8 @@
-// CallbackPolicy: an Allocator whose decisions are functions of the caller. What they decide is
-// checked here, so that a wrong idea is told and never becomes memory that two own.
+// CallbackPolicy: an Allocator whose decisions are the caller's functions. It checks their
+// decisions, so that a mistake is reported and never becomes memory with two owners.
 //
-// Not thread-safe, as any allocator. O(log grants) beside the caller's own time; for_each_region
-// and largest_free are O(grants).
+// Not thread-safe, as any allocator. O(log grants) in addition to the caller's own time;
+// for_each_region and largest_free are O(grants).
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ class CallbackPolicy final : public Allocator {
     CallbackPolicy(const CallbackPolicy&) = delete;
     CallbackPolicy& operator=(const CallbackPolicy&) = delete;
 
-    // Gives what it holds back to the device.
+    // Releases what it holds to the device.
     ~CallbackPolicy() override;
 
     bool made() const { return self_ != nullptr; }

@@ -113,7 +113,7 @@ tm_status tm_free(tm_context* context, uint64_t address, uint64_t bytes, tm_stre
 tm_status tm_record_use(tm_context* context, uint64_t address, tm_stream stream) {
     return with("tm_record_use", context, {}, [&](ContextState& state) -> tm_status {
         if (!Streams::known(stream))
-            return fail({ErrorCode::bad_option, "a use on a stream that nobody knows", "stream",
+            return fail({ErrorCode::bad_option, "a use on an unknown stream", "stream",
                          "free the memory on TM_STREAM_UNKNOWN"});
         const auto used = state.record_use(Address{address}, stream);
         return used ? TM_OK : fail_of(used.error(), address, "tm_record_use");
@@ -234,8 +234,8 @@ tm_status tm_pool_begin(tm_context* context, uint32_t pool) {
 tm_status tm_pool_end(tm_context* context, uint32_t pool) {
     return with_pool(context, pool, [](SharedAllocator& shared, PoolId id) {
         shared.end_pool(id);
-        // The device sees that a capture has ended, while its stream is there: it asks such a
-        // stream no more, which may be gone by the next time.
+        // Lets the device see that a capture has ended while its stream still exists: it then no
+        // longer queries that stream, which the program may destroy.
         (void)shared.locked([](Allocator&, Device& device) { return device.capturing(); });
     });
 }

@@ -28,7 +28,7 @@ namespace tidemark::c_api {
 
 constexpr Bytes kDefaultAlignment = 512;
 
-// What the caller wants, understood.
+// The caller's options, parsed.
 struct ContextPlan {
     std::string machine;
     std::string policy;
@@ -40,7 +40,7 @@ struct ContextPlan {
     std::uint32_t streams = 0;  // of its pool; 0 = the default
 };
 
-// Thread-safe but for its end.
+// Thread-safe except for its destruction.
 class ContextState {
   public:
     static Result<std::unique_ptr<ContextState>> open(const ContextPlan& plan);
@@ -81,7 +81,7 @@ class ContextState {
     std::uint64_t close();
 
   private:
-    // The addresses of empty blocks are odd, which no memory is.
+    // The addresses of empty blocks are odd; those of memory never are.
     static bool is_empty_block(Address address) { return (to_integer(address) & 1) != 0; }
 
     Result<void> open_device(const ContextPlan& plan);

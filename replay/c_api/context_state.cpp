@@ -1,4 +1,4 @@
-// A context's parts, made in their order and taken down in the other one.
+// A context's parts, created in order and destroyed in reverse order.
 #include <filesystem>
 #include <unordered_map>
 
@@ -15,7 +15,7 @@
 namespace tidemark::c_api {
 namespace {
 
-// For map_error: what commands would say of `option` about the field that stands for it here.
+// For map_error: turns what commands would say about `option` into a message about its field here.
 auto in_field(std::string_view field, std::string_view option) {
     return [field, option](Error error) {
         for (std::string* const text : {&error.where, &error.hint}) {
@@ -38,7 +38,7 @@ live::PublishOptions recording_named(const std::string& name) {
     return options;
 }
 
-// Whether memory that somebody gives back may help.
+// Whether freeing memory may help.
 bool is_shortage(OutOfMemory::Cause cause) {
     return cause != OutOfMemory::Cause::too_large && cause != OutOfMemory::Cause::device_error;
 }
@@ -61,8 +61,8 @@ Result<void> ContextState::open_device(const ContextPlan& plan) {
                         .value_or(false);
     if (name.real) {
         if (plan.memory != 0)
-            return fail(ErrorCode::bad_option, "a GPU has the memory that it has", "memory",
-                        "give a limit, or a simulated machine");
+            return fail(ErrorCode::bad_option, "the memory of a GPU is fixed", "memory",
+                        "set a limit, or use a simulated machine");
         TM_ASSIGN(const auto driver, open_cuda_driver().map_error(in_machine));
         TM_ASSIGN(auto card,
                   open_cuda_device(driver, {.ordinal = name.ordinal}).map_error(in_machine));
@@ -73,10 +73,9 @@ Result<void> ContextState::open_device(const ContextPlan& plan) {
         const std::string profile = name.profile.empty() ? "h200" : name.profile;
         TM_ASSIGN(profile_, load_profile(profile).map_error(in_machine));
         if (plan.memory > SimDevice::kLargestCapacity)
-            return fail(
-                ErrorCode::bad_option,
-                fmt::format("{} bytes are more than a simulated device can have", plan.memory),
-                "memory");
+            return fail(ErrorCode::bad_option,
+                        fmt::format("a simulated device cannot have {} bytes", plan.memory),
+                        "memory");
         device_ = std::make_unique<SimDevice>(SimConfig{.capacity = plan.memory,
                                                         .profile = &profile_,
                                                         .backed = false,
@@ -94,8 +93,8 @@ Result<void> ContextState::open_policy(const ContextPlan& plan) {
     const bool none = plan.thread_cache == TM_CACHE_NONE;
     const bool chosen = plan.thread_cache != 0 && !none;
     if (!plan.record.empty() && chosen)
-        return fail(ErrorCode::bad_option, "what caches serve is not recorded", "thread_cache",
-                    "record without caches, or don't record");
+        return fail(ErrorCode::bad_option, "requests that thread caches serve are not recorded",
+                    "thread_cache", "record without caches, or don't record");
     if (const std::string_view file = policy_file_of(plan.policy); !file.empty())
         TM_TRY(load_policy_file(file).map_error(in_policy));
     std::string text = plan.policy;
@@ -175,8 +174,9 @@ bool ContextState::handler_helps(Bytes size, std::uint32_t attempt) {
     return again;
 }
 
-// Memory for any stream was last used before a wait for the whole device, or by work that the
-// policy has the library's own stream wait for: so that stream must get there.
+// Memory for an unknown stream was last used before a wait for the whole device, or by work that
+// the policy makes the library's own stream wait for. So this waits until that stream has done its
+// work.
 tl::expected<Range, OutOfMemory> ContextState::allocate(const tm_request& request) {
     if (request.bytes == 0) {
         const bool wanted = (request.flags & TM_UNIQUE_EMPTY) != 0;
@@ -256,7 +256,7 @@ std::optional<LiveAllocation> ContextState::range_of(Address address) {
 
 Result<void> ContextState::plan_pool(PoolId pool, std::span<const PlannedAllocation> expected) {
     if (!plans_pools_)
-        return fail(ErrorCode::unsupported, fmt::format("{} plans no private pools", policy_),
+        return fail(ErrorCode::unsupported, fmt::format("{} does not plan private pools", policy_),
                     "tm_pool_plan", "open the context with the policy arena:mode=planned");
     TM_TRY(check_planned(expected, PlanOptions{}.unit));
     shared_->locked([&](Allocator& allocator, Device&) { allocator.plan_pool(pool, expected); });

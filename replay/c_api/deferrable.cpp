@@ -71,7 +71,7 @@ tm_status tm_buffer_pin(tm_store* store, const uint64_t* buffers, size_t count, 
             *access = nullptr;
             if (!Streams::known(stream))
                 return c_api::fail(
-                    {ErrorCode::bad_option, "a pin is for work of a known stream", "stream", ""});
+                    {ErrorCode::bad_option, "a pin needs a known stream", "stream", ""});
             std::vector<Deferrable> handles;
             for (std::size_t i = 0; i < count; ++i) {
                 auto handle = state.deferrable(buffers[i]);
@@ -189,8 +189,8 @@ tm_status tm_store_watch(tm_store* store) {
     return with_deferrables(
         "tm_store_watch", store, {}, [](StoreState&, DeferrableStore& memory) -> tm_status {
             if (!memory.subscribe())
-                return c_api::fail(
-                    {ErrorCode::unsupported, "the store has a reader of events", "store", ""});
+                return c_api::fail({ErrorCode::unsupported,
+                                    "the store already has a reader of events", "store", ""});
             return TM_OK;
         });
 }

@@ -66,7 +66,7 @@ tm_status fail_with(const std::exception_ptr& exception) noexcept {
         } catch (const std::exception& error) {
             last = {TM_INTERNAL, error.what(), {}, {}};
         } catch (...) {
-            last = {TM_INTERNAL, "something was thrown that says nothing", {}, {}};
+            last = {TM_INTERNAL, "an unknown exception was thrown", {}, {}};
         }
     } catch (...) {
         last = {TM_INTERNAL, {}, {}, {}, true};

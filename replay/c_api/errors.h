@@ -1,5 +1,5 @@
-// errors: how the C interface fails. A failure is an Error as everywhere, kept for the thread that
-// called until its next one; exceptions of libraries end here.
+// errors: how the C interface reports failures. A failure is an Error as everywhere, kept for the
+// calling thread until its next one; exceptions of libraries end here.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace tidemark::c_api {
 
-// What a caller of C is given for an Error of this kind.
+// The status that a C caller gets for an Error of this kind.
 tm_status status_of(ErrorCode code);
 
 // Makes it the thread's last failure, and gives its status: `return fail(result.error());`. The
@@ -39,7 +39,7 @@ tm_status guarded(F&& work) noexcept {
     }
 }
 
-// What `call` gives that was not told what it needs.
+// The failure of `call` if a required argument is null.
 tm_status fail_of_null(const char* call);
 
 // The body of a function of an object: `work` with what the handle holds, guarded. Errors:

@@ -34,14 +34,14 @@ tl::expected<void, BadAddress> FencedFrees::add(Address address, Bytes size) {
     return {};
 }
 
-// The batch stays here until the device is done: until then it is this that has it.
+// The batch stays here until the device is done, because its memory still counts here.
 void FencedFrees::flush() {
     const std::lock_guard lock(mutex_);
     if (addresses_.empty())
         return;
     const auto waited =
         shared_.locked([](Allocator&, Device& device) { return device.synchronize_device(); });
-    // A device that is lost does no more work. One that refuses for another reason (a capture)
+    // A device that is lost does no more work. A device that fails for another reason (a capture)
     // might: its memory stays.
     if (!waited && waited.error().status != DeviceStatus::lost)
         return;

@@ -1,7 +1,7 @@
-// FencedFrees: memory that was freed on a stream that nobody knows. It goes back in batches, each
-// behind a wait for the whole device: work that still uses it may be on any stream, also on those
-// that the library has never seen. A batch is as large as the policy's option defer_frees says, or
-// 512 frees and 256 MiB.
+// FencedFrees: memory that was freed on an unknown stream. It is freed in batches, each after a
+// wait for the whole device: work that still uses it may be on any stream, even on one that the
+// library has never seen. A batch is as large as the policy's option defer_frees says, or 512 frees
+// and 256 MiB.
 //
 // Thread-safe. O(1), but for the call that ends a batch.
 #pragma once
@@ -20,18 +20,19 @@ class FencedFrees {
     FencedFrees(SharedAllocator& shared, DeferredFrees settings)
         : shared_(shared), settings_(settings.count != 0 ? settings : kUsual) {}
 
-    // Whether `address` is on its way: freed for the program. Without a lock where nothing is.
+    // Whether `address` is pending here: the program has freed it. Takes no lock if nothing is
+    // pending.
     bool holds(Address address) const;
 
     // Takes the allocation that begins at `address`. Errors: those of SharedAllocator::free.
     tl::expected<void, BadAddress> add(Address address, Bytes size);
 
-    // Frees all that is there. Waits for the device, if anything is.
+    // Frees everything that is pending. Waits for the device if there is anything.
     void flush();
 
     std::size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-    // The allocator's, with what is here freed, and awaited by the device.
+    // The allocator's status, with the memory here counted as freed and pending on the device.
     SharedStatus status() const;
 
   private:

@@ -93,7 +93,7 @@ void LibraryFront::run(tm_progress progress, void* user, const std::function<voi
         }
         ending.set();
     });
-    if (!thread)  // the system has none: nobody can be shown anything, but it can be done
+    if (!thread)  // the system has none: there is no progress, but the work can be done
         return work();
     while (!ending.wait_for(kShown)) {
         if (!show_caller(progress, user))

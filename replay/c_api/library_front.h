@@ -1,5 +1,5 @@
-// LibraryFront: the front of a caller of the library, who has no terminal. Notes are kept for the
-// answer, and progress until the caller's own function is shown it.
+// LibraryFront: the front for a caller of the library, which has no terminal. It keeps notes for
+// the answer, and progress until it is reported to the caller's own function.
 #pragma once
 
 #include <atomic>
@@ -37,13 +37,13 @@ class LibraryFront final : public Front {
     // Commands take these for the files that they were read from.
     void lend(std::span<tm_trace* const> traces) { traces_ = traces; }
 
-    // All that was noted, as standard error would have it.
+    // All notes, as they would appear on standard error.
     std::string notes() const;
 
-    // Runs `work`, and meanwhile shows the caller how far it is, a few times a second and once at
-    // the begin; a null `progress` is shown nothing. `work` has a thread of its own then, so that
-    // the caller's function is called by the caller's thread alone, and at its pace whatever the
-    // work is at. Throws what `work` throws.
+    // Runs `work`, and reports its progress to the caller a few times a second and once at the
+    // start; a null `progress` gets no reports. `work` then runs on its own thread, so that only
+    // the caller's thread calls the caller's function, and at a steady pace whatever the work is
+    // doing. Throws what `work` throws.
     void run(tm_progress progress, void* user, const std::function<void()>& work);
 
   private:

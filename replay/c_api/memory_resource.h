@@ -1,12 +1,12 @@
-// A context as a memory resource in C++: of CCCL (cuda::mr, 3.0 and newer), of RMM (26.06 and
-// newer), and so of all that takes its memory through them.
+// A context as a memory resource in C++: for CCCL (cuda::mr, 3.0 and newer) and RMM (26.06 and
+// newer), and so for everything that allocates through them.
 //
 //     tidemark::MemoryResource resource("cuda:0", "extent");
 //     void* memory = resource.allocate(stream, 1 << 20);
 //     resource.deallocate(stream, memory, 1 << 20);
 //
-// CCCL has given the same functions other names from version to version: all of them are here. A
-// copy is the same resource: the context is closed with the last one.
+// CCCL names the same functions differently from version to version; this class has all of the
+// names. A copy is the same resource: the context is closed with the last one.
 //
 // C++17, and libtidemark.so. Where CCCL and CUDA's headers are found, <cuda/memory_resource> is
 // included and the property device_accessible declared; else nothing of CUDA is needed. CCCL 3.0
@@ -36,8 +36,8 @@ struct CUstream_st;  // of CUDA: a cudaStream_t is a pointer to it
 
 namespace tidemark {
 
-// No memory was granted; what() says why. Thrown itself where the device failed, or where no memory
-// can have such an alignment.
+// The allocation failed; what() says why. This class itself is thrown if the device failed, or if
+// no memory can have such an alignment.
 class AllocationError : public std::bad_alloc {
   public:
     explicit AllocationError(const std::string& what) : text_(what) {}
@@ -54,8 +54,8 @@ class OutOfMemoryError : public AllocationError {
     using AllocationError::AllocationError;
 };
 
-// What a resource takes for a stream: a cudaStream_t, or what has one as get(), as
-// cuda::stream_ref.
+// What a resource accepts as a stream: a cudaStream_t, or an object whose get() returns one, such
+// as cuda::stream_ref.
 class StreamArgument {
   public:
     StreamArgument(CUstream_st* stream) noexcept : stream_(stream) {}
@@ -70,14 +70,14 @@ class StreamArgument {
     CUstream_st* stream_;
 };
 
-// `Exhausted` is thrown where memory is out: rmm::out_of_memory, where RMM's adaptors shall see it
-// as such. Thread-safe, but for assignment.
+// `Exhausted` is thrown when a request runs out of memory: use rmm::out_of_memory if RMM's adaptors
+// must recognize it. Thread-safe, except for assignment.
 template <class Exhausted = OutOfMemoryError>
 class BasicMemoryResource {
   public:
     static constexpr std::size_t kDefaultAlignment = 256;  // of cudaMalloc
 
-    // Opens a context: null as in tm_context_options. Throws std::runtime_error.
+    // Opens a context; null means the defaults of tm_context_options. Throws std::runtime_error.
     explicit BasicMemoryResource(const char* machine = nullptr, const char* policy = nullptr)
         : BasicMemoryResource(options_of(machine, policy)) {}
 
@@ -88,11 +88,12 @@ class BasicMemoryResource {
         context_.reset(opened, [](tm_context* context) { tm_context_close(context, nullptr); });
     }
 
-    // Over a context that is open; who shares it decides how it ends.
+    // Uses an open context, which it does not own alone: the shared pointer decides when it is
+    // closed.
     explicit BasicMemoryResource(std::shared_ptr<tm_context> context) noexcept
         : context_(std::move(context)) {}
 
-    // For tm_statistics_of, tm_trim, tm_set_limit; lives as long as a copy of the resource.
+    // For tm_statistics_of, tm_trim, tm_set_limit; valid as long as a copy of the resource exists.
     tm_context* context() const noexcept { return context_.get(); }
 
     // Memory for work on `stream`; null for 0 bytes. Throws Exhausted and AllocationError.
@@ -101,19 +102,20 @@ class BasicMemoryResource {
         return allocate_on(stream.number(), bytes, alignment);
     }
 
-    // Used again after the work that is queued on `stream`. An address that was not granted, or
-    // another size than the granted one, is left alone, and ends a program with assertions.
+    // Frees memory, which is reused after the work that is queued on `stream`. An address that was
+    // not allocated, or a wrong size, is ignored, and fails an assertion in a program with
+    // assertions.
     void deallocate(StreamArgument stream, void* address, std::size_t bytes,
                     std::size_t = kDefaultAlignment) noexcept {
         deallocate_on(stream.number(), address, bytes);
     }
 
-    // Memory for any stream at once; it has waited for what used that memory before.
+    // Memory for any stream at once: the call has waited for whatever used that memory before.
     void* allocate_sync(std::size_t bytes, std::size_t alignment = kDefaultAlignment) {
         return allocate_on(TM_STREAM_UNKNOWN, bytes, alignment);
     }
 
-    // Used again after all work that the device has by then.
+    // Frees memory, which is reused after all work that the device has by then.
     void deallocate_sync(void* address, std::size_t bytes,
                          std::size_t = kDefaultAlignment) noexcept {
         deallocate_on(TM_STREAM_UNKNOWN, address, bytes);
@@ -146,7 +148,7 @@ class BasicMemoryResource {
         deallocate(stream, address, bytes);
     }
 
-    // Whether one takes back what the other granted.
+    // Whether each can free what the other allocated.
     friend bool operator==(const BasicMemoryResource& a, const BasicMemoryResource& b) noexcept {
         return a.context_ == b.context_;
     }

@@ -31,7 +31,7 @@ tm_status tm_check_output(const char* path, tm_file_kind kind, int overwrite) {
             tidemark::check_target({.path = path, .kind = kind_of(kind), .force = overwrite != 0})
                 .map_error([](tidemark::Error error) {
                     if (error.hint.find("--force") != std::string::npos)
-                        error.hint = "choose another name, or ask for this one to be written over";
+                        error.hint = "choose another name, or pass overwrite";
                     return error;
                 }));
     });

@@ -43,7 +43,8 @@ Result<std::unique_ptr<Allocator>> make(Device& device, const Options& /*options
     }
     auto policy = std::make_unique<CallbackPolicy>(calls, device);
     if (!policy->made())
-        return fail(ErrorCode::bad_option, "it could not be made", fmt::format("policy {}", name));
+        return fail(ErrorCode::bad_option, "it could not be created",
+                    fmt::format("policy {}", name));
     return policy;
 }
 
@@ -67,7 +68,7 @@ tm_status add(const tm_policy& calls) {
     }
     if (all.policies.size() == kMostNames)
         return fail({ErrorCode::no_space,
-                     fmt::format("a process has at most {} policies of its own", kMostNames),
+                     fmt::format("a process can register at most {} policies", kMostNames),
                      "tm_policy_register", ""});
     Registered& added = all.policies.emplace_back(
         Registered{calls.name, calls.summary == nullptr ? "" : calls.summary, calls});
@@ -97,7 +98,7 @@ tm_status tm_policy_register(const tm_policy* policy) {
         if (calls.name == nullptr || calls.create == nullptr || calls.allocate == nullptr ||
             calls.deallocate == nullptr)
             return tidemark::c_api::fail({ErrorCode::bad_option,
-                                          "name, create, allocate and deallocate must be there",
+                                          "name, create, allocate and deallocate must not be null",
                                           "tm_policy_register", ""});
         return add(calls);
     });
@@ -114,7 +115,7 @@ tm_status tm_policy_malloc(tm_policy_device* device, uint64_t bytes, uint64_t* a
         }
         if (taken.error().status == DeviceStatus::out_of_memory)
             return tidemark::c_api::fail(TM_OUT_OF_MEMORY,
-                                         fmt::format("the device has no {} bytes", bytes),
+                                         fmt::format("the device does not have {} bytes", bytes),
                                          "tm_policy_malloc");
         return tidemark::c_api::fail(to_error(taken.error()));
     });

@@ -1,4 +1,4 @@
-// The recorder for C: a live::Publisher, with what it is given checked.
+// The recorder for C: a live::Publisher, with its arguments checked.
 #include <memory>
 #include <vector>
 
@@ -54,7 +54,7 @@ live::PublishOptions publish_options(const tm_recorder_options& given) {
 }
 
 tm_status fail_without_recorder() noexcept {
-    return guarded([] { return fail(TM_BAD_OPTION, "the recorder or what it is given is null"); });
+    return guarded([] { return fail(TM_BAD_OPTION, "the recorder or an argument is null"); });
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ tm_status tm_recorder_open(const tm_recorder_options* options, tm_recorder** rec
     *recorder = nullptr;
     return guarded([&] {
         if (ours.devices > live::kMostDevices)
-            return fail(TM_BAD_OPTION, "a recorder has 1 to 16 devices", "devices");
+            return fail(TM_BAD_OPTION, "a recorder can have 1 to 16 devices", "devices");
         auto made = std::make_unique<tm_recorder>();
         const live::PublishOptions wanted = publish_options(ours);
         auto publisher = live::Publisher::start(wanted);
@@ -109,7 +109,8 @@ tm_status tm_recorder_event(tm_recorder* recorder, const tm_event* event) {
         return fail_without_size();
     const bool known = event->kind < 64 && (kEventKinds >> event->kind & 1U) != 0;
     if (!known || event->device >= recorder->devices) [[unlikely]]
-        return guarded([] { return fail(TM_BAD_OPTION, "an event of no such kind or device"); });
+        return guarded(
+            [] { return fail(TM_BAD_OPTION, "the event's kind or device is not known"); });
     return guarded([&] {
         recorder->publisher->put({.kind = static_cast<RecordKind>(event->kind),
                                   .device = static_cast<std::uint8_t>(event->device),

@@ -140,27 +140,26 @@ tm_status tm_buffer_destroy(tm_store* store, uint64_t buffer) {
 
 tm_status tm_buffer_acquire(tm_store* store, uint64_t buffer, tm_tier tier, tm_mode mode,
                             tm_stream stream, uint32_t flags, tm_access** access) {
-    return with_space(
-        "tm_buffer_acquire", store, tier, {access},
-        [&](StoreState& state, MemorySpace& space) -> tm_status {
-            *access = nullptr;
-            if (tier == TM_TIER_GPU && !Streams::known(stream))
-                return c_api::fail({ErrorCode::bad_option,
-                                    "an access is for work of a known stream", "stream", ""});
-            AccessSpec spec;
-            spec.space = space.id();
-            spec.mode = mode_of(mode);
-            spec.stream = state.stream_of(stream);
-            spec.patient = (flags & TM_PATIENT) != 0;
-            const auto one = state.buffer(buffer);
-            if (!one)
-                return c_api::fail(one.error());
-            auto granted = state.store().wait(state.store().acquire(*one, spec));
-            if (!granted)
-                return c_api::fail(granted.error());
-            *access = new tm_access{store->state, std::move(*granted), {}};
-            return TM_OK;
-        });
+    return with_space("tm_buffer_acquire", store, tier, {access},
+                      [&](StoreState& state, MemorySpace& space) -> tm_status {
+                          *access = nullptr;
+                          if (tier == TM_TIER_GPU && !Streams::known(stream))
+                              return c_api::fail({ErrorCode::bad_option,
+                                                  "an access needs a known stream", "stream", ""});
+                          AccessSpec spec;
+                          spec.space = space.id();
+                          spec.mode = mode_of(mode);
+                          spec.stream = state.stream_of(stream);
+                          spec.patient = (flags & TM_PATIENT) != 0;
+                          const auto one = state.buffer(buffer);
+                          if (!one)
+                              return c_api::fail(one.error());
+                          auto granted = state.store().wait(state.store().acquire(*one, spec));
+                          if (!granted)
+                              return c_api::fail(granted.error());
+                          *access = new tm_access{store->state, std::move(*granted), {}};
+                          return TM_OK;
+                      });
 }
 
 tm_status tm_access_pieces(tm_access* access, tm_piece* pieces, size_t capacity, size_t* count) {
@@ -287,7 +286,7 @@ tm_status tm_store_pressure(tm_store* store, tm_tier tier, double start, double 
                  {std::pair(start, &wanted.spill_start), std::pair(stop, &wanted.spill_stop)}) {
                 if (!(share >= 0 && share <= 1))
                     return c_api::fail({ErrorCode::bad_option, "is a share of the tier's capacity",
-                                        "start, stop", "from 0 to 1; 0: the store's own"});
+                                        "start, stop", "from 0 to 1; 0 means the store's own"});
                 if (share > 0)
                     *own = share;
             }

@@ -1,4 +1,4 @@
-// A store's parts, made in their order and taken down in the other one.
+// A store's parts, created in order and destroyed in reverse order.
 #include "replay/c_api/store_state.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Result<SpaceId> space_of(tm_tier tier) {
         case TM_TIER_DISK:
             return kDisk;
     }
-    return fail(ErrorCode::bad_option, fmt::format("{} is no tier", static_cast<int>(tier)),
+    return fail(ErrorCode::bad_option, fmt::format("{} is not a tier", static_cast<int>(tier)),
                 "tier");
 }
 

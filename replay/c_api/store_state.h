@@ -20,7 +20,7 @@
 
 namespace tidemark::c_api {
 
-// What the caller wants, understood.
+// The caller's options, parsed.
 struct StorePlan {
     tm_context* gpu = nullptr;
     Bytes gpu_bytes = 0;
@@ -29,7 +29,7 @@ struct StorePlan {
     Bytes disk_bytes = 0;
     std::string victims;
     Nanoseconds controller_patience = 0;  // 0 = the default
-    double spill_start = 0;               // 0 = 1: never before room is wanted
+    double spill_start = 0;               // 0 = 1: never before room is needed
     double spill_stop = 0;                // 0 = spill_start
     std::string prefetch;                 // "" = as the victims' policy foresees
 };
@@ -41,7 +41,7 @@ std::uint64_t number_of_deferrable(std::uint64_t id);
 tm_tier tier_of(SpaceId space);
 Nanoseconds nanoseconds_of(std::uint64_t given);  // the longest there are, at most
 
-// Thread-safe but for its end.
+// Thread-safe except for its destruction.
 class StoreState {
   public:
     static Result<std::unique_ptr<StoreState>> open(const StorePlan& plan);
@@ -51,7 +51,7 @@ class StoreState {
 
     TieredStore& store() { return *store_; }
 
-    // Errors: bad_option for a tier that the store hasn't.
+    // Errors: bad_option for a tier that the store does not have.
     Result<MemorySpace*> memory_of(tm_tier tier);
 
     // 0 stands for none. Errors: not_found.

@@ -10,8 +10,8 @@
 namespace tidemark::c_api {
 namespace {
 
-// Beside what programs and the library's other parts use: ids of a card, handles of a simulated
-// device.
+// Apart from the ids that programs and the library's other parts use: ids of a card, handles of a
+// simulated device.
 constexpr std::uint32_t kFirstId = 0x7ffe'0000;
 constexpr tm_stream kFirstHandle = 0x5354'0000'0000;
 
@@ -26,7 +26,8 @@ Result<tm_stream> StreamPool::acquire(bool grow) {
             return make();
         released_.wait_for(lock, kLookAround);
         if (auto why = wait_ended(); why && idle_.empty()) {
-            why->hint = fmt::format("all {} streams are in use: release some, or grow", size_);
+            why->hint =
+                fmt::format("all {} streams are in use: release some, or let the pool grow", size_);
             return tl::make_unexpected(std::move(*why));
         }
     }
@@ -41,8 +42,7 @@ Result<void> StreamPool::release(tm_stream stream) {
         const std::lock_guard lock(mutex_);
         const auto found = in_use_.find(stream);
         if (found == in_use_.end() || !found->second)
-            return fail(ErrorCode::not_found, "nobody has acquired this stream",
-                        "tm_stream_release");
+            return fail(ErrorCode::not_found, "this stream was not acquired", "tm_stream_release");
         idle_.reserve(in_use_.size());
         found->second = false;
         idle_.push_back(stream);

@@ -1,4 +1,4 @@
-// StreamPool: streams of a context's own, each for one user at a time.
+// StreamPool: a context's own streams, each for one user at a time.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@
 
 namespace tidemark::c_api {
 
-// Thread-safe. The one released last is the next acquired: its work is the freshest.
+// Thread-safe. The stream that was released last is acquired next: its work is the most recent.
 class StreamPool {
   public:
     static constexpr std::uint32_t kDefaultSize = 16;
@@ -25,7 +25,7 @@ class StreamPool {
     // released. Errors: cancelled: wait_ended(); the device's.
     Result<tm_stream> acquire(bool grow);
 
-    // Errors: not_found: nobody has it.
+    // Errors: not_found: it is not acquired.
     Result<void> release(tm_stream stream);
 
   private:
@@ -37,7 +37,7 @@ class StreamPool {
     std::mutex mutex_;
     std::condition_variable released_;
     std::vector<tm_stream> idle_;                 // the last is the next
-    std::unordered_map<tm_stream, bool> in_use_;  // of all that were made
+    std::unordered_map<tm_stream, bool> in_use_;  // of all streams that were created
 };
 
 }  // namespace tidemark::c_api

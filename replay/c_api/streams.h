@@ -14,10 +14,10 @@ namespace tidemark::c_api {
 // Thread-safe. O(1); a thread that goes on with its stream takes no lock.
 class Streams {
   public:
-    // What is requested and freed on a stream that nobody knows is on one of the library's own.
+    // Requests and frees on an unknown stream use one of the library's own.
     static constexpr StreamId kUnknown{1};
 
-    // Others are counted from here: policies tell some 60 low ids apart, and no more.
+    // Other streams are numbered from here: policies can distinguish only about 60 low ids.
     static constexpr StreamId kFirst{2};
 
     // `card` is null for a simulated device; else it outlives this.
@@ -46,7 +46,7 @@ class Streams {
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
     CudaDevice* card_;
-    std::uint64_t number_;  // of this object, of all that ever were
+    std::uint64_t number_;  // of this object, among all that ever existed
     mutable std::shared_mutex mutex_;
     std::unordered_map<tm_stream, StreamId> ids_;
     std::unordered_map<StreamId, tm_stream> handles_;

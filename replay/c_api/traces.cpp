@@ -105,7 +105,7 @@ namespace tidemark::c_api {
 namespace {
 
 struct TraceState {
-    LibraryFront front;  // the traces ask it whether they are still wanted
+    LibraryFront front;  // the traces ask it whether they are still needed
     std::string path;
     TraceReading reading;
     std::unique_ptr<Trace> recorded;
@@ -140,13 +140,13 @@ tm_status open(const char* path, const tm_trace_options* given, tm_trace** trace
         return fail(TM_BAD_OPTION, "there is nowhere to put the trace", "trace");
     *trace = nullptr;
     if (path == nullptr || *path == '\0')
-        return fail(TM_BAD_OPTION, "no file is named", "path");
+        return fail(TM_BAD_OPTION, "no file was named", "path");
     tm_trace_options options{};
     if (const tm_status status = copy_in(given, options); status != TM_OK)
         return status;
     const std::string name = path;
     if (name == "-")
-        return fail(TM_UNSUPPORTED, "standard input is the program's", "-", "name a file");
+        return fail(TM_UNSUPPORTED, "standard input belongs to the program", "-", "name a file");
     auto state = std::make_unique<TraceState>();
     state->path = name;
     state->reading = {.strict = options.strict != 0,

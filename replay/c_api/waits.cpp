@@ -1,4 +1,4 @@
-// What each thread wants of waits, and how the one at hand goes.
+// Each thread's options for waits, and the state of its current wait.
 #include "replay/c_api/waits.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::optional<Error> wait_ended() {
         return Error{ErrorCode::cancelled, "the wait was interrupted", {}, {}};
     if (waits.wanted.timeout != 0 && elapsed >= nanoseconds_of(waits.wanted.timeout))
         return Error{ErrorCode::cancelled,
-                     fmt::format("nothing came in the {} s that were given",
+                     fmt::format("nothing became available within {} s",
                                  static_cast<double>(waits.wanted.timeout) / 1e9),
                      {},
                      {}};

@@ -7,12 +7,12 @@
 
 namespace tidemark::c_api {
 
-// A call begins: its time runs from its first wait on.
+// A call starts: its time runs from its first wait.
 void begin_call() noexcept;
 
-// Why the call of this thread is to wait no longer, if so: its caller wants the end, or the time is
-// over. What it said once it goes on saying until the call ends. The caller is asked every 50 ms at
-// most, so that this may be called as often as one likes.
+// Why this thread's call must stop waiting, if so: its caller interrupts it, or the time is over.
+// Once it has returned a reason, it returns one until the call ends. It asks the caller at most
+// every 50 ms, so it may be called any number of times.
 std::optional<Error> wait_ended();
 
 }  // namespace tidemark::c_api

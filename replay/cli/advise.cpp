@@ -20,35 +20,33 @@ constexpr std::array<std::string_view, 1> kWithout{"vmm"};
 class Advise final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.inputs(
-            {"TRACE", "", "a trace of any format, - or generate:NAME:options; or two, to compare",
-             true},
-            paths_);
-        arguments.text(
-            {"-p,--policy", "torch[:k=v,...]",
-             "settings, or another policy, to compare with (default: the recorded ones)"},
-            options_.policy);
+        arguments.inputs({"TRACE", "", "one trace of any format, or two to compare", true}, paths_);
+        arguments.text({"-p,--policy", "torch[:k=v,...]",
+                        "compare with these settings (default: the recorded ones)"},
+                       options_.policy);
         memory_.declare(arguments);
-        arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+        arguments.input(rarely({"--profile", "NAME",
+                                "costs of simulated device calls: h200 (default), or a file that "
+                                "`tidemark calibrate` wrote"}),
                         options_.profile);
-        arguments.count({"--budget", "N", "replay at most N settings (default: by length)"},
-                        budget_);
-        arguments.count({"--top", "N", "entries of each list (default: 5; 10 for two traces)"},
-                        top_);
         arguments.count(
-            {"-j,--jobs,--threads", "N", "at most so many at once (default: all cores)"},
-            options_.threads);
-        arguments.count({"--spread", "N",
-                         "replays of each setting for the range of its peaks, with several streams "
-                         "(default: by length; 0 = no range)"},
-                        options_.spread);
-        arguments.choice({"--without", "vmm",
-                          "advise nothing that needs the driver's virtual memory: where "
-                          "expandable segments cannot be used"},
+            {"--budget", "N", "replay at most N settings (default: by the trace's length)"},
+            budget_);
+        arguments.count({"--top", "N", "list at most N entries (default: 5; 10 for two traces)"},
+                        top_);
+        arguments.count(rarely({"-j,--jobs,--threads", "N",
+                                "run at most N replays at a time (default: all cores)"}),
+                        options_.threads);
+        arguments.count(
+            rarely({"--spread", "N",
+                    "with several streams: replay each setting N times with other timings, for the "
+                    "range of peaks (default: by length; 0: no range)"}),
+            options_.spread);
+        arguments.choice({"--without", "vmm", "advise nothing that needs expandable segments"},
                          kWithout, without_);
-        arguments.flag({"--bound", "",
-                        "search for the offline bound too, as `tidemark bound` does: it may take "
-                        "minutes"},
+        arguments.flag(rarely({"--bound", "",
+                               "also search for the offline bound, as `tidemark bound` does; this "
+                               "can take minutes"}),
                        options_.bound);
         arguments.report(json_);
         input_.declare(arguments);
@@ -71,9 +69,9 @@ class Advise final : public Command {
     Result<void> check_arguments() const {
         if (paths_.size() > 2)
             return fail(ErrorCode::bad_option, "takes one trace, or two to compare", "advise",
-                        "`tidemark compare` takes as many as you like");
+                        "`tidemark compare` takes any number of traces");
         if (paths_.size() == 2 && paths_[0] == "-" && paths_[1] == "-")
-            return fail(ErrorCode::bad_option, "can be read once only", "-");
+            return fail(ErrorCode::bad_option, "can be read only once", "-");
         if (paths_.size() == 2 &&
             (memory_.limit || memory_.memory > 0 || budget_ > 0 || !options_.policy.empty()))
             return fail(ErrorCode::bad_option,
@@ -126,14 +124,14 @@ class Advise final : public Command {
 CommandInfo advise_command() {
     return {
         .name = "advise",
-        .summary = "where the memory went, why, and which settings need less",
+        .summary = "say where the memory went, why, and which settings need less",
         .examples =
             "  tidemark advise snapshot.pickle\n"
-            "  tidemark advise snapshot.pickle --limit 40GiB       which settings survive it?\n"
-            "  tidemark advise snapshot.pickle --without vmm       on Windows, or with CUDA IPC\n"
+            "  tidemark advise snapshot.pickle --limit 40GiB  which settings survive it?\n"
+            "  tidemark advise snapshot.pickle --without vmm  on Windows, or with CUDA IPC\n"
             "  tidemark advise run.tmk -p torch:expandable_segments:True --top 20\n"
-            "  tidemark advise before.pickle after.pickle          what grew, by stack\n"
-            "  tidemark diff before.pickle after.pickle            the same\n",
+            "  tidemark advise before.pickle after.pickle     what grew, by stack\n"
+            "  tidemark diff before.pickle after.pickle       the same\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Advise>(); },
         .also = "diff",
         .tables = "entries",

@@ -31,18 +31,21 @@ class BoundCommand final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.input(
-            {"TRACE", "", "a trace of any format, or a CSV file id,lower,upper,size", true}, path_);
-        arguments.bytes({"--capacity", "SIZE", "does it fit in this? exit code 1 if not found so"},
-                        capacity_);
+            {"TRACE", "", "a trace of any format, or a CSV file: id,lower,upper,size", true},
+            path_);
         arguments.bytes(
-            {"--alignment", "SIZE", "sizes of a trace are rounded up to this (default: 512 bytes)"},
-            alignment_);
-        arguments.real({"--time", "SECONDS", "look for so long at most (default: by iterations)"},
-                       time_);
-        arguments.count({"--iterations", "N", "of improvement (default: by the trace's length)"},
+            {"--capacity", "SIZE", "does it fit in SIZE? exit code 1 if no packing is found"},
+            capacity_);
+        arguments.bytes(rarely({"--alignment", "SIZE",
+                                "round the sizes of a trace up to this (default: 512 bytes)"}),
+                        alignment_);
+        arguments.real(
+            {"--time", "SECONDS", "search for at most this long (default: by iterations)"}, time_);
+        arguments.count(rarely({"--iterations", "N",
+                                "improve the packing N times (default: by the trace's length)"}),
                         iterations_);
-        arguments.count({"--seed", "N", "of what is tried at random (default: 1)"}, seed_);
-        arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
+        arguments.count(rarely({"--seed", "N", "seed of the random search (default: 1)"}), seed_);
+        arguments.count(rarely({"-j,--jobs", "N", "use at most N threads (default: all cores)"}),
                         threads_);
         arguments.file({"-o,--output", "OUT", "write the packing: id,lower,upper,size,offset"},
                        FileKind::unknown, output_);
@@ -52,7 +55,7 @@ class BoundCommand final : public Command {
 
     Result<ExitCode> run(Context& context) override {
         if (!std::has_single_bit(alignment_))
-            return fail(ErrorCode::bad_option, "is no power of two", "--alignment");
+            return fail(ErrorCode::bad_option, "is not a power of two", "--alignment");
         TM_TRY(allow_report(output_.path, json_));
         TM_ASSIGN(path_, expand_trace(path_));
         TM_ASSIGN(const std::vector<Part> parts, read(context));
@@ -158,11 +161,11 @@ class BoundCommand final : public Command {
 CommandInfo bound_command() {
     return {
         .name = "bound",
-        .summary = "the least memory that an allocator needs that knows the whole run",
+        .summary = "find the least memory that any allocator could need",
         .examples =
             "  tidemark bound snapshot.pickle\n"
             "  tidemark bound snapshot.pickle --time 60 -o plan.csv\n"
-            "  tidemark bound intervals.csv --capacity 1048576 || echo 'no room found'\n",
+            "  tidemark bound intervals.csv --capacity 1048576 || echo 'no packing found'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<BoundCommand>(); },
         .tables = "devices",
     };

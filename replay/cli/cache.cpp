@@ -51,13 +51,12 @@ class Cache final : public Command {
 CommandInfo cache_command() {
     return {
         .name = "cache",
-        .summary = "list what the viewer keeps of traces, so that they open at once, or delete it",
+        .summary = "list the viewer's cache of opened traces, or delete it",
         .examples =
             "  tidemark cache\n"
-            "  tidemark cache --clear             delete all of it; traces stay\n"
+            "  tidemark cache --clear                         delete all of it; traces stay\n"
             "  tidemark cache --json | jq '.entries[] | {trace, bytes}'\n"
-            "  TIDEMARK_CACHE_LIMIT=40GiB tidemark view run.tmk\n"
-            "                                     may keep more than 10 GiB\n",
+            "  TIDEMARK_CACHE_LIMIT=40GiB tidemark view run.tmk     keep more than 10 GiB\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Cache>(); },
         .tables = "entries",
     };

@@ -15,7 +15,7 @@
 namespace tidemark::commands {
 namespace {
 
-// The device that is measured. A simulated one shows what comes of a profile, and needs no GPU.
+// The device that is measured. A simulated one shows what a profile yields, and needs no GPU.
 struct Measured {
     CostProfile profile;
     std::unique_ptr<Device> device;
@@ -42,8 +42,10 @@ class Calibrate final : public Command {
     void declare(Arguments& arguments) override {
         arguments.file({"-o,--output", "FILE", "the profile to write; - for standard output", true},
                        FileKind::profile, target_);
-        arguments.input({"--device", "NAME", "which one: cuda:0 (default), or sim:h200"}, device_);
-        arguments.flag({"--quick", "", "a fifth of the time, without the largest sizes"}, quick_);
+        arguments.input(
+            {"--device", "NAME", "the device to measure: cuda:0 (default), or sim:h200"}, device_);
+        arguments.flag({"--quick", "", "take a fifth of the time, and skip the largest sizes"},
+                       quick_);
         arguments.report(json_, "print one JSON object with all measurements");
     }
 
@@ -81,12 +83,12 @@ class Calibrate final : public Command {
 CommandInfo calibrate_command() {
     return {
         .name = "calibrate",
-        .summary = "measure what a device's calls cost, as a profile for the simulator",
+        .summary = "measure what a card's calls cost, for the simulator",
         .examples =
-            "  tidemark calibrate -o my-card.json                     in less than a minute\n"
+            "  tidemark calibrate -o my-card.json             in less than a minute\n"
             "  tidemark calibrate -o second.json --device cuda:1 --quick\n"
-            "  tidemark replay run.tmk --profile my-card.json         simulates that card\n"
-            "  tidemark calibrate -o - --device sim:h200              needs no GPU\n",
+            "  tidemark replay run.tmk --profile my-card.json     simulates that card\n"
+            "  tidemark calibrate -o - --device sim:h200      needs no GPU\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Calibrate>(); },
         .tables = "measured",
     };

@@ -51,7 +51,7 @@ class Context {
         output_ += terminal().output ? fit_screen(shown, terminal().width) : shown;
     }
 
-    // The same for what is no report but a file: never laid out anew.
+    // The same for the text of a file: it is never laid out for the screen.
     void print_file(std::string_view text) { output_ += text; }
 
     const std::string& output() const { return output_; }
@@ -86,6 +86,8 @@ struct CommandInfo {
     std::string_view tables = {};
     // Has the terminal to itself, or starts another program in its stead: not for a Front without.
     bool interactive = false;
+    // What people want of it: its heading in --help. The lines of commands.inc set it.
+    std::string_view group = {};
 };
 
 }  // namespace tidemark

@@ -35,8 +35,9 @@ constexpr std::array<ForeignOption, 8> kCompareForeign{{
     {"--jitter", "leave it out"},
 }};
 
-constexpr std::uint64_t kSearched = 10'000'000;  // events, for settings beside the recorded ones
-constexpr std::uint64_t kMostSearched = 60;      // settings
+constexpr std::uint64_t kSearched =
+    10'000'000;                              // events, for settings other than the recorded ones
+constexpr std::uint64_t kMostSearched = 60;  // settings
 constexpr std::uint64_t kLeastSearched = 20;
 
 // The recorded system's own policy, if all traces agree on one.
@@ -56,42 +57,42 @@ std::vector<std::string> agreed_policy(const Traces& traces) {
 class Compare final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.inputs({"TRACE", "", "traces of any format, - or generate:NAME:options", true},
+        arguments.inputs({"TRACE", "", "traces of any format, - for stdin, or generate:SPEC", true},
                          paths_);
         arguments.policies({"-p,--policy", "P[:k=v,...]",
                             "a policy; the first is the baseline (default: see below)"},
                            policies_);
         machine_.declare(arguments);
-        arguments.count({"-j,--threads", "N", "at most so many at once (default: all cores)"},
-                        threads_);
         arguments.count(
-            {"--spread", "N",
-             "with several streams: replay each N times as other runs might go, for the "
-             "range of peaks"},
+            rarely({"-j,--threads", "N", "run at most N replays at a time (default: all cores)"}),
+            threads_);
+        arguments.count(
+            rarely({"--spread", "N",
+                    "with several streams: replay each setting N times with other timings, for the "
+                    "range of peaks (default: by length; 0: no range)"}),
             spread_);
-        arguments.count({"--jitter", "N",
-                         "replay each on N variants of the trace, sizes changed by up to 0.4 % and "
-                         "streams interleaved anew: is the ranking luck?"},
-                        jitter_);
+        arguments.count(
+            rarely({"--jitter", "N",
+                    "is the ranking luck? Replay each policy on N variants of the trace, with "
+                    "sizes changed by up to 0.4 % and streams interleaved in another order"}),
+            jitter_);
         arguments.file({"--plot", "FILE", "draw the peaks as bars, as .svg or .png"}, plot_kind,
                        plot_);
-        arguments.flag({"--all", "",
-                        "without --policy: other allocators too, not only what the recorded "
-                        "system's user can choose"},
-                       all_);
+        arguments.flag({"--all", "", "also compare the other allocators of the catalogue"}, all_);
         arguments.flag({"--markdown", "", "print Markdown, the best in **bold**"}, markdown_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
         tiers_.declare(arguments, true);
-        arguments.flag({"--no-bound", "", "leave out the least that any policy must move"},
-                       no_bound_);
+        arguments.flag(
+            rarely({"--no-bound", "", "over tiers: skip the least traffic that any policy needs"}),
+            no_bound_);
     }
 
     Result<ExitCode> run(Context& context) override {
         TM_ASSIGN(paths_, expand_traces(paths_));
         if (std::ranges::count(paths_, "-") > 1)
-            return fail(ErrorCode::bad_option, "can be read once only", "-");
+            return fail(ErrorCode::bad_option, "can be read only once", "-");
         if (tiers_.wanted())
             return run_over_tiers(context);
         if (no_bound_)
@@ -141,7 +142,7 @@ class Compare final : public Command {
     // What to compare with when nobody says: the recorded system's own policy, if all traces agree
     // on one, then what its user can choose: of PyTorch expandable segments, and the best setting
     // that a short search finds; of others their list (policy_offers); then our own. With --all,
-    // and where nobody knows whose recording it is, every policy that is tried unasked.
+    // and where nobody knows whose recording it is, every policy with tried_unasked.
     Result<std::vector<std::string>> default_policies(Context& context,
                                                       const Traces& traces) const {
         std::vector<std::string> chosen = agreed_policy(traces);
@@ -262,22 +263,18 @@ class Compare final : public Command {
 CommandInfo compare_command() {
     return {
         .name = "compare",
-        .summary = "run traces under several policies and say which is best, and by how much",
+        .summary = "run traces under several policies, and say which is best and why",
         .examples =
-            "  tidemark compare snapshot.pickle       recorded settings, expandable segments, the\n"
-            "                                         best that a short search finds, then others\n"
-            "  tidemark compare rank*/snapshot.pickle             one row a rank, and where they "
+            "  tidemark compare snapshot.pickle               the recorded settings and better "
+            "ones\n"
+            "  tidemark compare rank*/snapshot.pickle         one row a rank, and where they "
             "diverge\n"
-            "  tidemark compare a.pickle b.csv -p torch -p best-fit -p buddy\n"
             "  tidemark compare run.tmk -p torch -p torch:max_split_size_mb=128\n"
-            "  tidemark compare *.pickle -p torch -p vpmm     how sure one can be, over all "
+            "  tidemark compare *.pickle -p torch -p vpmm     how sure the ranking is, over all "
             "traces\n"
-            "  tidemark compare run.tmk -p torch -p vpmm --jitter 20       is the ranking luck?\n"
-            "  tidemark compare run.tmk --plot peaks.svg\n"
             "  tidemark compare run.tmk --memory 80GiB --markdown >> issue.md\n"
-            "  tidemark compare uses.jsonl --gpu-memory 80%,60%,40%,20%     all victim policies\n"
-            "  tidemark compare a.jsonl b.jsonl --machine my-node.json --spill lru --spill "
-            "belady\n",
+            "  tidemark compare uses.jsonl --gpu-memory 80%,60%,40%,20%     spilled to host and "
+            "disk\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Compare>(); },
         .tables = "runs",
     };

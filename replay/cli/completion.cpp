@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "core/allocator/allocator.h"
+#include "core/tiers/victims/victim_policy.h"
 #include "replay/cli/command.h"
+#include "replay/cli/policy_completion.h"
 
 namespace tidemark::commands {
 namespace {
@@ -27,14 +29,20 @@ bool is_option(const DeclaredArgument& argument) {
     return argument.name.starts_with('-') && !argument.heading.empty();
 }
 
-// What may follow the option; nothing if that is any word.
-std::vector<std::string> values_of(const DeclaredArgument& argument) {
-    if (!argument.name.ends_with("--policy"))
-        return argument.choices;
-    std::vector<std::string> policies;
-    for (const PolicyInfo& policy : all_policies())
-        policies.emplace_back(policy.name);
-    return policies;
+// The option of `completion` that completes this one's values, which are policies; "" if not so.
+std::string_view completed_by(const DeclaredArgument& argument) {
+    for (const std::string_view option : {"--policy", "--spill"})
+        if (argument.name.ends_with(option))
+            return option;
+    return {};
+}
+
+template <class Info>
+std::vector<CompletedPolicy> catalogue_of(std::span<const Info> policies) {
+    std::vector<CompletedPolicy> catalogue;
+    for (const Info& policy : policies)
+        catalogue.push_back({policy.name, policy.options});
+    return catalogue;
 }
 
 // In single quotes of a shell; `escaped` letters are given a backslash inside of them.
@@ -72,17 +80,30 @@ std::string bash(std::span<const CommandDeclaration> commands) {
                 continue;
             const std::vector<std::string> names = names_of(argument);
             arguments += fmt::format(" {}", fmt::join(names, " "));
-            if (const auto known = values_of(argument); !known.empty())
-                for (const std::string& name : names)
-                    values += fmt::format("        {}:{}) words={} ;;\n", command.info->name, name,
-                                          shell_quoted(fmt::format("{}", fmt::join(known, " "))));
+            const std::string_view completed = completed_by(argument);
+            if (argument.choices.empty() && completed.empty())
+                continue;
+            const std::string known = fmt::format("{}", fmt::join(argument.choices, " "));
+            for (const std::string& name : names)
+                values += completed.empty()
+                              ? fmt::format("        {}:{}) words={} ;;\n", command.info->name,
+                                            name, shell_quoted(known))
+                              : fmt::format("        {}:{}) policies={} ;;\n", command.info->name,
+                                            name, completed);
         }
         options += fmt::format("        {}) words={} ;;\n", pattern_of(*command.info),
                                shell_quoted(arguments));
     }
-    return fmt::format(R"(# Completion of tidemark for bash: tidemark completion bash
+    return fmt::format(R"sh(# Completion of tidemark for bash: tidemark completion bash
 _tidemark() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" words=""
+    local current="${{COMP_WORDS[COMP_CWORD]}}" words="" policies=""
+    # bash splits words at ':' and '='; the last one is needed whole, and the one before it.
+    local line="${{COMP_LINE:0:COMP_POINT}}"
+    local token="${{line##* }}"
+    local previous="${{line%"$token"}}"
+    previous="${{previous%"${{previous##*[! ]}}"}}"
+    previous="${{previous##* }}"
+    case "$token" in --*=*) previous="${{token%%=*}}" token="${{token#*=}}" ;; esac
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ] || [ "${{COMP_WORDS[1]}}" = help ]; then
         words={}
@@ -90,8 +111,14 @@ _tidemark() {{
         [ "$COMP_CWORD" -eq 1 ] && COMPREPLY+=($(compgen -f -- "$current"))
         return
     fi
-    case "${{COMP_WORDS[1]}}:${{COMP_WORDS[COMP_CWORD-1]}}" in
+    case "${{COMP_WORDS[1]}}:$previous" in
 {}    esac
+    if [ -n "$policies" ]; then
+        COMPREPLY=($("${{COMP_WORDS[0]/#\~/$HOME}}" completion "$policies" "$token" 2>/dev/null))
+        [[ "${{COMPREPLY[0]}}" == *[=:] ]] && compopt -o nospace 2>/dev/null
+        COMPREPLY=("${{COMPREPLY[@]#"${{token%"${{token##*[=:]}}"}}"}}")
+        return
+    fi
     if [ -n "$words" ]; then
         COMPREPLY=($(compgen -W "$words" -- "$current"))
         return
@@ -105,7 +132,7 @@ _tidemark() {{
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
 complete -o filenames -F _tidemark tidemark
-)",
+)sh",
                        shell_quoted(fmt::format("{}", fmt::join(command_names(commands), " "))),
                        values, options);
 }
@@ -122,9 +149,11 @@ std::string zsh(std::span<const CommandDeclaration> commands) {
                 continue;
             std::string value;
             if (argument.takes_value) {
-                const auto known = values_of(argument);
-                value = known.empty() ? ":value:_files"
-                                      : fmt::format(":value:({})", fmt::join(known, " "));
+                const std::string_view completed = completed_by(argument);
+                value = !completed.empty() ? fmt::format(":policy: _tidemark_policy {}", completed)
+                        : argument.choices.empty()
+                            ? ":value:_files"
+                            : fmt::format(":value:({})", fmt::join(argument.choices, " "));
             }
             for (const std::string& name : names_of(argument))
                 cases +=
@@ -133,8 +162,13 @@ std::string zsh(std::span<const CommandDeclaration> commands) {
         }
         cases += " \\\n        '*:file:_files' ;;\n";
     }
-    return fmt::format(R"(#compdef tidemark
+    return fmt::format(R"sh(#compdef tidemark
 # Completion of tidemark for zsh: tidemark completion zsh
+_tidemark_policy() {{
+  local -a found
+  found=(${{(f)"$(tidemark completion $1 "$PREFIX" 2>/dev/null)"}})
+  compadd -S '' -a found
+}}
 _tidemark() {{
   local -a commands
   commands=(
@@ -155,7 +189,7 @@ if [ "$funcstack[1]" = "_tidemark" ]; then
 else
   compdef _tidemark tidemark
 fi
-)",
+)sh",
                        names, cases);
 }
 
@@ -175,10 +209,12 @@ std::string fish(std::span<const CommandDeclaration> commands) {
             for (const std::string& name : names_of(argument))
                 text += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
                                                : fmt::format(" -s {}", name.substr(1));
-            const auto known = values_of(argument);
-            if (!known.empty())
-                text += fmt::format(" -x -a {}",
-                                    shell_quoted(fmt::format("{}", fmt::join(known, " "))));
+            if (const auto completed = completed_by(argument); !completed.empty())
+                text +=
+                    fmt::format(" -x -a '(tidemark completion {} (commandline -ct))'", completed);
+            else if (!argument.choices.empty())
+                text += fmt::format(
+                    " -x -a {}", shell_quoted(fmt::format("{}", fmt::join(argument.choices, " "))));
             else if (argument.takes_value)
                 text += " -r";
             text += fmt::format(" -d {}\n", shell_quoted(argument.summary, "\\"));
@@ -190,12 +226,27 @@ std::string fish(std::span<const CommandDeclaration> commands) {
 class Completion final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"SHELL", "", "bash, zsh or fish", true}, shell_);
+        arguments.text({"SHELL", "", "bash, zsh or fish"}, shell_);
+        arguments_ = &arguments;
+        arguments.text(
+            rarely({"--policy", "TEXT", "for these scripts: list how a policy's text can go on"}),
+            policy_);
+        arguments.text(rarely({"--spill", "TEXT", "the same for an eviction policy's text"}),
+                       eviction_);
     }
 
     Result<ExitCode> run(Context& context) override {
+        if (arguments_->given("--policy") || arguments_->given("--spill")) {
+            const auto catalogue = arguments_->given("--policy")
+                                       ? catalogue_of(all_policies())
+                                       : catalogue_of(all_victim_policies());
+            for (const std::string& found : complete_policy(policy_ + eviction_, catalogue))
+                context.print_file(found + "\n");
+            return ExitCode::yes;
+        }
         if (std::ranges::find(kShells, shell_) == kShells.end())
-            return fail(ErrorCode::bad_option, "is no shell that we know", shell_,
+            return fail(ErrorCode::bad_option,
+                        shell_.empty() ? "no shell is given" : "is not a known shell", shell_,
                         fmt::format("one of: {}", fmt::join(kShells, ", ")));
         const auto script = shell_ == "bash" ? bash : shell_ == "zsh" ? zsh : fish;
         context.print_file(script(context.commands()));
@@ -203,7 +254,10 @@ class Completion final : public Command {
     }
 
   private:
+    const Arguments* arguments_ = nullptr;
     std::string shell_;
+    std::string policy_;
+    std::string eviction_;
 };
 
 }  // namespace
@@ -211,11 +265,11 @@ class Completion final : public Command {
 CommandInfo completion_command() {
     return {
         .name = "completion",
-        .summary = "a script that lets bash, zsh or fish complete what you type",
+        .summary = "print a script that lets bash, zsh or fish complete commands",
         .examples =
-            "  source <(tidemark completion bash)              in ~/.bashrc\n"
-            "  source <(tidemark completion zsh)               in ~/.zshrc, after compinit\n"
-            "  tidemark completion fish | source               in config.fish\n",
+            "  source <(tidemark completion bash)    in ~/.bashrc\n"
+            "  source <(tidemark completion zsh)     in ~/.zshrc, after compinit\n"
+            "  tidemark completion fish | source     in config.fish\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Completion>(); },
     };
 }

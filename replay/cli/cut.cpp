@@ -28,8 +28,8 @@ Result<CutPoint> parse_point(std::string_view text, const char* option) {
     }
     const Result<Nanoseconds> time = parse_duration(text);
     if (!time)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no place in a trace", text), option,
-                    "a time such as 1.5s or 300ms, or an event such as #1000");
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a position in a trace", text),
+                    option, "a time such as 1.5s or 300ms, or an event such as #1000");
     return CutPoint{.time = *time};
 }
 
@@ -38,24 +38,22 @@ class Cut final : public Command {
     void declare(Arguments& arguments) override {
         arguments.input({"TRACE", "", "a trace of any format, or - for standard input", true},
                         path_);
-        arguments.text({"--from", "PLACE", "a time (1.5s) or an event (#1000); default: the begin"},
+        arguments.text({"--from", "PLACE", "a time (1.5s) or an event (#1000); default: the start"},
                        from_);
-        arguments.text({"--to", "PLACE", "likewise; what is there is left out; default: the end"},
+        arguments.text({"--to", "PLACE", "the same; this event is excluded; default: the end"},
                        to_);
         arguments.text({"--step", "N[..M]", "these steps, as the trace's ranges number them"},
                        step_);
-        arguments.text({"--range", "NAME", "the first range of that name"}, range_);
-        arguments.text({"--until", "CONDITION",
-                        "in place of --to: the event with which a replay from the trace's begin "
-                        "first shows this is the last: 'reserved > 70GiB', out_of_memory, "
-                        "'retries >= 3 and fragmentation > 20%'"},
-                       until_);
-        arguments.policy(
-            {"-p,--policy", "P[:k=v,...]", "of --until's replay (default: the recorded one)"},
-            policy_);
+        arguments.text({"--range", "NAME", "the first range of this name"}, range_);
+        arguments.text(
+            {"--until", "CONDITION", "instead of --to: end where a replay first shows CONDITION"},
+            until_);
+        arguments.policy({"-p,--policy", "P[:k=v,...]",
+                          "the policy of --until's replay (default: the recorded one)"},
+                         policy_);
         memory_.declare(arguments);
         arguments.file(
-            {"-o,--output", "OUT", "the file to write: .tmk, .jsonl or .csv (as RMM's)", true},
+            {"-o,--output", "OUT", "the file to write: .tmk, .jsonl or .csv (an RMM log)", true},
             trace_kind, output_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -166,13 +164,14 @@ class Cut final : public Command {
 CommandInfo cut_command() {
     return {
         .name = "cut",
-        .summary = "write a window of a trace as a trace of its own, with what lived at its begin",
+        .summary = "write a window of a trace as a trace of its own",
         .examples =
             "  tidemark cut run.tmk --from 1.5s --to 2s -o part.tmk\n"
-            "  tidemark cut snapshot.pickle --from '#100000' -o end.tmk    from that event on\n"
+            "  tidemark cut snapshot.pickle --from '#100000' -o end.tmk     from that event\n"
             "  tidemark cut run.tmk --step 10..12 -o steps.jsonl\n"
             "  tidemark cut run.tmk --until 'reserved > 70GiB' -o filling.tmk\n"
-            "  tidemark cut run.tmk --until out_of_memory -p vpmm --limit 40GiB -o up-to-it.tmk\n",
+            "  tidemark cut run.tmk --until 'retries >= 3 and fragmentation > 20%' -o retries.tmk\n"
+            "Blocks that were live at the window's start are kept.\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Cut>(); },
         .tables = "files",
     };

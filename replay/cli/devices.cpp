@@ -10,9 +10,9 @@ namespace {
 class Devices final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.flag({"--measure", "",
-                        "also copy memory between all host nodes: a tenth of a second a pair"},
-                       measure_);
+        arguments.flag(
+            {"--measure", "", "measure the copy bandwidth between host nodes (0.1 s a pair)"},
+            measure_);
         arguments.report(json_);
     }
 
@@ -64,7 +64,7 @@ CommandInfo devices_command() {
         .summary = "list the GPUs, the host's memory and the simulated devices",
         .examples =
             "  tidemark devices\n"
-            "  tidemark devices --measure                    with the host's copy bandwidth\n"
+            "  tidemark devices --measure                     with the host's copy bandwidth\n"
             "  tidemark devices --json | jq -r '.gpus[].name'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Devices>(); },
         .tables = "cards",

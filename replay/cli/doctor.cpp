@@ -24,7 +24,7 @@ Result<std::string> find_cupti(const Topology& topology) {
 
 Result<std::string> find_probes() {
     TM_TRY(attach::ProbeRing::check());
-    return std::string("of processes whose user we are, or root");
+    return std::string("your own processes; all of them as root");
 }
 
 Result<std::string> find_compiler() {
@@ -71,7 +71,7 @@ class Doctor final : public Command {
 CommandInfo doctor_command() {
     return {
         .name = "doctor",
-        .summary = "say what can be done on this machine, and why not otherwise",
+        .summary = "say what works on this machine, and what to do about the rest",
         .examples =
             "  tidemark doctor\n"
             "  tidemark doctor --require cuda --require virtual-memory || echo 'not here'\n"

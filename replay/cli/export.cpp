@@ -19,16 +19,14 @@ class Export final : public Command {
         arguments.file(
             {"-o,--output", "OUT", "the file to write, or - for standard output", true},
             [this](const std::string&) { return kind(); }, output_);
-        arguments.text({"-f,--format", "FORMAT",
-                        "jsonl, rmm-csv, chrome (.json, for Perfetto) or page (.html, the viewer "
-                        "with the trace "
-                        "inside); else told by OUT's ending"},
-                       format_);
-        arguments.flag({"--page", "", "the same as --format page"}, page_);
-        arguments.policies(
-            {"-p,--policy", "P[:k=v,...]",
-             "chrome: a policy with counters; may be repeated (default: the recorded)"},
-            policies_);
+        arguments.text(
+            {"-f,--format", "FORMAT", "jsonl, rmm-csv, chrome or page (default: by OUT's ending)"},
+            format_);
+        arguments.flag(
+            {"--page", "", "the same as --format page: the viewer with the trace inside"}, page_);
+        arguments.policies({"-p,--policy", "P[:k=v,...]",
+                            "chrome: a policy whose counters to add; may be repeated"},
+                           policies_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
         input_.declare_inference(arguments);
@@ -134,12 +132,13 @@ class Export final : public Command {
 CommandInfo export_command() {
     return {
         .name = "export",
-        .summary = "write a trace in a format for other programs",
+        .summary = "write a trace in a format of other programs",
         .examples =
             "  tidemark export run.tmk -o run.jsonl\n"
-            "  tidemark export snapshot.pickle -o trace.json          for ui.perfetto.dev\n"
+            "  tidemark export snapshot.pickle -o trace.json  for ui.perfetto.dev\n"
             "  tidemark export run.tmk -p torch -p torch:expandable_segments:True -o both.json\n"
-            "  tidemark export snapshot.pickle --page -o run.html     the viewer with it inside\n"
+            "  tidemark export snapshot.pickle --page -o run.html     the viewer with the trace "
+            "inside\n"
             "  tidemark export snapshot.pickle -f jsonl -o - | head\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Export>(); },
         .tables = "files",

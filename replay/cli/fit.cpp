@@ -13,27 +13,31 @@ namespace {
 class Fit final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.input({"TRACE", "", "any format, - or generate:NAME:options", true}, path_);
+        arguments.input(
+            {"TRACE", "", "a trace of any format, a folder, - for stdin, or generate:SPEC", true},
+            path_);
         memory_.declare(arguments);
-        arguments.policies(
-            {"-p,--policy", "P[:k=v,...]",
-             "a candidate beside the recorded settings (default: usual PyTorch ones)"},
-            question_.policies);
-        arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+        arguments.policies({"-p,--policy", "P[:k=v,...]",
+                            "also try this policy (default: usual settings of PyTorch)"},
+                           question_.policies);
+        arguments.input(rarely({"--profile", "NAME",
+                                "costs of simulated device calls: h200 (default), or a file that "
+                                "`tidemark calibrate` wrote"}),
                         question_.profile);
-        arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
-                        question_.threads);
-        arguments.count({"--spread", "N",
-                         "replays of each setting for the range of its peaks, with several streams "
-                         "(default: by length; 0 = no range)"},
-                        question_.spread);
+        arguments.count(
+            rarely({"-j,--jobs", "N", "run at most N replays at a time (default: all cores)"}),
+            question_.threads);
+        arguments.count(
+            rarely({"--spread", "N",
+                    "with several streams: replay each setting N times with other timings, for the "
+                    "range of peaks (default: by length; 0: no range)"}),
+            question_.spread);
         arguments.flag({"--exit-code", "",
-                        "exit with 1 if the answer is no: the recorded settings die, or, with "
-                        "--policy, every one named"},
+                        "exit with 1 if the recorded settings (or all -p) run out of memory"},
                        exit_code_);
-        arguments.flag({"--bound", "",
-                        "search for the offline bound too, as `tidemark bound` does: it may take "
-                        "minutes"},
+        arguments.flag(rarely({"--bound", "",
+                               "also search for the offline bound, as `tidemark bound` does; this "
+                               "can take minutes"}),
                        question_.bound);
         arguments.flag({"--markdown", "", "print Markdown"}, markdown_);
         arguments.report(json_);
@@ -93,12 +97,12 @@ class Fit final : public Command {
 CommandInfo fit_command() {
     return {
         .name = "fit",
-        .summary = "would this run have survived on that card, and what is the smallest it needs",
+        .summary = "say whether a run fits a card, and the smallest card it fits",
         .examples =
             "  tidemark fit snapshot.pickle --memory 80GiB\n"
             "  tidemark fit snapshot.pickle --memory 40GB -p torch:expandable_segments:True\n"
-            "  tidemark fit snapshot.pickle --limit 20GiB    under a memory fraction\n"
-            "  tidemark fit snapshot.pickle                  only the smallest memory of each\n"
+            "  tidemark fit snapshot.pickle --limit 20GiB     under a memory fraction\n"
+            "  tidemark fit snapshot.pickle                   the smallest memory of each setting\n"
             "  tidemark fit snapshot.pickle --memory 24GiB --exit-code || echo 'too large'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Fit>(); },
         .tables = "candidates",

@@ -20,20 +20,18 @@ constexpr DescriptionKind kBaselineFile{"baseline", "baselines", "no baseline"};
 class Gate final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.input({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
-                        path_);
+        arguments.input(
+            {"TRACE", "", "a trace of any format, a folder, - for stdin, or generate:SPEC", true},
+            path_);
         arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
                          policy_);
         arguments.input({"--baseline", "FILE", "an earlier run, for values such as +2%"},
                         baseline_path_);
-        arguments.input({"--before", "TRACE",
-                         "the baseline's trace: where a budget is broken, what grew since is said, "
-                         "as `advise BEFORE AFTER` does"},
+        arguments.input({"--before", "TRACE", "the baseline's trace, to list what grew since"},
                         before_path_);
-        arguments.list({"--fail-if", "CONDITION",
-                        "a budget: exit code 1 if this holds, as 'peak_reserved > +2%', "
-                        "'retries > 0', 'driver > 500ms'; may be given several times"},
-                       fail_if_);
+        arguments.list(
+            {"--fail-if", "CONDITION", "a budget: exit with 1 if this holds; may be repeated"},
+            fail_if_);
         arguments.file({"--write-baseline", "FILE", "write this run as a baseline for later ones"},
                        FileKind::baseline, write_baseline_);
         arguments.file({"--junit", "FILE", "write JUnit XML, a test case for each budget"},
@@ -153,17 +151,15 @@ class Gate final : public Command {
 CommandInfo gate_command() {
     return {
         .name = "gate",
-        .summary = "hold a trace against budgets, for CI: exit code 1 if one is broken",
+        .summary = "check a trace against budgets, for CI: exit code 1 if one is broken",
         .examples =
-            "  tidemark gate main.pickle --write-baseline baseline.json     once, on main\n"
+            "  tidemark gate main.pickle --write-baseline baseline.json      once, on main\n"
             "  tidemark gate new.pickle --baseline baseline.json --fail-if 'peak_reserved > +2%'\n"
-            "  tidemark gate new.pickle --baseline baseline.json --before main.pickle \\\n"
-            "      --fail-if 'peak_reserved > +2%'                       and what grew\n"
             "  tidemark gate new.pickle --fail-if 'peak_reserved > 70GiB' --fail-if 'retries > 0'\n"
+            "  tidemark gate new.pickle --baseline baseline.json --before main.pickle \\\n"
+            "      --fail-if 'peak_reserved > +2%'                    and what grew\n"
             "  tidemark gate new.pickle --baseline baseline.json --fail-if 'driver > +50ms' \\\n"
-            "      --junit gate.xml --markdown >> \"$GITHUB_STEP_SUMMARY\"\n"
-            "  tidemark gate generate:steps:events=5000 -p torch --fail-if 'overhead_ratio > 1.2' "
-            "--json\n",
+            "      --junit gate.xml --markdown >> \"$GITHUB_STEP_SUMMARY\"\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Gate>(); },
         .tables = "budgets",
     };

@@ -13,8 +13,7 @@ namespace {
 class Generate final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.text({"SPEC", "", "NAME:key=value,...; without it, the generators are listed"},
-                       spec_);
+        arguments.text({"SPEC", "", "NAME:key=value,...; without it: list the generators"}, spec_);
         arguments.file({"-o,--output", "OUT", "the .tmk file to write, or - for standard output"},
                        FileKind::recording, output_);
         arguments.report(json_, "print one JSON object about what was written");
@@ -57,10 +56,10 @@ CommandInfo generate_command() {
         .name = "generate",
         .summary = "make a seeded trace of a program that never ran",
         .examples =
-            "  tidemark generate                           the generators and options\n"
+            "  tidemark generate                              the generators and their options\n"
             "  tidemark generate mix:seed=7 -o mix.tmk\n"
             "  tidemark gen query:tasks=500,streams=8 -o q.tmk\n"
-            "  tidemark replay generate:mix:seed=7         without a file between\n",
+            "  tidemark replay generate:mix:seed=7            without a file\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Generate>(); },
         .also = "gen",
         .tables = "files,generators",

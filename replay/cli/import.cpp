@@ -29,7 +29,7 @@ std::string target_name(const std::string& path) {
     return name.string();
 }
 
-// The folders on the way to a file, made where they are missing; those that nothing came to lie in
+// The folders on the way to a file, made where they are missing; those that stay empty
 // are removed again.
 class NewFolders {
   public:
@@ -61,8 +61,8 @@ class Import final : public Command {
     void declare(Arguments& arguments) override {
         arguments.inputs({"IN", "", "traces of any format, or - for standard input", true}, paths_);
         arguments_ = &arguments;
-        arguments.folder(
-            {"-o,--output", "OUT", "the .tmk file; with several inputs, a folder", true}, output_);
+        arguments.folder({"-o,--output", "OUT", "the .tmk file; a folder for several inputs", true},
+                         output_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
     }
@@ -112,7 +112,8 @@ class Import final : public Command {
                 return fail(ErrorCode::bad_option,
                             fmt::format("would become {}, as {} would", target, entry->second),
                             path, "import one of them under another name");
-            // Folders within the folder come with the files: until then it stands for them.
+            // Folders within the folder are made with the files; before that, the folder's own
+            // identity counts.
             const fs::path file(target);
             const bool has_folder = fs::is_directory(file.parent_path(), ignored);
             TM_ASSIGN(OutputTarget checked,
@@ -137,12 +138,12 @@ class Import final : public Command {
 CommandInfo import_command() {
     return {
         .name = "import",
-        .summary = "write traces of any format as .tmk: small, quick to open, checksummed",
+        .summary = "write traces of any format as .tmk: small, fast, checksummed",
         .examples =
             "  tidemark import snapshot.pickle -o run.tmk\n"
-            "  tidemark import *.pickle.xz -o traces/      one .tmk each, in a folder\n"
-            "  tidemark import rank*/snapshot.pickle -o traces/   in traces/rank0, ...\n"
-            "  zcat log.csv.gz | tidemark import - -o log.tmk\n",
+            "  tidemark import *.pickle.xz -o traces/         one .tmk each, in a folder\n"
+            "  tidemark import rank*/snapshot.pickle -o traces/    in traces/rank0, ...\n"
+            "  tidemark import - -o log.tmk < log.csv\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Import>(); },
         .tables = "files",
     };

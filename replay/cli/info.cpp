@@ -19,9 +19,7 @@ class Info final : public Command {
     void declare(Arguments& arguments) override {
         arguments.inputs(
             {"TRACE", "", "traces of any format, folders, or - for standard input", true}, paths_);
-        arguments.flag({"--drift", "",
-                        "of one trace: are its iterations alike, and which event is the first "
-                        "that isn't as before?"},
+        arguments.flag({"--drift", "", "do the iterations of a trace differ, and where first?"},
                        drift_);
         arguments.report(json_);
         input_.declare(arguments);
@@ -132,15 +130,13 @@ CommandInfo info_command() {
         .summary = "show what is in a trace: events, sizes, lifetimes, peaks, oddities",
         .examples =
             "  tidemark info snapshot.pickle\n"
-            "  tidemark snapshot.pickle                          the same\n"
-            "  tidemark info rank*/snapshot.pickle               a row each, and where they "
+            "  tidemark snapshot.pickle                       the same\n"
+            "  tidemark info rank*/snapshot.pickle            a row each, and where the ranks "
             "diverge\n"
-            "  tidemark info run/                                PyTorch's recording and its "
-            "driver's: who holds the rest\n"
-            "  tidemark info log.csv --drift                     does each iteration do the "
-            "same?\n"
-            "  xz -dc snapshot.pickle.xz | tidemark info -\n"
-            "  tidemark info --json run.tmk | jq .peak_requested.value\n",
+            "  tidemark info run/                             PyTorch's recording and its driver's "
+            "together\n"
+            "  tidemark info log.csv --drift                  does each iteration do the same?\n"
+            "  tidemark info snapshot.pickle --json | jq .peak_requested.value\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Info>(); },
         .tables = "traces,aspects",
     };

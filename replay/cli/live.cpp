@@ -36,20 +36,20 @@ Result<Nanoseconds> parse_age(std::string_view text) {
 class Live final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.flag(
-            {"--recover", "", "put what dead programs left in memory into their recordings"},
-            recover_);
-        arguments.flag({"--recordings", "", "list what lies in the folder of recordings"},
-                       lists_recordings_);
-        arguments.flag({"--clean", "", "remove the recordings there that have ended"}, cleans_);
-        arguments.text({"--older-than", "TIME", "of those only what was written before: 12h, 7d"},
-                       older_than_);
+        arguments.flag({"--recover", "", "complete the recordings of programs that were killed"},
+                       recover_);
+        arguments.flag({"--recordings", "", "list the folder of recordings"}, lists_recordings_);
+        arguments.flag({"--clean", "", "remove recordings that have ended from that folder"},
+                       cleans_);
+        arguments.text(
+            {"--older-than", "TIME", "with --clean: only those older than this: 12h, 7d"},
+            older_than_);
         arguments.report(json_);
     }
 
     Result<ExitCode> run(Context& context) override {
         if (!older_than_.empty() && !cleans_)
-            return fail(ErrorCode::bad_option, "goes with --clean", "--older-than");
+            return fail(ErrorCode::bad_option, "needs --clean", "--older-than");
         const ExitCode recovered = recover_ ? recover(context) : ExitCode::yes;
         std::vector<Error> skipped;
         const std::vector<live::LiveProgram> programs = live::list_programs(&skipped);
@@ -127,14 +127,16 @@ class Live final : public Command {
 CommandInfo live_command() {
     return {
         .name = "live",
-        .summary = "list the programs that can be watched while they run, and their recordings",
+        .summary = "list running programs that can be watched, and their recordings",
         .examples =
             "  tidemark live\n"
             "  tidemark live --json | jq '.programs[].name'\n"
-            "  tidemark live --recover            complete the recordings of killed programs\n"
-            "  tidemark live --recordings         what others left, and how large it is\n"
+            "  tidemark live --recover                        complete the recordings of killed "
+            "programs\n"
+            "  tidemark live --recordings                     which recordings there are, and "
+            "their sizes\n"
             "  tidemark live --clean --older-than 7d\n"
-            "  tidemark view --attach trainer     look at one of them\n",
+            "  tidemark view --attach trainer                 look at one of them\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Live>(); },
         .tables = "programs,recordings",
         .interactive = true,

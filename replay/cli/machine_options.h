@@ -17,15 +17,19 @@ class MachineOptions {
   public:
     void declare(Arguments& arguments) {
         arguments.input(
-            {"--device", "NAME", "cuda:0: a real GPU; sim:h200: as --profile (default)"}, device_);
+            rarely({"--device", "NAME", "cuda:0: a real GPU; sim:h200: as --profile (default)"}),
+            device_);
         memory_.declare(arguments);
-        arguments.input({"--profile", "NAME",
-                         "costs of simulated device calls: h200 (default), or "
-                         "a file that calibrate wrote"},
+        arguments.input(rarely({"--profile", "NAME",
+                                "costs of simulated device calls: h200 (default), or a file that "
+                                "`tidemark calibrate` wrote"}),
                         profile_);
-        arguments.real({"--scale", "F", "make every size of the trace F times as large"}, scale_);
-        arguments.flag({"--check", "", "watch for overlap, early reuse, double free, leaks, ..."},
-                       check_);
+        arguments.real(rarely({"--scale", "F", "make every size of the trace F times as large"}),
+                       scale_);
+        arguments.flag(
+            rarely({"--check", "",
+                    "check the policy: overlaps, early reuse, double frees, leaks, ..."}),
+            check_);
     }
 
     // A scenario of `policy` on this machine. Errors (bad_option): options that contradict each

@@ -38,30 +38,27 @@ std::string usual_directory() {
 class Machines final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.input({"NAME", "", "a shipped machine, or a file; without it all are listed"},
-                        name_);
-        arguments.flag({"--discover", "", "this computer"}, discover_);
-        arguments.flag({"--measure", "",
-                        "with --discover: measures links and disks, in place of estimates; about a "
-                        "minute"},
-                       measure_);
-        arguments.flag({"--quick", "", "with --measure: in some 10 s"}, quick_);
+        arguments.input({"NAME", "", "a shipped machine, or a file; without it: list all"}, name_);
+        arguments.flag({"--discover", "", "describe this computer"}, discover_);
+        arguments.flag(
+            {"--measure", "", "with --discover: measure links and disks (about a minute)"},
+            measure_);
+        arguments.flag({"--quick", "", "with --measure: take about 10 s"}, quick_);
         arguments.text(
-            {"--gpus", "LIST", "with --discover: which, as in CUDA_VISIBLE_DEVICES: 0,2 or UUIDs"},
+            rarely({"--gpus", "LIST",
+                    "with --discover: which GPUs, as in CUDA_VISIBLE_DEVICES: 0,2 or UUIDs"}),
             gpus_);
-        arguments.list({"--disk", "DIR",
-                        "with --discover: a directory that is spilled to; more than once for "
-                        "several disks; with --measure the current one if none is given, or "
-                        "TMPDIR"},
-                       directories_);
-        arguments.input({"--profile", "FILE",
-                         "with --discover: its card's measured links, as "
-                         "`tidemark calibrate` wrote them"},
-                        profile_);
-        arguments.file({"-o,--output", "FILE",
-                        "writes the machine, to be changed and used; - for "
-                        "standard output"},
-                       FileKind::machine, target_);
+        arguments.list(
+            {"--disk", "DIR", "with --discover: a folder for spilled data; may be repeated"},
+            directories_);
+        arguments.input(
+            rarely(
+                {"--profile", "FILE",
+                 "with --discover: the card's measured links, as `tidemark calibrate` wrote them"}),
+            profile_);
+        arguments.file(
+            {"-o,--output", "FILE", "write the machine to a file that you can change and use"},
+            FileKind::machine, target_);
         arguments.report(json_);
     }
 
@@ -225,15 +222,14 @@ class Machines final : public Command {
 CommandInfo machines_command() {
     return {
         .name = "machines",
-        .summary = "list the machines that tiers are replayed on, or describe this computer as one",
+        .summary = "list the machines for replays over tiers, or describe this computer",
         .examples =
             "  tidemark machines\n"
-            "  tidemark machines h200-node                        its spaces and links\n"
-            "  tidemark machines h200-node -o my-node.json        a copy, to be changed\n"
+            "  tidemark machines h200-node                    its spaces and links\n"
+            "  tidemark machines h200-node -o my-node.json    a copy to change\n"
             "  tidemark machines --discover --disk /scratch -o my-node.json\n"
-            "  tidemark machines --discover --measure --disk /scratch -o my-node.json\n"
-            "                                                     measured, in about a minute\n"
-            "  tidemark machines --discover --measure --quick     in some 10 s, printed only\n",
+            "  tidemark machines --discover --measure --quick     measured in about 10 s, printed "
+            "only\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Machines>(); },
         .tables = "machines",
     };

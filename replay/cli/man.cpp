@@ -61,12 +61,16 @@ class Man final : public Command {
             ".SH DESCRIPTION\n"
             "Replays what a program did to GPU memory (a PyTorch snapshot, an RMM log, JSONL or "
             ".tmk) under other allocators and settings, and compares what each would have "
-            "needed. A folder stands for the recordings in it, a quoted pattern for what it "
-            "matches.\n"
-            ".SH COMMANDS\n",
+            "needed. A folder stands for the recordings in it, a quoted pattern for the "
+            "files that it matches.\n"
+            "The commands follow, grouped by what people want of them.\n",
             context.provenance().version);
-        for (const CommandDeclaration& command : context.commands())
+        std::string_view group;
+        for (const CommandDeclaration& command : context.commands()) {
+            if (command.info->group != group)
+                page += fmt::format(".SH {}\n", roff(group = command.info->group));
             page += section_of(command);
+        }
         page += ".SH EXIT STATUS\n";
         for (const ExitCodeInfo& code : kExitCodes)
             page +=
@@ -81,7 +85,7 @@ class Man final : public Command {
 CommandInfo man_command() {
     return {
         .name = "man",
-        .summary = "the manual page, in roff",
+        .summary = "print the manual page, in roff",
         .examples =
             "  tidemark man | man -l -\n"
             "  tidemark man > ~/.local/share/man/man1/tidemark.1\n",

@@ -26,24 +26,22 @@ namespace {
 class Minimize final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.input({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
-                        path_);
-        arguments.text({"--keep", "CONDITION",
-                        "what the trace must still show: 'reserved > 70GiB', out_of_memory, "
-                        "'retries >= 3 and fragmentation > 20%'; figures are those of replay",
-                        true},
-                       keep_);
+        arguments.input(
+            {"TRACE", "", "a trace of any format, a folder, - for stdin, or generate:SPEC", true},
+            path_);
+        arguments.text(
+            {"--keep", "CONDITION", "what the trace must still show, in figures of `replay`", true},
+            keep_);
         arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
                          policy_);
         memory_.declare(arguments);
-        arguments.real({"--time", "SECONDS",
-                        "search for so long at most, for the best so far (default: to the end, "
-                        "which gives the same on every machine)"},
+        arguments.real({"--time", "SECONDS", "search for at most this long (default: to the end)"},
                        time_);
-        arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
-                        threads_);
+        arguments.count(
+            rarely({"-j,--jobs", "N", "run at most N replays at a time (default: all cores)"}),
+            threads_);
         arguments.file(
-            {"-o,--output", "OUT", "the file to write: .jsonl, .tmk or .csv (as RMM's)", true},
+            {"-o,--output", "OUT", "the file to write: .jsonl, .tmk or .csv (an RMM log)", true},
             trace_kind, output_);
         arguments.report(json_);
         input_.declare(arguments);
@@ -204,7 +202,7 @@ class Minimize final : public Command {
 CommandInfo minimize_command() {
     return {
         .name = "minimize",
-        .summary = "write the smallest trace that still shows something, for a bug report",
+        .summary = "write the smallest trace that still shows a fault, for a bug report",
         .examples =
             "  tidemark minimize snapshot.pickle --keep 'reserved > 70GiB' -o small.jsonl\n"
             "  tidemark minimize run.tmk -p best-fit --keep out_of_memory --memory 40GiB -o "

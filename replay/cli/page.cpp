@@ -14,10 +14,10 @@ namespace {
 class Page final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.inputs({"TRACE", "", "recordings to put into it, of any format", false}, paths_);
+        arguments.inputs({"TRACE", "", "recordings of any format to put into the page", false},
+                         paths_);
         arguments.file({"-o,--output", "FILE",
-                        "the page; without it, the page is opened in your "
-                        "browser"},
+                        "the page to write (default: open an empty page in your browser)"},
                        FileKind::report, output_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
@@ -57,11 +57,12 @@ class Page final : public Command {
 CommandInfo page_command() {
     return {
         .name = "page",
-        .summary = "the viewer in one file for any browser, with recordings inside if you like",
+        .summary = "the viewer in one file for any browser, with recordings inside",
         .examples =
-            "  tidemark page                              open it: drop a recording on it\n"
-            "  tidemark page snapshot.pickle -o run.html  to mail: whoever opens it sees the run\n"
-            "  tidemark page rank*.pickle -o ranks.html   of several ranks\n",
+            "  tidemark page                                  open it, and drop a recording on it\n"
+            "  tidemark page snapshot.pickle -o run.html      a file to mail: whoever opens it "
+            "sees the run\n"
+            "  tidemark page rank*.pickle -o ranks.html       of several ranks\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Page>(); },
         .tables = "files",
     };

@@ -10,7 +10,7 @@ namespace {
 class Policies final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.policy({"NAME", "", "one policy, or a library with one, to show its options"},
+        arguments.policy({"NAME", "", "a policy, or a library with one, to show its options"},
                          name_);
         arguments.report(json_);
     }
@@ -42,7 +42,7 @@ CommandInfo policies_command() {
         .examples =
             "  tidemark policies\n"
             "  tidemark policies torch\n"
-            "  tidemark policies ./libmine.so                     one of your own\n"
+            "  tidemark policies ./libmine.so                 one of your own\n"
             "  tidemark policies --json | jq -r '.policies[].name'\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Policies>(); },
         .tables = "policies",

@@ -18,20 +18,31 @@
 namespace tidemark {
 namespace commands {
 
+#define TIDEMARK_GROUP(title)
 #define TIDEMARK_COMMAND(name) CommandInfo name##_command();
 #include "replay/cli/commands.inc"
 #undef TIDEMARK_COMMAND
+#undef TIDEMARK_GROUP
 
 }  // namespace commands
 
 namespace {
 
-const auto& all_commands() {
-    static const std::array catalogue{
-#define TIDEMARK_COMMAND(name) commands::name##_command(),
+std::vector<CommandInfo> make_catalogue() {
+    std::vector<CommandInfo> catalogue;
+    std::string_view group;
+#define TIDEMARK_GROUP(title) group = title;
+#define TIDEMARK_COMMAND(name)                       \
+    catalogue.push_back(commands::name##_command()); \
+    catalogue.back().group = group;
 #include "replay/cli/commands.inc"
 #undef TIDEMARK_COMMAND
-    };
+#undef TIDEMARK_GROUP
+    return catalogue;
+}
+
+const std::vector<CommandInfo>& all_commands() {
+    static const std::vector<CommandInfo> catalogue = make_catalogue();
     return catalogue;
 }
 
@@ -55,13 +66,12 @@ std::vector<Entry> declare_commands(CLI::App& app) {
     for (const CommandInfo& info : all_commands()) {
         Entry entry{&info, app.add_subcommand(std::string(info.name), std::string(info.summary)),
                     info.make(), nullptr};
-        entry.app->group("Commands");
+        entry.app->group(std::string(info.group));
         if (!info.also.empty())
             entry.app->alias(std::string(info.also));
         entry.arguments = std::make_unique<Arguments>(*entry.app);
         entry.command->declare(*entry.arguments);
-        entry.app->footer(
-            fmt::format("Examples:\n{}\n`tidemark --help` lists the exit codes.", info.examples));
+        entry.app->footer(fmt::format("Examples:\n{}", info.examples));
         entries.push_back(std::move(entry));
     }
     return entries;
@@ -109,6 +119,30 @@ Error unknown_word(const CLI::App& app) {
                                       : fmt::format("'{}' is one argument too many", word),
             &inside == &app ? "" : inside.get_name(),
             near.empty() ? help_hint(inside, app) : fmt::format("did you mean {}?", near)};
+}
+
+// What most people need of the command that was being read, or of the program.
+std::string help_of(CLI::App& app, std::vector<Entry>& entries) {
+    const CLI::App& inside = innermost(app);
+    if (&inside == &app)
+        return app.help();
+    Entry& entry = *std::ranges::find(entries, &inside, &Entry::app);
+    const bool shortened = entry.arguments->hide_rare();
+    return inside.help("tidemark") +
+           (shortened
+                ? fmt::format("\n`tidemark {} --help-all` shows all options.\n", entry.info->name)
+                : "");
+}
+
+// Every option of the command, or of all commands.
+std::string all_help_of(const CLI::App& app, const std::vector<Entry>& entries) {
+    const CLI::App& inside = innermost(app);
+    if (&inside != &app)
+        return inside.help("tidemark");
+    std::string text = app.help();
+    for (const Entry& entry : entries)
+        text += "\n" + entry.app->help("tidemark");
+    return text;
 }
 
 Result<ProgramAnswer> run_command(Entry& entry, const Provenance& provenance,
@@ -180,25 +214,28 @@ std::string command_line(std::span<const std::string> arguments) {
 
 Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front& front) {
     CLI::App app(
-        "tidemark replays recorded GPU memory traffic under other allocators and compares "
-        "what each would have needed.");
+        "tidemark replays recorded GPU memory traffic under other allocators, and compares what "
+        "each would have needed.");
     app.name("tidemark");
     app.require_subcommand(0, 1);
-    app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
+    app.set_help_flag("-h,--help", "print what most people need, and end");
+    app.set_help_all_flag("--help-all", "print every option, and end");
+    app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION, "print the version, and end");
     app.get_formatter()->column_width(30);
     app.get_formatter()->label("SUBCOMMAND", "COMMAND");
     std::vector<Entry> entries = declare_commands(app);
     app.footer(exit_code_table() +
-               "\n`tidemark help COMMAND` shows its options, with examples; `tidemark FILE` is "
-               "`tidemark info FILE`.");
+               "\n`tidemark help COMMAND` shows a command's options and examples; `tidemark FILE` "
+               "is `tidemark info FILE`.");
 
     try {
         std::vector<std::string> line = completed(arguments);
         std::reverse(line.begin(), line.end());
         app.parse(std::move(line));
     } catch (const CLI::CallForHelp&) {
-        const CLI::App& inside = innermost(app);
-        return ProgramAnswer{inside.help(&inside == &app ? "" : "tidemark"), ExitCode::yes};
+        return ProgramAnswer{help_of(app, entries), ExitCode::yes};
+    } catch (const CLI::CallForAllHelp&) {
+        return ProgramAnswer{all_help_of(app, entries), ExitCode::yes};
     } catch (const CLI::CallForVersion& version) {
         return ProgramAnswer{std::string(version.what()) + "\n", ExitCode::yes};
     } catch (const CLI::ExtrasError&) {
@@ -211,7 +248,7 @@ Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front&
     const auto chosen =
         std::ranges::find_if(entries, [](const Entry& entry) { return entry.app->parsed(); });
     if (chosen == entries.end()) {
-        front.note("no command given; this is what there is:");
+        front.note("no command given; the commands are:");
         front.note_help(app.help());
         return ProgramAnswer{{}, ExitCode::bad_usage};
     }

@@ -1,5 +1,5 @@
 // The program `tidemark` without its process: a command line becomes output and an exit code, for
-// main() and for the C library alike.
+// main() as well as for the C library.
 #pragma once
 
 #include <span>

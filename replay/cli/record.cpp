@@ -44,31 +44,26 @@ class Record final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments.list({"PROGRAM", "", "the program and its arguments, after --"}, program_);
-        arguments.count(
-            {"--attach", "PID",
-             "instead of a program: a running PyTorch, until Ctrl-C or its end; what its "
-             "allocator does, by the probes in it"},
-            attach_);
-        arguments.file({"-o,--output", "FILE",
-                        "the recording (.tml); further processes get FILE-PID. Without it, one in "
-                        "the folder of recordings"},
-                       FileKind::recording, output_);
-        arguments.text({"--name", "NAME", "what viewers call the program"}, name_);
-        arguments.bytes(
-            {"--history-limit", "SIZE", "keep so much of the recording, and forget what is older"},
-            history_limit_);
+        arguments.count({"--attach", "PID", "record the allocator of a PyTorch that already runs"},
+                        attach_);
+        arguments.file(
+            {"-o,--output", "FILE", "the recording (.tml); child processes write FILE-PID"},
+            FileKind::recording, output_);
+        arguments.text(rarely({"--name", "NAME", "how viewers name the program"}), name_);
+        arguments.bytes(rarely({"--history-limit", "SIZE",
+                                "keep at most SIZE of the recording, and drop what is older"}),
+                        history_limit_);
         arguments.flag({"--stacks", "", "record the native call stack of each event"}, stacks_);
-        arguments.flag({"--kernels", "",
-                        "record which memory each kernel, copy and fill uses, where that is known"},
+        arguments.flag({"--kernels", "", "record which memory each kernel, copy and fill uses"},
                        kernels_);
-        arguments.flag({"--no-gpu-times", "",
-                        "with --kernels: not when the GPU ran them, which CUPTI takes time to find "
-                        "out"},
-                       untimed_);
+        arguments.flag(
+            rarely(
+                {"--no-gpu-times", "",
+                 "with --kernels: skip when the GPU ran them, which CUPTI takes time to find out"}),
+            untimed_);
         arguments.flag({"--ranges", "", "record the program's NVTX ranges and marks"}, ranges_);
-        arguments.flag({"--no-children", "", "record the program alone, not those that it starts"},
-                       alone_);
-        arguments.flag({"--live", "", "say how to follow the program while it runs"}, live_);
+        arguments.flag({"--no-children", "", "record only the program itself"}, alone_);
+        arguments.flag({"--live", "", "print how to follow the program while it runs"}, live_);
         arguments.report(json_, "print one JSON object, after what the program prints");
     }
 
@@ -179,20 +174,18 @@ class Record final : public Command {
 CommandInfo record_command() {
     return {
         .name = "record",
-        .summary = "run a program and record what it does to GPU memory, unchanged as it is",
+        .summary = "run a program and record its GPU memory, without changing it",
         .examples =
             "  tidemark record -o run.tml -- python train.py --epochs 3\n"
-            "  tidemark info run.tml                         what it took, and what it never "
+            "  tidemark info run.tml                          what it allocated, and what it never "
             "freed\n"
-            "  tidemark replay run.tml -p extent             the same requests, another allocator\n"
             "  tidemark record -o run.tml --stacks -- ./solver input.dat\n"
             "  tidemark record -o run.tml --kernels --ranges -- python train.py\n"
-            "  tidemark replay run.tml --gpu-memory 60%      spilled to the host, by what is used\n"
-            "  tidemark record --live -- python serve.py     and look: tidemark view --attach "
+            "  tidemark record --live -- python serve.py      follow it: tidemark view --attach "
             "python\n"
-            "  tidemark record --no-children -- ./launch.sh  only the program itself\n"
-            "  tidemark record -o run.tml --attach 4711      a PyTorch that runs already\n"
-            "The exit code is the program's; 128 and the signal's number if one ended it.\n",
+            "  tidemark record -o run.tml --attach 4711       a PyTorch that already runs\n"
+            "The exit code is the program's, or 128 plus the signal's number if a signal ended "
+            "it.\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Record>(); },
         .tables = "processes",
         .interactive = true,

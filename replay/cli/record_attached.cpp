@@ -89,7 +89,7 @@ void put_settings(live::Publisher& publisher, int process) {
         if (const std::string value = attach::variable_of(process, name); !value.empty())
             put("PYTORCH_CUDA_ALLOC_CONF", value, true);
     }
-    publisher.mark(fmt::format("attached to process {}: what lived before is unknown", process));
+    publisher.mark(fmt::format("attached to process {}: what was live before is unknown", process));
 }
 
 struct Attachment {

@@ -10,7 +10,7 @@ namespace tidemark::commands {
 struct AttachOptions {
     int process = 0;
     std::string output;      // the recording; "" = one in the folder of recordings
-    bool overwrite = false;  // what is there under that name
+    bool overwrite = false;  // replace an existing file
     std::string name;        // of the process in lists; "" = its program's
     Bytes history_limit = 0;
     bool live = false;

@@ -1,4 +1,4 @@
-// One library is loaded so: ours, unless another tool's is.
+// CUDA loads one library this way: ours, unless another tool's is set.
 #include "replay/cli/recorder_library.h"
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ Result<void> check_unset(const char* variable) {
     if (other == nullptr || *other == '\0')
         return {};
     return fail(ErrorCode::unsupported, fmt::format("is set already, to {}", other), variable,
-                "one library is loaded so: unset it, or leave this to the other tool");
+                "CUDA loads only one such library: unset the variable, or use the other tool");
 }
 
 Result<std::string> find_recorder_library() {
@@ -31,9 +31,9 @@ Result<std::string> find_recorder_library() {
     TM_TRY(check_unset(inject::kInjectionVariable));
     if (const auto path = find_beside(kName))
         return *path;
-    return fail(ErrorCode::unsupported, fmt::format("{} isn't there", kName),
+    return fail(ErrorCode::unsupported, fmt::format("{} is missing", kName),
                 program_folder().string(),
-                "it is installed with the program: install or build Tidemark anew");
+                "it is installed with the program: reinstall or rebuild Tidemark");
 }
 
 }  // namespace tidemark::commands

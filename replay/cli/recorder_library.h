@@ -7,8 +7,8 @@
 
 namespace tidemark::commands {
 
-// Its path: beside the program as it is built, or where it is installed. Errors (unsupported): it
-// isn't there; or CUDA_INJECTION64_PATH has another tool loaded in its stead.
+// Its path: next to the built program, or where it is installed. Errors (unsupported): it
+// is missing; or CUDA_INJECTION64_PATH has another tool loaded in its stead.
 Result<std::string> find_recorder_library();
 
 // Errors (unsupported): another tool has set the variable, which names one library.

@@ -45,39 +45,40 @@ constexpr std::array<ForeignOption, 11> kReplayForeign{{
 class Replay final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.input({"TRACE", "", "a trace of any format, - or generate:NAME:options", true},
-                        path_);
+        arguments.input(
+            {"TRACE", "", "a trace of any format, a folder, - for stdin, or generate:SPEC", true},
+            path_);
         arguments.policy({"-p,--policy", "P[:k=v,...]", "the policy (default: the recorded one)"},
                          policy_);
         machine_.declare(arguments);
-        arguments.flag({"--touch", "", "write all that is granted, and check it before its free"},
-                       touch_);
-        arguments.file({"--decisions", "FILE", "write each decision as a line, and hash them"},
-                       FileKind::decisions, decisions_);
-        arguments.file({"--dump-state", "FILE",
-                        "write what the allocator holds at the end (with --until-fail: then), as "
-                        ".json, .txt or, for PyTorch's memory_viz, .pickle"},
-                       FileKind::state_dump, dump_);
-        arguments.count(
-            {"--spread", "N",
-             "with several streams: replay N times as other runs might go, for the range "
-             "of peaks"},
-            spread_);
-        arguments.flag({"--until-fail", "", "stop at the first request that is out of memory"},
+        arguments.flag(
+            rarely({"--touch", "",
+                    "on a real GPU: write every allocation, and check it before its free"}),
+            touch_);
+        arguments.file(
+            rarely({"--decisions", "FILE", "write each decision as a line, and a hash of them"}),
+            FileKind::decisions, decisions_);
+        arguments.file(
+            {"--dump-state", "FILE", "write what the allocator holds: .pickle, .json or .txt"},
+            FileKind::state_dump, dump_);
+        arguments.count(rarely({"--spread", "N",
+                                "with several streams: replay N times with other timings, for the "
+                                "range of peaks"}),
+                        spread_);
+        arguments.flag({"--until-fail", "", "stop at the first request that runs out of memory"},
                        until_fail_);
-        arguments.file({"--plot", "FILE",
-                        "draw reserved, allocated and requested memory over time, as .svg or .png"},
-                       plot_kind, plot_);
-        arguments.choice({"--picture", "KIND", "auto, unicode, ascii or none"}, kChartKinds,
-                         chart_kind_);
+        arguments.file({"--plot", "FILE", "draw memory over time, as .svg or .png"}, plot_kind,
+                       plot_);
+        arguments.choice({"--picture", "KIND", "chart in the text: auto, unicode, ascii or none"},
+                         kChartKinds, chart_kind_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
         tiers_.declare(arguments, false);
-        arguments.file({"--timeline", "FILE",
-                        "write what happened, a span a line; - is standard "
-                        "output"},
-                       FileKind::tier_timeline, timeline_);
+        arguments.file(
+            rarely({"--timeline", "FILE",
+                    "over tiers: write what happened, a span a line; - is standard output"}),
+            FileKind::tier_timeline, timeline_);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -217,20 +218,13 @@ CommandInfo replay_command() {
         .name = "replay",
         .summary = "run a trace under one policy, or over GPU, host and disk",
         .examples =
-            "  tidemark replay snapshot.pickle                   as it was recorded\n"
-            "  tidemark replay snapshot.pickle --policy best-fit\n"
+            "  tidemark replay snapshot.pickle                as it was recorded\n"
             "  tidemark replay run.tmk -p torch:max_split_size_mb=128 --memory 80GiB\n"
-            "  tidemark replay run.tmk -p buddy --check --json\n"
-            "  tidemark replay snapshot.pickle --spread 64       how much runs differ\n"
-            "  tidemark replay run.tmk -p vpmm --device cuda:0 --touch    on a real GPU\n"
-            "  tidemark replay run.tmk --device cuda:0 --scale 0.5        on a smaller one\n"
-            "  tidemark replay run.tmk --decisions sim.txt                to compare with diff\n"
-            "  tidemark replay oom.pickle --until-fail --dump-state then.pickle   what was held\n"
-            "  tidemark replay run.tmk --profile my-card.json             see calibrate\n"
-            "  tidemark replay uses.jsonl --gpu-memory 60% --spill s3fifo  what spilling costs\n"
-            "  tidemark replay uses.jsonl --gpu-memory 60% --device cuda:0  the same for real\n"
-            "  tidemark replay q.tmk --machine my-node.json --over-reservation increase --json\n"
-            "  tidemark replay q.tmk --gpu-memory 8GiB --timeline spans.jsonl  for a viewer\n",
+            "  tidemark replay oom.pickle --until-fail --dump-state then.pickle     what was held\n"
+            "  tidemark replay run.tmk -p vpmm --device cuda:0 --touch              on a real GPU\n"
+            "  tidemark replay run.tmk --profile my-card.json                       see calibrate\n"
+            "  tidemark replay uses.jsonl --gpu-memory 60% --spill s3fifo           what spilling "
+            "costs\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Replay>(); },
     };
 }

@@ -25,44 +25,45 @@ namespace {
 class Report final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.inputs({"RUN", "",
-                          "traces of any format, - or generate:NAME:options; or a folder that "
-                          "`tidemark sweep` wrote to, or its --lines",
-                          true},
-                         paths_);
+        arguments.inputs(
+            {"RUN", "", "traces of any format, or a folder that `tidemark sweep` wrote", true},
+            paths_);
         arguments.file({"-o,--output", "FILE", "the page; - is standard output"}, FileKind::report,
                        output_);
         arguments.policies({"-p,--policy", "P[:k=v,...]",
-                            "a policy; the first is what others are compared with (default: the "
-                            "recorded one)"},
+                            "a policy; the first is the baseline (default: recorded)"},
                            policies_);
         memory_.declare(arguments);
-        arguments.input({"--profile", "NAME",
-                         "costs of device calls: h200 (default), or a file that calibrate wrote"},
+        arguments.input(rarely({"--profile", "NAME",
+                                "costs of simulated device calls: h200 (default), or a file that "
+                                "`tidemark calibrate` wrote"}),
                         profile_);
-        arguments.text({"--title", "TEXT", "over the page (default: the traces' names)"}, title_);
-        arguments.flag({"--no-advise", "", "leave out what advise finds, which takes longest"},
+        arguments.text({"--title", "TEXT", "the page's title (default: the traces' names)"},
+                       title_);
+        arguments.flag({"--no-advise", "", "skip the findings of `advise`, which take longest"},
                        no_advise_);
-        arguments.count({"--spread", "N",
-                         "with several streams: replay each run N times as others might go, for "
-                         "the range of peaks (default: as many as take a second; 0 = none)"},
-                        spread_.runs);
-        arguments.flag({"--bound", "",
-                        "search for the offline bound too, as `tidemark bound` does: it may take "
-                        "minutes"},
+        arguments.count(
+            rarely({"--spread", "N",
+                    "with several streams: replay each setting N times with other timings, for the "
+                    "range of peaks (default: by length; 0: no range)"}),
+            spread_.runs);
+        arguments.flag(rarely({"--bound", "",
+                               "also search for the offline bound, as `tidemark bound` does; this "
+                               "can take minutes"}),
                        bound_);
-        arguments.text({"--across", "OPTION",
-                        "of a sweep: what changes along the heat map (default: what has most "
-                        "values)"},
-                       across_);
-        arguments.text({"--down", "OPTION", "of a sweep: what changes down the heat map"}, down_);
-        arguments.count({"--top", "N", "of a sweep: settings in the table (default: 50; 0: all)"},
-                        top_);
-        arguments.flag({"--interactive", "",
-                        "write the viewer's page with the traces inside instead, to zoom, search "
-                        "and replay in"},
+        arguments.text(
+            rarely(
+                {"--across", "OPTION",
+                 "of a sweep: the option along the heat map (default: the one with most values)"}),
+            across_);
+        arguments.text(rarely({"--down", "OPTION", "of a sweep: the option down the heat map"}),
+                       down_);
+        arguments.count(
+            rarely({"--top", "N", "of a sweep: list at most N settings (default: 50; 0: all)"}),
+            top_);
+        arguments.flag({"--interactive", "", "write the viewer with the traces inside"},
                        interactive_);
-        arguments.flag({"--text", "", "print text instead: everything in words, no page"}, text_);
+        arguments.flag({"--text", "", "print the report as text"}, text_);
         arguments.report(json_, "print one JSON object about what was written");
         input_.declare(arguments);
         input_.declare_inference(arguments);
@@ -126,7 +127,7 @@ class Report final : public Command {
     // Wrong arguments are errors before long files are read.
     Result<void> check_arguments() const {
         if (std::ranges::count(paths_, "-") > 1)
-            return fail(ErrorCode::bad_option, "can be read once only", "-");
+            return fail(ErrorCode::bad_option, "can be read only once", "-");
         for (const std::string& policy : policies_)
             TM_TRY(parse_policy(policy));
         if (text_ && output_.wanted())
@@ -137,7 +138,7 @@ class Report final : public Command {
                         "give one of them");
         if (const std::string_view still = still_option(); interactive_ && !still.empty())
             return fail(ErrorCode::bad_option, "is for the still report", std::string(still),
-                        "whoever opens the interactive one replays in it as they like");
+                        "the interactive page can replay under any policy");
         if (!text_ && !output_.wanted())
             return fail(ErrorCode::bad_option, "says where the page goes", "--output",
                         "-o report.html; or --text to read it here");
@@ -306,17 +307,15 @@ class Report final : public Command {
 CommandInfo report_command() {
     return {
         .name = "report",
-        .summary =
-            "one page about a run or a sweep, for any browser, paper and mail: figures, curves",
+        .summary = "write one page about a run or a sweep, for browser, paper and mail",
         .examples =
             "  tidemark report snapshot.pickle -o report.html\n"
             "  tidemark report run.tmk -p torch -p best-fit -p buddy -o policies.html\n"
-            "  tidemark report before.pickle after.pickle -o both.html --no-advise\n"
             "  tidemark report run.tmk --limit 40GiB --title 'at 40 GiB' -o - > report.html\n"
-            "  tidemark report snapshot.pickle --interactive -o run.html    the viewer with it "
+            "  tidemark report snapshot.pickle --interactive -o run.html    with the viewer "
             "inside\n"
-            "  tidemark report snapshot.pickle --text             the same in words\n"
-            "  tidemark report sweep-out -o sweep.html --across max_split_size_mb    of a sweep\n",
+            "  tidemark report snapshot.pickle --text                       the same as text\n"
+            "  tidemark report sweep-out -o sweep.html --across max_split_size_mb     of a sweep\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Report>(); },
         .tables = "files",
     };

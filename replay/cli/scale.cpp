@@ -11,6 +11,7 @@
 #include "replay/analysis/scale/scale_ranks.h"
 #include "replay/cli/trace_input.h"
 #include "replay/cli/trace_output.h"
+#include "replay/cli/written_files.h"
 #include "replay/cli_support/interrupt.h"
 #include "replay/cli_support/trace_files.h"
 #include "replay/facts/missing_history.h"
@@ -45,7 +46,7 @@ Result<double> parse_growth(std::string_view text, std::int64_t recorded, const 
     return fail(ErrorCode::bad_option,
                 now > 0 && slash == std::string_view::npos
                     ? fmt::format("'{}' instead of what? This recording doesn't say", text)
-                    : fmt::format("'{}' is no growth", text),
+                    : fmt::format("'{}' is not a growth", text),
                 option,
                 "how many times what was recorded, such as x2 or x1.5; or 24/16 for 24 instead of "
                 "16; or 24 where the recording has shapes");
@@ -54,41 +55,40 @@ Result<double> parse_growth(std::string_view text, std::int64_t recorded, const 
 class Scale final : public Command {
   public:
     void declare(Arguments& arguments) override {
-        arguments.inputs({"TRACE", "",
-                          "a recording of several steps, of different sizes; of several ranks, one "
-                          "each",
-                          true},
-                         paths_);
-        arguments.text({"--tokens", "xN",
-                        "steps that work on N times as much: x2, or 24/16 for 24 instead of 16"},
-                       tokens_);
-        arguments.text({"--batch", "N",
-                        "likewise, where the recording tells batch from length; 24 where it has "
-                        "shapes"},
-                       batch_);
-        arguments.text({"--length", "N", "likewise the length, or the image's side"}, length_);
-        arguments.count({"--steps", "N", "a run of N steps: what grows from step to step goes on"},
+        arguments.inputs(
+            {"TRACE", "", "a recording of several steps of different sizes; one per rank", true},
+            paths_);
+        arguments.text(
+            {"--tokens", "xN", "steps with more tokens: x2, or 24/16 for 24 instead of 16"},
+            tokens_);
+        arguments.text({"--batch", "N", "steps with a larger batch: x2, 24/16, or 24"}, batch_);
+        arguments.text({"--length", "N", "longer sequences or larger images: x2, or 1024/512"},
+                       length_);
+        arguments.count({"--steps", "N", "a run of N steps, with its leaks and caches"},
                         question_.run.steps);
-        arguments.flag({"--one-more", "",
-                        "of --fit and -o: the recorded steps stay, and one that grows comes after "
-                        "them"},
-                       question_.run.one_more);
-        arguments.bytes({"--fit", "SIZE", "the largest growth that a card of this size holds"},
+        arguments.flag(
+            rarely({"--one-more", "",
+                    "with --fit and -o: keep the recorded steps, and add one that grows"}),
+            question_.run.one_more);
+        arguments.bytes({"--fit", "SIZE", "the largest growth that fits a card of SIZE"},
                         question_.memory);
-        arguments.limit({"--overhead", "SIZE", "of --fit, what others than the allocator hold"},
+        arguments.limit(rarely({"--overhead", "SIZE",
+                                "with --fit: what others than the allocator hold of the card"}),
                         question_.overhead);
-        arguments.choice({"--along", "AXIS", "what --fit grows: batch (default) or length"}, kAxes,
-                         along_);
-        arguments.policies({"-p,--policy", "P[:k=v,...]",
-                            "settings beside the recorded ones (default: expandable segments and "
-                            "extent)"},
-                           question_.policies);
-        arguments.input({"--profile", "NAME", "costs of device calls: h200, or a JSON file"},
+        arguments.choice(
+            rarely({"--along", "AXIS", "with --fit: what grows: batch (default) or length"}), kAxes,
+            along_);
+        arguments.policies(
+            {"-p,--policy", "P[:k=v,...]", "also under this policy; may be repeated"},
+            question_.policies);
+        arguments.input(rarely({"--profile", "NAME",
+                                "costs of simulated device calls: h200 (default), or a file that "
+                                "`tidemark calibrate` wrote"}),
                         question_.profile);
-        arguments.count({"-j,--jobs", "N", "at most so many at once (default: all cores)"},
-                        question_.threads);
-        arguments.file({"-o,--output", "OUT",
-                        "write the run as it would be, for every other command: .tmk, .jsonl"},
+        arguments.count(
+            rarely({"-j,--jobs", "N", "run at most N replays at a time (default: all cores)"}),
+            question_.threads);
+        arguments.file({"-o,--output", "OUT", "write the grown run as a trace: .tmk or .jsonl"},
                        trace_kind, output_);
         arguments.report(json_);
         input_.declare(arguments);
@@ -151,15 +151,15 @@ class Scale final : public Command {
         question_.along = along_ == kAxes[1] ? Axis::length : Axis::batch;
         const bool grows = !tokens_.empty() || !batch_.empty() || !length_.empty();
         if (!grows && question_.run.steps == 0 && question_.memory == 0)
-            return fail(ErrorCode::bad_option, "says no growth", "scale",
+            return fail(ErrorCode::bad_option, "no growth is given", "scale",
                         "give --tokens x2, --batch x2, --length x2, --steps 1000, or --fit 80GiB");
         if (question_.memory == 0 && (question_.overhead || !along_.empty()))
-            return fail(ErrorCode::bad_option, "is of --fit",
+            return fail(ErrorCode::bad_option, "needs --fit",
                         question_.overhead ? "--overhead" : "--along", "give --fit 80GiB as well");
         if (question_.run.one_more && question_.run.steps > 0)
             return fail(ErrorCode::bad_option, "contradicts --steps", "--one-more");
         if (question_.run.one_more && question_.memory == 0 && !output_.wanted())
-            return fail(ErrorCode::bad_option, "is of --fit and -o", "--one-more",
+            return fail(ErrorCode::bad_option, "needs --fit and -o", "--one-more",
                         "the peak with one step more is in its own column");
         return {};
     }
@@ -194,16 +194,15 @@ class Scale final : public Command {
 CommandInfo scale_command() {
     return {
         .name = "scale",
-        .summary = "what a run would need with larger or more steps, and what fits a card",
+        .summary = "say what larger or more steps would need, and what fits a card",
         .examples =
             "  tidemark scale run.tml --tokens x2\n"
-            "  tidemark scale run.tml --batch 24/16            24 instead of the recorded 16\n"
-            "  tidemark scale shapes.tml --batch 24            likewise, recorded with shapes\n"
-            "  tidemark scale run.tml --length x4 -p torch:expandable_segments=true\n"
-            "  tidemark scale run.tml --fit 80GiB              the largest batch, in each setting\n"
-            "  tidemark scale rank*.tml --fit 80GiB            that all ranks can have\n"
-            "  tidemark scale run.tml --steps 1000             with its leaks and caches\n"
-            "  tidemark scale run.tml --batch x2 -o twice.tmk  for advise, compare, view, ...\n",
+            "  tidemark scale run.tml --batch 24/16           24 instead of the recorded 16\n"
+            "  tidemark scale run.tml --fit 80GiB             the largest batch, in each setting\n"
+            "  tidemark scale rank*.tml --fit 80GiB           the largest batch that fits on all "
+            "ranks\n"
+            "  tidemark scale run.tml --steps 1000            with its leaks and caches\n"
+            "  tidemark scale run.tml --batch x2 -o twice.tmk     for advise, compare, view, ...\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Scale>(); },
         .tables = "rows",
     };

@@ -27,56 +27,54 @@ class Sweep final : public Command {
   public:
     void declare(Arguments& arguments) override {
         arguments_ = &arguments;
-        arguments.inputs({"TRACE", "", "traces of any format, or generate:NAME:options"},
-                         given_.traces);
-        arguments.folder({"-o,--output", "DIR", "where units are kept, a file each; may be shared"},
-                         given_.output);
-        arguments.input({"--spec", "FILE",
-                         "the sweep as a JSON file, whose members are these options; what is given "
-                         "here too takes the place of what is there"},
-                        spec_path_);
-        arguments.policies({"-p,--policy", "P[:k=v,...]", "a setting; may be given several times"},
+        arguments.inputs({"TRACE", "", "traces of any format, or generate:SPEC"}, given_.traces);
+        arguments.folder(
+            {"-o,--output", "DIR", "the folder for results; several computers may share it"},
+            given_.output);
+        arguments.input(
+            {"--spec", "FILE", "read the options from a JSON file; the command line overrides it"},
+            spec_path_);
+        arguments.policies({"-p,--policy", "P[:k=v,...]", "a setting; may be repeated"},
                            given_.policies);
         arguments.list({"--grid", "P:k=v,v,...",
-                        "all combinations of these values: torch:max_split_size_mb=64,128,"
-                        "garbage_collection_threshold=0.2..0.8+0.2 (or 64..512*2)"},
+                        "all combinations, as torch:max_split_size_mb=64,128 or 64..512*2"},
                        given_.grids);
-        arguments.list({"--memory", "SIZE", "of the card (default: the recorded one's); several"},
-                       given_.memories);
-        arguments.list({"--limit", "SIZE", "on reserved memory, or none; several"}, given_.limits);
-        arguments.inputs({"--profile", "NAME", "costs of device calls: h200, or a file; several"},
-                         given_.profiles);
-        arguments.real({"--scale", "F", "make every size of the traces F times as large"},
+        arguments.list({"--memory", "SIZE", "size of the card; may be repeated"}, given_.memories);
+        arguments.list({"--limit", "SIZE", "limit on reserved memory, or none; may be repeated"},
+                       given_.limits);
+        arguments.inputs(
+            rarely({"--profile", "NAME",
+                    "costs of simulated device calls: h200, or a file; may be repeated"}),
+            given_.profiles);
+        arguments.real(rarely({"--scale", "F", "make every size of the traces F times as large"}),
                        given_.scale);
-        arguments.count({"--random", "N", "only N of the policies' settings, drawn at random"},
-                        given_.random);
-        arguments.count({"--seed", "N", "of what is drawn (default: 1)"}, given_.seed);
-        arguments.flag(
-            {"--halving", "", "the better half of the settings on twice as many traces, and so on"},
-            given_.halving);
-        arguments.text({"--shard", "I/N",
-                        "the I-th of N parts alone; auto: as Slurm, SGE, Kubernetes, MPI or GNU "
-                        "parallel say"},
-                       shard_text_);
-        arguments.count({"-j,--threads", "N", "at most so many at once (default: all cores)"},
-                        threads_);
-        arguments.file({"--lines", "FILE",
-                        "write what is there as JSON lines, in the sweep's "
-                        "order; - is standard output"},
+        arguments.count({"--random", "N", "draw N of the settings at random"}, given_.random);
+        arguments.count(rarely({"--seed", "N", "seed of --random (default: 1)"}), given_.seed);
+        arguments.flag({"--halving", "",
+                        "run the better half of the settings on twice as many traces, repeatedly"},
+                       given_.halving);
+        arguments.text(
+            {"--shard", "I/N", "run part I of N; auto: as Slurm, Kubernetes or MPI number it"},
+            shard_text_);
+        arguments.count(
+            rarely({"-j,--threads", "N", "run at most N replays at a time (default: all cores)"}),
+            threads_);
+        arguments.file({"--lines", "FILE", "write all results as JSON lines; - is standard output"},
                        FileKind::sweep_lines, lines_);
-        arguments.count({"--top", "N", "settings to show (default: 10; 0: all)"}, top_);
+        arguments.count({"--top", "N", "show N settings (default: 10; 0: all)"}, top_);
         arguments.report(json_);
         input_.declare(arguments);
         input_.declare_inference(arguments);
         arguments.heading("Over tiers (GPU, host and disk as one memory)");
-        arguments.inputs({"--machine", "NAME", "see `tidemark machines`, or a JSON file; several"},
-                         given_.machines);
+        arguments.inputs(
+            {"--machine", "NAME", "a machine of `tidemark machines`, or a file; may be repeated"},
+            given_.machines);
         arguments.list({"--gpu-memory", "LIST",
-                        "sizes: 60% is of the program's peak (default: the machine's)"},
+                        "sizes; 60% is of the program's peak (default: the machine's)"},
                        given_.gpu_memories);
-        arguments.list({"--spill", "P[:k=v,...]",
-                        "a victim policy, see `tidemark victims` (default: lru); several"},
-                       given_.spills);
+        arguments.list(
+            {"--spill", "P[:k=v,...]", "an eviction policy (default: lru); may be repeated"},
+            given_.spills);
     }
 
     Result<ExitCode> run(Context& context) override {
@@ -84,11 +82,11 @@ class Sweep final : public Command {
         if (!spec_path_.empty())
             TM_TRY(read_spec());
         if (given_.traces.empty() || given_.output.empty())
-            return fail(
-                ErrorCode::bad_option,
-                given_.output.empty() ? "says not where units are kept" : "has no trace to replay",
-                given_.output.empty() ? "--output" : "sweep",
-                "tidemark sweep runs/*.tmk -o out -p torch; or both in --spec");
+            return fail(ErrorCode::bad_option,
+                        given_.output.empty() ? "no folder is given for the results"
+                                              : "has no trace to replay",
+                        given_.output.empty() ? "--output" : "sweep",
+                        "tidemark sweep runs/*.tmk -o out -p torch; or both in --spec");
         TM_ASSIGN(given_.traces, expand_traces(given_.traces));
         TM_TRY(arguments_->also_reads(named_files()));
         SweepPlan plan{.paths = given_.traces,
@@ -117,7 +115,7 @@ class Sweep final : public Command {
     }
 
   private:
-    // All that the sweep reads, wherever it is named; units that are there count too.
+    // Everything that the sweep reads, wherever it is named; finished units too.
     std::vector<std::string> named_files() const {
         std::vector<std::string> files{given_.output};
         for (const auto* names : {&given_.traces, &given_.profiles, &given_.machines})
@@ -183,17 +181,14 @@ class Sweep final : public Command {
 CommandInfo sweep_command() {
     return {
         .name = "sweep",
-        .summary = "many settings on many traces, resumable, shared among computers",
+        .summary = "run many settings on many traces, resumable, over many computers",
         .examples =
             "  tidemark sweep runs/*.tmk -o out --grid 'torch:max_split_size_mb=64,128,256'\n"
             "  tidemark sweep runs -o out --grid 'torch:max_split_size_mb=20..1280*2' --halving\n"
             "  tidemark sweep run.tmk -o out -p torch -p vpmm --memory 40GiB --memory 80GiB\n"
-            "  tidemark sweep runs -o out --machine h200-node --machine my-node.json \\\n"
-            "      --gpu-memory 80%,40% --spill lru --spill s3fifo         over tiers\n"
             "  tidemark sweep --spec sweep.json -j 8\n"
-            "  sbatch --array=0-63 --wrap 'tidemark sweep runs -o out --grid ... --shard auto'\n"
-            "  seq 8 | parallel tidemark sweep runs -o out --grid ... --shard {}/8\n"
-            "  tidemark sweep runs -o out --grid ... --lines all.jsonl    all that is there\n",
+            "  tidemark sweep runs -o out --grid ... --shard 3/16\n"
+            "  tidemark sweep runs -o out --grid ... --lines all.jsonl\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Sweep>(); },
         .tables = "settings",
     };

@@ -31,8 +31,8 @@ class SweepRun {
     // All must outlive it.
     SweepRun(Context& context, TraceInput& input, const UnitFolder& folder, const SweepPlan& plan);
 
-    // Once. Interrupted it gives what is there. Errors: those of opening and replaying traces, and
-    // of the folder.
+    // Once. If it is interrupted, it returns what is finished. Errors: those of opening and
+    // replaying traces, and of the folder.
     Result<SweepReport> run();
 
   private:

@@ -54,8 +54,8 @@ Result<double> parse_share(std::string_view text, const char* where) {
     const Result<double> number = parse_real(percent ? text.substr(0, text.size() - 1) : text);
     const double share = number ? *number / (percent ? 100 : 1) : 0;
     if (!number || share <= 0 || share > 1)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no share of memory", text), where,
-                    "say 90% or 0.9");
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a share of memory", text),
+                    where, "say 90% or 0.9");
     return share;
 }
 
@@ -64,45 +64,51 @@ Result<double> parse_share(std::string_view text, const char* where) {
 void TierOptions::declare(Arguments& arguments, bool several) {
     arguments_ = &arguments;
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
-    arguments.input({"--machine", "NAME", "see `tidemark machines`, or a JSON file"}, machine_);
+    arguments.input(
+        {"--machine", "NAME", "the machine to simulate (see `tidemark machines`), or a file"},
+        machine_);
     arguments.list({"--gpu-memory", several ? "LIST" : "SIZE",
-                    several ? "sizes: 60% is of the program's peak (default: 80%,60%,40%,20%)"
+                    several ? "sizes; 60% is of the program's peak (default: 80%,60%,40%,20%)"
                             : "80GiB, or 60% of the program's peak (default: the machine's)"},
                    memories_);
     arguments.list({"--spill", "P[:k=v,...]",
-                    several ? "a victim policy; may be repeated (default: all)"
-                            : "the victim policy, see `tidemark victims` (default: lru)"},
+                    several ? "an eviction policy; may be repeated (default: all)"
+                            : "the eviction policy, see `tidemark victims` (default: lru)"},
                    policies_);
-    arguments.choice({"--prefetch", "HOW",
-                      "auto (default: as the victim policy foresees), none, "
-                      "learned or oracle"},
-                     names_of(kPrefetches), prefetch_);
-    arguments.choice({"--reservation", "HOW",
-                      "of the trace's tasks: wait (default), up-to: what "
-                      "there is at once, or ignore"},
+    arguments.choice(
+        rarely({"--prefetch", "HOW",
+                "auto (default: as the eviction policy foresees), none, learned or oracle"}),
+        names_of(kPrefetches), prefetch_);
+    arguments.choice(rarely({"--reservation", "HOW",
+                             "of the trace's tasks: wait (default), up-to (take what is available "
+                             "immediately) or ignore"}),
                      names_of(kReservations), reservation_);
-    arguments.choice({"--over-reservation", "HOW",
-                      "when a task needs more than it reserved: "
-                      "ignore (default), fail or increase"},
-                     names_of(kOverReservations), over_reservation_);
-    arguments.text({"--padding", "X",
-                    "of increase: a reservation grows by X times what is missing (default 1.25)"},
+    arguments.choice(
+        rarely({"--over-reservation", "HOW",
+                "when a task needs more than it reserved: ignore (default), fail or increase"}),
+        names_of(kOverReservations), over_reservation_);
+    arguments.text(rarely({"--padding", "X",
+                           "with --over-reservation increase: grow a reservation by X times what "
+                           "is missing (default 1.25)"}),
                    padding_);
-    arguments.flag(
-        {"--beyond-limit", "", "of increase: what it may not grow by is taken from what is free"},
-        beyond_limit_);
-    arguments.text({"--reservation-limit", "P%",
-                    "of each space, at most, is reserved (default: the machine's)"},
+    arguments.flag(rarely({"--beyond-limit", "",
+                           "with --over-reservation increase: above the limit, use free memory"}),
+                   beyond_limit_);
+    arguments.text(rarely({"--reservation-limit", "P%",
+                           "reserve at most this share of each space (default: the machine's)"}),
                    reservation_limit_);
-    arguments.bytes({"--host-memory", "SIZE", "of each host node (default: the machine's)"},
-                    host_memory_);
-    arguments.text({"--spill-start", "P%", "use of a GPU at which spilling ahead of need begins"},
-                   spill_start_);
-    arguments.text({"--spill-stop", "P%", "and at which it ends"}, spill_stop_);
-    arguments.flag({"--forget-copies", "",
-                    "what comes back is copied again when it leaves, "
-                    "changed or not"},
-                   forget_copies_);
+    arguments.bytes(
+        rarely({"--host-memory", "SIZE", "size of each host node (default: the machine's)"}),
+        host_memory_);
+    arguments.text(
+        rarely({"--spill-start", "P%", "use of a GPU at which spilling ahead of need starts"}),
+        spill_start_);
+    arguments.text(
+        rarely({"--spill-stop", "P%", "use of a GPU at which spilling ahead of need stops"}),
+        spill_stop_);
+    arguments.flag(
+        rarely({"--forget-copies", "", "copy a buffer again at each eviction, changed or not"}),
+        forget_copies_);
 }
 
 bool TierOptions::wanted() const {
@@ -134,7 +140,7 @@ Result<TierScenario> TierOptions::scenario() const {
     TM_ASSIGN(scenario.reservation_limit, parse_share(reservation_limit_, "--reservation-limit"));
     if ((!padding_.empty() || beyond_limit_) &&
         scenario.over_reservation != OverReservationMode::increase)
-        return fail(ErrorCode::bad_option, "is of --over-reservation increase",
+        return fail(ErrorCode::bad_option, "needs --over-reservation increase",
                     beyond_limit_ ? "--beyond-limit" : "--padding");
     if (!padding_.empty()) {
         const Result<double> padding = parse_real(padding_);

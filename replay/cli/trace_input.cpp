@@ -39,18 +39,20 @@ Result<ReadOptions> read_options(Front& front, const TraceReading& reading) {
 }  // namespace
 
 void TraceInput::declare(Arguments& arguments) {
-    arguments.count({"--gpu", "N", "of a trace with several GPUs, only what happens on this one"},
-                    gpu_);
-    arguments.flag({"--strict", "", "fail at the first oddity in the trace instead of counting it"},
-                   reading_.strict);
-    arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
+    arguments.count(
+        rarely({"--gpu", "N", "only what happens on this GPU, of a trace with several"}), gpu_);
+    arguments.flag(
+        rarely({"--strict", "", "fail at the first oddity in the trace instead of counting it"}),
+        reading_.strict);
+    arguments.flag(rarely({"--lenient", "", "skip and count malformed records instead of failing"}),
                    reading_.lenient);
 }
 
 void TraceInput::declare_inference(Arguments& arguments) {
-    arguments.flag({"--as-recorded", "",
-                    "infer nothing that the recording leaves out: emptied caches, pools, limits"},
-                   reading_.as_recorded);
+    arguments.flag(
+        rarely({"--as-recorded", "",
+                "infer nothing that the recording leaves out: emptied caches, pools, limits"}),
+        reading_.as_recorded);
 }
 
 Result<std::unique_ptr<Trace>> open_recording(Front& front, const std::string& path,

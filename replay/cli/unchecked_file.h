@@ -23,7 +23,7 @@ class UncheckedFile {
         const std::filesystem::path path(target);
         std::string folder = (path.parent_path() / ".unchecked-XXXXXX").string();
         if (::mkdtemp(folder.data()) == nullptr)
-            return io_error("no folder can be made beside it", target);
+            return io_error("cannot make a folder next to it", target);
         return UncheckedFile(folder, folder + "/" + path.filename().string());
     }
 

@@ -14,7 +14,7 @@ namespace tidemark {
 
 class UnitFolder {
   public:
-    // Made if it isn't there. Errors: io.
+    // Makes it if it is missing. Errors: io.
     static Result<UnitFolder> open(const std::string& path);
 
     const std::string& path() const { return path_; }

@@ -16,9 +16,9 @@ class Verify final : public Command {
             {"TRACE", "", "a trace with recorded decisions, or - for standard input", true}, path_);
         arguments.text({"-p,--policy", "P[:k=v,...]", "the model (default: the recorded settings)"},
                        policy_);
-        arguments.bytes({"--limit", "SIZE", "per process, if the recorded program had set one"},
+        arguments.bytes({"--limit", "SIZE", "the limit of the process, if the program had set one"},
                         limit_);
-        arguments.bytes({"--memory", "SIZE", "of the device (default: as recorded)"}, memory_);
+        arguments.bytes({"--memory", "SIZE", "size of the device (default: as recorded)"}, memory_);
         arguments.report(json_);
         input_.declare(arguments);
     }
@@ -66,12 +66,13 @@ class Verify final : public Command {
 CommandInfo verify_command() {
     return {
         .name = "verify",
-        .summary = "compare our model of the recorded allocator with every recorded decision",
+        .summary = "check our model of the recorded allocator against the recording",
         .examples =
             "  tidemark verify snapshot.pickle\n"
-            "  tidemark verify churn.pickle --limit 6GiB     as the program had limited it\n"
+            "  tidemark verify churn.pickle --limit 6GiB      with the limit that the program had "
+            "set\n"
             "  tidemark verify snapshot.pickle && echo 'the simulation is exact'\n"
-            "                                       exit code 6: it holds nothing to compare\n",
+            "Exit code 6: the trace holds no decisions to compare.\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<Verify>(); },
     };
 }

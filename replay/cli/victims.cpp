@@ -37,7 +37,7 @@ class Victims final : public Command {
 CommandInfo victims_command() {
     return {
         .name = "victims",
-        .summary = "list the policies that choose what leaves the GPU, and their options",
+        .summary = "list the eviction policies of tiers, or explain one's options",
         .examples =
             "  tidemark victims\n"
             "  tidemark victims s3fifo\n"

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kViewer = "tidemark-view";
 
-// Becomes the viewer; comes back only if it isn't there or can't be run. Returns the reason.
+// Becomes the viewer; returns only if the viewer is missing or can't be run. Returns the reason.
 int become(const std::string& program, const std::vector<std::string>& arguments) {
     std::vector<char*> pointers;
     std::string name = kViewer;
@@ -55,17 +55,14 @@ class View final : public Command {
 CommandInfo view_command() {
     return {
         .name = "view",
-        .summary = "look at traces, or follow a living program, in a window or browser",
+        .summary = "look at traces, or follow a running program, in a window or browser",
         .examples =
-            "  tidemark view snapshot.pickle                      as it was recorded\n"
-            "  tidemark view run.tmk --policy torch --policy buddy   side by side\n"
-            "  tidemark view run.tmk --gpu-memory 60% --spill lru    over GPU, host and disk\n"
-            "  tidemark view run.tmk --goto peak --png peak.png   a picture, without a display\n"
-            "  tidemark view run.tmk --view side-by-side --animate gap.gif\n"
-            "                                                     beside the suggested setting\n"
-            "  tidemark view --attach trainer                     follow a living program\n"
-            "  tidemark view --serve run.tmk                      in a browser\n"
-            "  tidemark view --help                               all its options\n",
+            "  tidemark view snapshot.pickle                  as it was recorded\n"
+            "  tidemark view run.tmk -p torch -p buddy        two policies, side by side\n"
+            "  tidemark view run.tmk --goto peak --png peak.png     a picture, without a display\n"
+            "  tidemark view --attach trainer                 follow a running program\n"
+            "  tidemark view --serve run.tmk                  in a browser\n"
+            "  tidemark view --help                           all its options\n",
         .make = []() -> std::unique_ptr<Command> { return std::make_unique<View>(); },
         .interactive = true,
     };

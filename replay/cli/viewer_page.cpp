@@ -28,8 +28,8 @@ Result<void> put_at(std::string& page, std::string_view mark, const std::string&
                     const std::string& path) {
     const std::size_t at = page.find(mark);
     if (at == std::string::npos)
-        return fail(ErrorCode::bad_input, "is no page of Tidemark's", path,
-                    "build it anew: scripts/make-page");
+        return fail(ErrorCode::bad_input, "is not a page of Tidemark's", path,
+                    "rebuild it: scripts/make-page");
     page.replace(at, mark.size(), text);
     return {};
 }

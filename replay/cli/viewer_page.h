@@ -17,7 +17,7 @@ struct PageContent {
     std::string location = {};       // where it opens, as --goto of `tidemark view`; "" = overview
 };
 
-// The built page: beside the program as it is built, or where it is installed. Errors
+// The built page: next to the built program, or where it is installed. Errors
 // (unsupported): there is none, with how to build one.
 Result<std::string> find_page();
 

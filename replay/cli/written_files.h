@@ -32,7 +32,7 @@ Result<void> check_plot(const std::string& target);
 // The kind of such a file.
 FileKind plot_kind(const std::string& target);
 
-// Draws and writes it; nothing if no `target` is wanted. Errors: those of write_whole and plot_for.
+// Draws and writes it; nothing without a `target`. Errors: those of write_whole and plot_for.
 Result<void> write_plot(const OutputTarget& target, const std::function<Plot()>& draw);
 
 // Errors (bad_option): `json` and standard output as the target.

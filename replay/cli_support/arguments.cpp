@@ -111,7 +111,7 @@ void Arguments::folder(const Argument& argument, std::string& target) {
 
 void Arguments::declare_force() {
     if (!std::exchange(has_force_, true))
-        flag({"--force", "", "write over a recording, or a file of another kind"}, force_);
+        flag(rarely({"--force", "", "overwrite a recording, or a file of another kind"}), force_);
 }
 
 std::vector<std::string> Arguments::read_files() const {
@@ -165,18 +165,21 @@ void Arguments::report(bool& json, std::string_view summary) {
     note({"--json", "", summary}).takes_value = false;
     note(csv_argument).takes_value = false;
     CLI::Option* object = app_.add_flag("--json", json, std::string(summary))->group(heading_);
+    object->option_text(" ");  // else: which options it excludes
     CLI::Option* csv = app_.add_flag_callback(
         std::string(csv_argument.name), [this, &json] { json = csv_ = true; },
         std::string(csv_argument.summary));
-    csv->group(heading_)->excludes(object);
-    const Argument table{"--table", "NAME",
-                         "which one, by its name in --json (default: the main one)"};
+    csv->group(heading_)->excludes(object)->option_text(" ");
+    const Argument table =
+        rarely({"--table", "NAME",
+                "with --csv: which table, by its name in --json (default: the main one)"});
     note(table);
     add(app_, table, heading_, table_)->needs(csv);
 }
 
 void Arguments::rest(std::vector<std::string>& target) {
     app_.set_help_flag();
+    app_.set_help_all_flag();
     app_.prefix_command();
     rest_ = &target;
 }
@@ -186,6 +189,7 @@ DeclaredArgument& Arguments::note(const Argument& argument) {
                          .value = std::string(argument.value),
                          .summary = std::string(argument.summary),
                          .heading = heading_,
+                         .rare = argument.rare,
                          .choices = {}});
     return declared_.back();
 }
@@ -225,6 +229,17 @@ void Arguments::choice(const Argument& argument, std::span<const std::string_vie
     pending.choice = &target;
     pending.choices.assign(choices.begin(), choices.end());
     declared_.back().choices.assign(choices.begin(), choices.end());
+}
+
+bool Arguments::hide_rare() {
+    bool any = false;
+    for (const DeclaredArgument& argument : declared_) {
+        if (!argument.rare)
+            continue;
+        app_.get_option(argument.name.substr(argument.name.rfind(',') + 1))->group("");
+        any = true;
+    }
+    return any;
 }
 
 bool Arguments::given(const std::string& name) const {

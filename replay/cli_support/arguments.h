@@ -32,7 +32,14 @@ struct Argument {
     std::string_view value;
     std::string_view summary;
     bool required = false;
+    bool rare = false;  // shown by --help-all only
 };
+
+// The same argument, which few people need: --help-all shows it, and --help doesn't.
+inline Argument rarely(Argument argument) {
+    argument.rare = true;
+    return argument;
+}
 
 // What was declared, for shell completions and the manual.
 struct DeclaredArgument {
@@ -42,6 +49,7 @@ struct DeclaredArgument {
     std::string heading;
     bool takes_value = true;
     bool repeats = false;
+    bool rare = false;
     std::vector<std::string> choices;  // empty: any value
 };
 
@@ -49,7 +57,7 @@ class Arguments {
   public:
     explicit Arguments(CLI::App& app) : app_(app) {}
 
-    // What is declared from here on stands under this heading in --help.
+    // What is declared from here on is under this heading in --help.
     void heading(std::string_view title) { heading_ = title; }
 
     void flag(const Argument& argument, bool& target);
@@ -107,6 +115,9 @@ class Arguments {
 
     // Whether the user gave what is declared under that name ("--policy"). After parsing.
     bool given(const std::string& name) const;
+
+    // Leaves out of --help what is rare. Returns whether there is any.
+    bool hide_rare();
 
     // Everything declared so far, in that order.
     std::span<const DeclaredArgument> declared() const { return declared_; }

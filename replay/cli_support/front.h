@@ -1,7 +1,7 @@
-// Front: who asked, and takes what a command says beside its answer: a person at a terminal
-// (TerminalFront), or a program that has the library (replay/c_api). Everything that a command does
-// to its surroundings but reading and writing named files goes through here, so that commands may
-// run in threads of other programs.
+// Front: whoever runs a command, and takes what it says apart from its answer: a person at a
+// terminal (TerminalFront), or a program that has the library (replay/c_api). Everything that a
+// command does to its surroundings but reading and writing named files goes through here, so that
+// commands may run in threads of other programs.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The signal's handler sets a flag: all that a handler may do.
+// The signal's handler only sets a flag: it may do no more.
 #include "replay/cli_support/interrupt.h"
 
 #include <atomic>

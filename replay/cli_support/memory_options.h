@@ -21,18 +21,17 @@ struct MemoryOptions {
     std::optional<Bytes> limit = {};     // 0 = "none"
 
     void declare(Arguments& arguments) {
-        arguments.bytes({"--memory", "SIZE", "of the card (default: the recorded one's)"}, memory);
-        arguments.limit({"--overhead", "SIZE",
-                         "of --memory, what others hold: CUDA contexts, libraries, other processes "
-                         "(default: what they held of the recorded card, where its out-of-memory "
-                         "events tell it, else 768MiB, measured on an H200 while PyTorch trained)"},
-                        overhead);
+        arguments.bytes({"--memory", "SIZE", "size of the card (default: the recorded one's)"},
+                        memory);
         arguments.limit(
-            {"--limit", "SIZE",
-             "per process, on reserved memory; none lifts the recorded one (default: as "
-             "recorded, or what the recorded card had, also if only inferred from out "
-             "of memory)"},
-            limit);
+            rarely({"--overhead", "SIZE",
+                    "what others hold of --memory: CUDA contexts, libraries, other processes "
+                    "(default: what they held of the recorded card, where its out-of-memory events "
+                    "show it, else 768MiB, measured on an H200 while PyTorch trained)"}),
+            overhead);
+        arguments.limit({"--limit", "SIZE",
+                         "limit on reserved memory (default: the recorded one; none: no limit)"},
+                        limit);
     }
 
     void apply(Scenario& scenario) const {

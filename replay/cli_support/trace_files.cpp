@@ -104,10 +104,10 @@ Result<std::string> expand_trace(const std::string& path) {
     TM_ASSIGN(std::vector<std::string> found, expand_traces({&path, 1}));
     if (found.size() == 1)
         return std::move(found.front());
-    return fail(
-        ErrorCode::bad_option,
-        fmt::format("stands for {}, and one is wanted", format_counted(found.size(), "recording")),
-        path, fmt::format("the first is {}", found.front()));
+    return fail(ErrorCode::bad_option,
+                fmt::format("matches {}, and this command takes one",
+                            format_counted(found.size(), "recording")),
+                path, fmt::format("the first is {}", found.front()));
 }
 
 std::string trace_name(const std::string& path) {

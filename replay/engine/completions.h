@@ -1,8 +1,8 @@
-// Completions: when the device is done with what a program has freed, in a replay that does not
-// keep the places at which the recording saw it.
+// Completions: when the device is done with memory that a program has freed, in a replay that does
+// not complete frees where the recording saw them complete.
 //
-// The engine asks at the moments at which an allocator would look: before each request. It holds
-// what waits; whoever implements this decides how long.
+// The engine asks when an allocator would look: before each request. It holds the pending frees; an
+// implementation of this class decides how long each is pending.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ class Completions {
     // so far.
     virtual std::size_t begin_wait(std::uint64_t event, Nanoseconds spent) = 0;
 
-    // Event `event` is about to ask for memory: the waits that are over by then, each once, in the
-    // order in which their memory becomes free. Valid until the next call.
+    // Event `event` is about to request memory. Returns the waits that are over by then, each once,
+    // in the order in which their memory becomes free. Valid until the next call.
     virtual std::span<const std::size_t> ended_by(std::uint64_t event, Nanoseconds spent) = 0;
 
     // The program waits until the device has done everything: all waits that are not over yet.

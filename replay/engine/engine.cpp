@@ -17,7 +17,7 @@ constexpr std::size_t kSlice = 2048;
 constexpr std::uint64_t kEventsPerSample = 8192;
 constexpr std::uint64_t kEventsPerProgress = 1U << 20U;
 
-// Does the event ask an allocator for memory?
+// Does the event request memory from an allocator?
 constexpr bool asks(EventKind kind) {
     return kind == EventKind::allocate || kind == EventKind::out_of_memory;
 }
@@ -29,7 +29,7 @@ Request request_of(const EventBatch& batch, std::size_t i) {
             .pool = PoolId{batch.aux[i]}};
 }
 
-// What the engine remembers of an allocation while it lives.
+// What the engine remembers of an allocation during its lifetime.
 struct Live {
     // `finished`: the allocator has it back, though its recorded wait for the device isn't over.
     enum class State : std::uint8_t { none, granted, refused, finished };
@@ -37,7 +37,7 @@ struct Live {
     Allocation allocation;
     Bytes requested = 0;
     State state = State::none;
-    std::uint16_t context = 0;  // of the device that it lives on; its end may name another one
+    std::uint16_t context = 0;  // of its device; its end may name another one
 };
 
 // The state of one run.
@@ -142,7 +142,7 @@ Live* Replay::granted(const EventBatch& batch, std::size_t i) {
     return &live_[slot];
 }
 
-// The device that an allocation lives on, at the time of event `i`.
+// The device of an allocation, at the time of event `i`.
 inline const DeviceContext& Replay::context_of(const Live& live, const EventBatch& batch,
                                                std::size_t i) const {
     const DeviceContext& context = contexts_[live.context];
@@ -190,7 +190,7 @@ bool Replay::waits(std::uint32_t slot) const {
     return live_[slot].state == Live::State::granted && live_[slot].allocation.retired;
 }
 
-// Its wait ends at the recorded event, unless somebody has to wait for the device before.
+// Its wait ends at the recorded event, unless a request has to wait for the device before.
 void Replay::note_retired(std::uint32_t slot) {
     if (retired_.size() >= retired_looked_at_) {
         std::erase_if(retired_, [this](std::uint32_t each) { return !waits(each); });
@@ -229,9 +229,9 @@ bool Replay::end_all_waits(const EventBatch& batch, std::size_t i, const DeviceC
     return true;
 }
 
-// A refusal ends all waits: no allocator gives up before it has waited for the device, and it is
-// asked again as one that has. One variable is returned, so that it is made where the caller reads
-// it: copying it would cost 2 ns an event.
+// A failed request ends all waits: no allocator gives up before it has waited for the device, so
+// the request is retried as after such a wait. It returns a single variable, so that it is
+// constructed where the caller reads it: copying it would cost 2 ns an event.
 inline tl::expected<Allocation, OutOfMemory> Replay::ask(const EventBatch& batch, std::size_t i,
                                                          const DeviceContext& context) {
     Request request = request_of(batch, i);
@@ -312,8 +312,8 @@ bool Replay::end_postponed(const EventBatch& batch, std::size_t i, const DeviceC
     return any;
 }
 
-// What the program was refused when it was recorded. What it would have done with the memory nobody
-// knows, so a grant must leave no trace; a refusal leaves its own (emptied caches).
+// A request that failed when recorded. What the program would have done with the memory is not
+// known, so a success must leave no trace; a failure leaves its own (emptied caches).
 void Replay::ask_again(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     const Request request = request_of(batch, i);
     if (context.grants && context.grants(request)) {
@@ -357,8 +357,8 @@ void Replay::report_refusal(const EventBatch& batch, std::size_t i, const Device
         observer->on_refusal(refusal);
 }
 
-// Events between streams. The device's refusals are not the program's: they are ignored here and
-// show in the device's counters.
+// Events between streams. Failed device calls are not failures of the program: they are ignored
+// here and show in the device's counters.
 void Replay::order(const EventBatch& batch, std::size_t i, const DeviceContext& context) {
     const StreamId stream = batch.stream[i];
     const std::uint64_t name = std::uint64_t{batch.device[i]} << 32U | batch.aux[i];

@@ -1,7 +1,7 @@
 // ReplayEngine: gives each event of a trace to an allocator and reports to the observers what
 // happened.
 //
-// It decides nothing: no policy, no metric and no output lives here. It knows three interfaces
+// It decides nothing: it contains no policy, no metric and no output. It knows three interfaces
 // (TraceCursor, Allocator with its Device, Observer) and keeps one table of live allocations,
 // indexed by slot. The same trace, policy and device profile give the same outcomes, bit for bit,
 // on every machine.
@@ -36,7 +36,7 @@ struct DeviceContext {
     Device* device = nullptr;
     Allocator* allocator = nullptr;
     ReplayClock* clock = nullptr;
-    // Would the allocator grant this request as things are? It stays as it is. Empty where that
+    // Would the allocator serve this request now? The allocator stays as it is. Empty where that
     // cannot be tried, as on real hardware.
     std::function<bool(const Request&)> grants = {};
 };
@@ -57,14 +57,14 @@ struct ReplaySummary {
 };
 
 struct ReplayLimits {
-    bool stop_at_refusal = false;  // of what the recorded program was granted
+    bool stop_at_refusal = false;  // of a request that succeeded in the recorded program
     bool stop_at_probe = false;    // or of what it was refused as well
     std::function<void(std::uint64_t events_done)> progress;  // now and then; may be empty
     // Before each event, with its index: for a checker that names the events which clash. May be
     // empty, as it should be for speed.
     std::function<void(std::uint64_t event)> before_event = {};
-    // Once, before the first event: from then on `event` is the index of the one at hand, as long
-    // as the run goes on. For whoever is called by an allocator or a device. May be empty.
+    // Called once, before the first event: from then on `event` is the index of the current event,
+    // until the run ends. For code that an allocator or a device calls. May be empty.
     std::function<void(const std::uint64_t& event)> begun = {};
     // When frees that wait for the device complete; null: at the recorded events (`finish`). Must
     // outlive the run.
@@ -72,8 +72,8 @@ struct ReplayLimits {
     // Before this event the program waits for its devices and empties the caches, as
     // torch.cuda.empty_cache() does. None: it doesn't.
     std::optional<std::uint64_t> empty_before = {};
-    // The allocators repeat what was recorded. Otherwise waits that ended in vain (kInVain) end
-    // when the request that was refused then has waited here too.
+    // The allocators repeat what was recorded. Otherwise waits that ended without success (kInVain)
+    // end when the request that failed then has waited here too.
     bool as_recorded = false;
 };
 
@@ -83,10 +83,10 @@ class ReplayEngine {
     // outlive the engine.
     ReplayEngine(std::span<const DeviceContext> contexts, std::span<Observer* const> observers);
 
-    // Runs the trace to its end. A refusal does not stop it: that lifetime is skipped and counted.
-    // What the program was refused when it was recorded (out_of_memory) is a probe: whether it
-    // would be granted is counted, and changes nothing (on real hardware it is asked for, and given
-    // back). O(events); memory O(live). Errors: those of the cursor. Call once.
+    // Runs the trace to its end. A request that fails does not stop it: that lifetime is skipped
+    // and counted. A request that failed in the recording (out_of_memory) is a probe: whether it
+    // would succeed is counted, and changes nothing (on real hardware it is allocated, and freed at
+    // once). O(events); memory O(live). Errors: those of the cursor. Call once.
     Result<ReplaySummary> run(const TraceInfo& info, TraceCursor& cursor,
                               const ReplayLimits& limits = {});
 

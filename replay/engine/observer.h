@@ -21,7 +21,7 @@ namespace tidemark {
 // are sums over all GPUs, after the event.
 struct OutcomeBatch {
     const Usage* usage = nullptr;
-    const Bytes* requested = nullptr;   // asked for by the program and not yet finished: the floor
+    const Bytes* requested = nullptr;   // requested by the program and not yet finished: the floor
     const Address* granted = nullptr;   // of allocate events; null = refused, or another kind
     const Nanoseconds* time = nullptr;  // virtual: recorded time + what the allocator cost so far
     std::uint64_t first_event = 0;      // index in the trace of the batch's first event

@@ -26,7 +26,7 @@ LiveSites live_sites(const History& history, EventIndex event, std::size_t most,
         return std::tuple(b.size, a.index) < std::tuple(a.size, b.index);
     };
     LiveSites found;
-    std::vector<Sized> largest;  // a heap: the one that would go first out is at the front
+    std::vector<Sized> largest;  // a heap: the first to be removed is at the front
     history.for_each_live(event, [&](BlockIndex index) {
         if (cancelled.load(std::memory_order_relaxed))
             return;

@@ -1,6 +1,6 @@
 // LiveSites: what the program holds at a moment, by the sites that its blocks come from.
 //
-// Who shows the holders of a peak begins here, and gives the sites names.
+// Code that shows what holds a peak starts here, and adds names for the sites.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Adding up blocks, and what lies free between them.
+// Adding up blocks, and the free memory between them.
 #include "replay/facts/memory_parts.h"
 
 #include <algorithm>

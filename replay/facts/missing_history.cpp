@@ -5,20 +5,20 @@ namespace tidemark::facts {
 
 std::string how_to_record(const TraceInfo& info) {
     if (info.from_torch())
-        return "record one: torch.cuda.memory._record_memory_history(max_entries=1000000) where "
-               "the "
-               "program begins, and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") where it "
-               "ends or is out of memory";
+        return "record one: call torch.cuda.memory._record_memory_history(max_entries=1000000) "
+               "where the program starts, and "
+               "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") where it ends or runs out of "
+               "memory";
     return "record one: tidemark record -o run.tml -- PROGRAM";
 }
 
 Result<void> need_history(const TraceInfo& info) {
     if (!info.is_state())
         return {};
-    return fail(ErrorCode::unsupported,
-                "the file has no history: it holds the state at one moment, and nothing that could "
-                "be replayed",
-                {}, how_to_record(info) + "; `tidemark advise` shows what the state holds");
+    return fail(
+        ErrorCode::unsupported,
+        "the file has no history: it holds the state at one moment, which can't be replayed", {},
+        how_to_record(info) + "; `tidemark advise` shows what the state holds");
 }
 
 }  // namespace tidemark::facts

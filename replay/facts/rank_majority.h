@@ -1,6 +1,6 @@
-// RankMajority: which ranks leave the others, where ranks that should request the same sizes stop
-// doing so. The others are the most that agree; of equally many those with the lowest one. Who ends
-// earlier than others has not left them.
+// RankMajority: which ranks depart from the others, where ranks that should request the same sizes
+// stop doing so. The others are the largest group that agrees; of equal groups, the one with the
+// lowest rank. A rank that ends earlier has not departed.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ class RankMajority {
     // Those that have not left, rising.
     const std::vector<std::size_t>& together() const { return together_; }
 
-    // What those that are together request next, in their order. Gives who leaves; who has ended is
-    // together with nobody any more. O(ranks log ranks).
+    // What the ranks that are still together request next, in their order. Returns those that
+    // depart; ranks that have ended no longer belong to the others. O(ranks log ranks).
     std::vector<Left> part(std::span<const Bytes> sizes);
 
   private:

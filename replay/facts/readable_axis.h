@@ -1,6 +1,6 @@
-// The axis over which a run is best read at first: time, as the program ran, or events, where time
-// makes all peaks so narrow that they can't be told apart. A training that loads its model for a
-// minute and then runs ten short steps is such a run.
+// The axis on which a run is easiest to read at first: time, as the program ran, or events, if time
+// makes all peaks so narrow that they can't be told apart. A training run that loads its model for
+// a minute and then runs ten short steps is an example.
 #pragma once
 
 #include "replay/timeline/history.h"

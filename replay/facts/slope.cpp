@@ -34,7 +34,8 @@ Slope slope_of(std::span<const Sample> samples) {
     const auto at = [&](double rank) {
         return slopes.begin() + static_cast<std::ptrdiff_t>(std::clamp(rank, 0.0, count - 1));
     };
-    // The middle parts the lower from the upper: each end of the interval is sought in its half.
+    // The median separates the lower from the upper half: each end of the interval is searched in
+    // its half.
     const auto half = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
     std::nth_element(slopes.begin(), half, slopes.end());
     const double below = slopes.size() % 2 == 1 ? *half : *std::max_element(slopes.begin(), half);

@@ -1,4 +1,4 @@
-// Slope: how a figure changes over moments, told by what single moments can't move: the median of
+// Slope: how a figure changes over time, by a measure that single moments can't move: the median of
 // the slopes of all pairs, with the interval in which 95 of 100 such medians lie (P. K. Sen,
 // "Estimates of the regression coefficient based on Kendall's tau", 1968).
 #pragma once
@@ -20,8 +20,8 @@ struct Slope {
     double rising = 0;  // pairs that rise less those that fall, of all pairs: -1 to 1
 };
 
-// All zero without two samples of different moments. `samples` by moment, ascending.
-// O(samples^2), memory likewise. Pure.
+// All zero without two samples of different moments. `samples` by moment, ascending. Time and
+// memory are O(samples^2). Pure.
 Slope slope_of(std::span<const Sample> samples);
 
 }  // namespace tidemark::facts

@@ -25,11 +25,13 @@ struct StepName {
 
 // A name one of whose words is, or ends in, step, iteration, iter, batch or epoch, in any case:
 // "step 12", "ProfilerStep#12", "timestep 9", "iteration 3/90", "Optimizer.step#AdamW.step". Its
-// number stands right behind the word, or behind at most three signs. None: it is no step's.
+// number follows directly after the word, or after at most three other characters. None: it is not
+// the name of a step.
 std::optional<StepName> parse_step_name(std::string_view name);
 
 // Whether what is called `name` and begins while `open` is open is a part of that step ("micro step
-// 1" of "step 4"), and no step itself. The next step is none: the end of the last one was lost.
+// 1" of "step 4"), and not a step itself. The next step is not a part: the end of the last one was
+// lost.
 bool is_part_of(const StepName& open, const StepName& name);
 
 // Names of one family, stretches or marks.
@@ -41,9 +43,9 @@ struct StepFamily {
     std::uint64_t first = 0;  // at which event its first one began
 };
 
-// Of two families of a program the one whose members are its steps: numbers go before none, then
-// stretches before marks, steps before batches before epochs, and the one with more of them, the
-// one that came first.
+// Of two families of a program, the one whose members are its steps. Numbered names take
+// precedence; then ranges before marks, steps before batches before epochs, the larger family, and
+// the one that came first.
 bool goes_before(const StepFamily& one, const StepFamily& other);
 
 }  // namespace tidemark::facts

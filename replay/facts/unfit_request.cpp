@@ -10,7 +10,7 @@ namespace tidemark::facts {
 namespace {
 
 constexpr Bytes kSmallRequest = 1_MiB;      // served from small segments by PyTorch's rules
-constexpr std::size_t kMostGrowths = 4096;  // who grows at every request keeps nothing free
+constexpr std::size_t kMostGrowths = 4096;  // with more growths nothing stays free
 
 FreeSpace space_on(const History& history, std::uint16_t device, EventIndex event,
                    const std::atomic<bool>& cancelled) {
@@ -26,11 +26,11 @@ Bytes growth_request(const History& history, EventIndex event) {
     return block.born == event ? block.requested : 0;
 }
 
-// Of the growths to a new peak for a large request the one before which most lay free, as advise
-// chooses; of small ones where none is large. kNever: there is none.
+// Of the growths to a new peak for a large request, the one before which most memory was free, as
+// `advise` chooses; of those for small requests if none is large. kNever: there is none.
 EventIndex telling_growth(const History& history, const std::atomic<bool>& cancelled) {
     EventIndex telling = kNever;
-    std::pair<bool, Bytes> most{false, 0};  // for a large request; what lay free
+    std::pair<bool, Bytes> most{false, 0};  // for a large request; free before it
     EventIndex event = first_above(history, Series::reserved, 0);
     for (std::size_t growths = 0; event != kNever && growths < kMostGrowths && !cancelled;
          ++growths) {

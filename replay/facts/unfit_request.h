@@ -1,5 +1,5 @@
-// UnfitRequest: a request that didn't fit into what was reserved, and what lay free on its device
-// then.
+// UnfitRequest: a request that didn't fit into reserved memory, and the free memory on its device
+// at that time.
 //
 // Pure; O(marks), and O((segments + live blocks) log live blocks) for each that is looked at.
 #pragma once
@@ -28,14 +28,14 @@ struct RefusedRequests {
     EventIndex last = kNever;
 };
 
-// Requests that were out of memory: of this run (MarkKind::out_of_memory), or when it was recorded
-// (recorded_out_of_memory). The first `most` of them whole; their space is what there was when the
-// allocator gave up, its caches emptied. Cancelled: some may be missing.
+// Requests that ran out of memory: in this run (MarkKind::out_of_memory), or in the recording
+// (recorded_out_of_memory). The first `most` of them in full; their space is as it was when the
+// allocator gave up, with its caches emptied. If cancelled, some may be missing.
 RefusedRequests refused_requests(const History& history, MarkKind kind, std::size_t most,
                                  const std::atomic<bool>& cancelled);
 
-// The request for which reserved memory grew towards its peak when most lay free, if that would
-// have been enough on its device but lay in smaller pieces. O(growths log events) more.
+// The request for which reserved memory grew towards its peak when most memory was free, if that
+// would have been enough on its device but was in smaller pieces. O(growths log events) more.
 std::optional<UnfitRequest> grown_for(const History& history, const std::atomic<bool>& cancelled);
 
 }  // namespace tidemark::facts

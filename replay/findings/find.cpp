@@ -37,7 +37,7 @@ void drop_repeated(std::vector<Finding>& shown, std::vector<Finding>& advised) {
     std::erase_if(shown, [&](const Finding& each) { return has(advised, each.kind); });
 }
 
-// What is said of a run's course has no meaning where there is the state at one moment.
+// Findings about the course of a run have no meaning for the state at one moment.
 void keep_to_state(std::vector<Finding>& list, const TraceInfo& info) {
     constexpr std::array kOfACourse{Kind::growth_while_free,
                                     Kind::cache_growth,
@@ -79,8 +79,8 @@ std::vector<Finding> find(const Source& source, const std::atomic<bool>& cancell
         for (const std::string& warning : source.info->warnings)
             list.push_back(remark(Severity::note, warning));
         if (source.info->cut_off && source.advice == nullptr)
-            list.push_back(
-                remark(Severity::warning, "the recording ends early: what was whole is shown"));
+            list.push_back(remark(Severity::warning,
+                                  "the recording ends early: only its complete part is shown"));
     }
     if (source.info != nullptr && source.info->is_state())
         keep_to_state(list, *source.info);

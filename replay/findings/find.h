@@ -13,7 +13,7 @@
 
 namespace tidemark::findings {
 
-// A run of the trace. What is null is not looked at.
+// A run of the trace. Null parts are not examined.
 struct FoundRun {
     std::string label;
     std::string policy;  // as understood, "torch:max_split_size_mb=128"
@@ -27,9 +27,9 @@ struct Source {
     std::span<const FoundRun> runs = {};
 };
 
-// Most urgent first. What advice says of the policy of a run replaces what the run's history shows
-// of the same kind: advice knows the regions. A growing history is looked at as it is when called.
-// Cancelled: what it has by then. O(events / 64 + live blocks * findings).
+// Most urgent first. Advice about the policy of a run replaces findings of the same kind from the
+// run's history, because advice knows the regions. A growing history is read as it is at the call.
+// If cancelled: the findings so far. O(events / 64 + live blocks * findings).
 std::vector<Finding> find(const Source& source, const std::atomic<bool>& cancelled);
 std::vector<Finding> find(const Source& source);
 

@@ -1,8 +1,8 @@
 // Finding: one thing about a run that a person should know: of which kind, how urgent, where, and
 // its figures. Findings are built once (find.h) and only then put into text, a page, JSON or the
-// viewer's list: nobody beyond this folder decides what is a warning.
+// viewer's list: only this folder decides what is a warning.
 //
-// Plain values. Strings may hold what a trace holds: whoever shows them makes them printable.
+// Plain values. Strings may hold any bytes of a trace: code that shows them makes them printable.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace tidemark::findings {
 // In the order in which findings of one severity are shown.
 enum class Kind : std::uint8_t {
     no_history,         // the recording is the state at one moment
-    out_of_memory,      // a request was not granted
-    does_not_fit,       // no setting survives: too much lives at once
-    leak,               // what lives at the ends of steps keeps growing
-    drift,              // reserved memory grows from step to step though what lives doesn't
+    out_of_memory,      // a request failed
+    does_not_fit,       // no setting survives: too much is live at once
+    leak,               // live memory at the ends of steps keeps growing
+    drift,              // reserved memory grows from step to step though live memory doesn't
     beyond_memory,      // more is allocated than the devices have: the recording is wrong
     fragmentation,      // free at the peak, in segments of which a part is in use
     setting,            // other allocator settings that need less, or survive
-    near_limit,         // nearly all of the memory is reserved
+    near_limit,         // almost all of the memory is reserved
     retries,            // caches were emptied to make room
-    growth_while_free,  // reserved memory grew to its peak while enough lay free
-    waiting,            // freed, but the device isn't done
+    growth_while_free,  // reserved memory grew to its peak while enough was free
+    waiting,            // pending free: freed, but the device isn't done
     other_streams,      // free, but kept for requests of other streams
     cached,             // free at the peak, in whole segments
-    pinned,             // free, but held up by long-lived blocks
+    pinned,             // free, but pinned by long-lived blocks
     rounding,           // what blocks have beyond what was requested
     lost_events,        // missing from the recording
     cache_growth,       // grew during the first steps, then stayed
@@ -87,8 +87,7 @@ struct Finding {
     std::uint64_t figure(std::string_view name) const;
 };
 
-// Of a share of reserved memory that is of no use: a problem from a fifth on, a warning from a
-// twentieth.
+// Of a share of reserved memory that is wasted: a problem from a fifth, a warning from a twentieth.
 Severity severity_of_waste(Bytes wasted, Bytes reserved);
 
 // Most urgent first: by severity, then kind; equals as they are.

@@ -80,7 +80,8 @@ class AdviceRules {
             finding.time = first.what.time;
     }
 
-    // One by one, with who is in the way and what a replay shows to help.
+    // One by one, with the blocks that are in the way and the remedies that a replay has shown to
+    // help.
     void add_cases() {
         const OutOfMemoryReport& report = advice_.out_of_memory;
         for (std::size_t i = 0; i < report.cases.size(); ++i) {
@@ -151,7 +152,7 @@ class AdviceRules {
                     {to_text(holder.kind), holder.name, holder.at_allocated_peak, holder.blocks});
     }
 
-    // What a peak leaves reserved, and what emptying the cache after it gives.
+    // What a peak leaves reserved, and what emptying the cache after it releases.
     void add_idle() {
         if (!advice_.idle)
             return;
@@ -220,7 +221,7 @@ class AdviceRules {
     static std::string whose(const StreamShare& share) {
         if (share.site.empty())
             return "in whole segments";
-        return "beside blocks of " + share.site;
+        return "next to blocks of " + share.site;
     }
 
     std::vector<Part> by_stream(const std::vector<StreamShare>& shares, bool waiting) const {

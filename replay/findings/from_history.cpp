@@ -20,7 +20,7 @@ constexpr double kLong = 0.1;                      // of the run
 constexpr double kMuchRounding = 0.05;             // of active memory
 constexpr double kMuchWaiting = 0.1;               // of active memory
 constexpr double kMuchPinned = 0.05;               // of reserved memory
-constexpr std::size_t kSmallInSpan = 8;            // a block that holds up so many times its size
+constexpr std::size_t kSmallInSpan = 8;            // a block that pins so many times its size
 
 class HistoryRules {
   public:
@@ -131,8 +131,8 @@ void HistoryRules::look_at_capacity() {
             {{"reserved_bytes", reserved}, {"memory_bytes", capacity}});
 }
 
-// The allocator took more from the device, although what it had would have been enough in one
-// piece.
+// The allocator reserved more from the device, although its free memory would have been enough in
+// one piece.
 void HistoryRules::look_at_growth() {
     const std::optional<facts::UnfitRequest> request = facts::grown_for(history_, cancelled_);
     if (!request)
@@ -146,7 +146,7 @@ void HistoryRules::look_at_growth() {
         .block = history_.block_at(request->event);
 }
 
-// Pieces of memory of which a small block is all that is used.
+// Pieces of memory in which only a small block is in use.
 void HistoryRules::look_at_pins() {
     const EventIndex event = history_.peak_event(Series::reserved);
     Bytes pinned = 0;
@@ -196,7 +196,7 @@ void HistoryRules::look_at_curves() {
     add_waiting(columns);
 }
 
-// The longest stretch in which a large part of reserved memory held nothing, never less.
+// The longest stretch in which a large part of reserved memory was always empty.
 void HistoryRules::add_idle(const std::vector<SeriesColumn>& columns) {
     const Bytes peak = at(history_.peak_event(Series::reserved), Series::reserved);
     const auto gap = [](const SeriesColumn& column) {

@@ -1,7 +1,7 @@
-// BriefLock: a lock for some ten nanoseconds that is hardly ever contended. Giving it back is one
-// store, where a mutex, which may have to wake somebody, takes another atomic exchange and two
-// calls of the C library. So who waits looks again and again, and sleeps in between if its owner
-// isn't running.
+// BriefLock: a lock that is held for tens of nanoseconds and hardly ever contended. Releasing it is
+// one store, while a mutex, which may have to wake a thread, takes another atomic exchange and two
+// calls of the C library. So a waiting thread polls it, and sleeps in between if its owner isn't
+// running.
 //
 // As std::mutex otherwise: for std::lock_guard, not recursive, not fair.
 #pragma once

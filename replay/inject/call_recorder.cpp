@@ -59,7 +59,7 @@ constexpr bool kActsOnEntry =
              &CallRecorder::destroy_array, &CallRecorder::unreserve, &CallRecorder::destroy_pool,
              &CallRecorder::release_physical>;
 
-// Those that calls pass through lie close together.
+// Functions that calls pass through are close together.
 template <void (CallRecorder::*take)(const Call&)>
 [[gnu::hot]] void handle(CallRecorder& recorder, const Call& call) {
     (recorder.*take)(call);
@@ -139,7 +139,7 @@ std::uint64_t array_size(const Array3dDescriptor& array, unsigned levels) {
 }
 
 std::string graph_memory_text(std::uint64_t size) {
-    return fmt::format("a graph gets {} bytes of memory while it runs", size);
+    return fmt::format("a graph allocates {} bytes while it runs", size);
 }
 
 ReportedEvent end_of(const PhysicalPiece& piece) {

@@ -1,17 +1,17 @@
-// CallRecorder: turns the calls of the driver that CUPTI reports into events of a living program
-// (traces/live/publisher.h): what a GPU's memory is taken for, mapped, given back, and what was
-// refused.
+// CallRecorder: turns the driver calls that CUPTI reports into events of a running program
+// (traces/live/publisher.h): how a GPU's memory is allocated, mapped and freed, and which requests
+// fail.
 //
-// What begins is recorded when its call has succeeded, what ends before its call does anything:
-// else another thread could be given the same address, and be recorded, before the end is. An end
-// that then fails is recorded as begun again.
+// An allocation is recorded when its call has succeeded, a free before its call does anything:
+// otherwise another thread could get the same address, and be recorded, before the free. A free
+// that then fails is recorded as a new allocation.
 //
 // The devices of the recording are the GPUs, and behind them one for the host's memory that GPUs
 // can read: allocated for that, or registered. The tag of an event is the driver's function.
 //
-// On request also what launches and copies use (use_recorder.h).
+// On request it also records what launches and copies use (use_recorder.h).
 //
-// Thread-safe. An event costs its thread some 50 ns; a call of the virtual memory family waits for
+// Thread-safe. An event costs its thread about 50 ns; a call of the virtual memory family waits for
 // others of that family.
 #pragma once
 
@@ -37,7 +37,7 @@ class CallRecorder {
     void on_driver_call(std::uint32_t id, const CUpti_CallbackData& data);
     void on_resource(std::uint32_t id, cuda::CUcontext context);
 
-    // For what the program says of itself (nvtx_ranges.h), and to end the recording: calls that are
+    // For the program's own ranges (nvtx_ranges.h), and to end the recording: calls that are
     // reported then or afterwards may be lost.
     MemoryEvents& events() { return memory_; }
 

@@ -33,7 +33,7 @@ std::vector<std::string> loaded_files() {
     return files;
 }
 
-// The folders of Python packages that loaded files lie in.
+// The folders of Python packages that contain loaded files.
 std::vector<std::string> package_folders(const std::vector<std::string>& files) {
     std::vector<std::string> folders;
     for (const std::string& file : files) {
@@ -125,10 +125,10 @@ Result<Cupti> Cupti::open(int driver_version) {
                 version(&cupti.version_);
             return cupti;
         }
-        why = fmt::format("{} lacks functions of it", path);
+        why = fmt::format("{} lacks some of its functions", path);
     }
     return fail(ErrorCode::not_found, fmt::format("no CUPTI ({})", why), "",
-                "name its libcupti.so in TIDEMARK_CUPTI; it comes with the CUDA toolkit "
+                "set TIDEMARK_CUPTI to the path of libcupti.so; it comes with the CUDA toolkit "
                 "(extras/CUPTI/lib64) and with PyTorch");
 }
 
@@ -138,8 +138,9 @@ void* Cupti::symbol(const char* name) const {
 
 tl::unexpected<Error> Cupti::refusal(int code, std::string what) const {
     if (code == kCuptiMultipleSubscribers)
-        return fail(ErrorCode::unsupported, "another tool has CUPTI in this process (error 39)", "",
-                    "it serves one at a time: a profiler, compute-sanitizer or debugger has to go");
+        return fail(
+            ErrorCode::unsupported, "another tool uses CUPTI in this process (error 39)", "",
+            "CUPTI serves one tool at a time: stop the profiler, compute-sanitizer or debugger");
     const char* text = nullptr;
     text_(code, &text);
     return fail(ErrorCode::driver, fmt::format("CUPTI: {}: error {} ({})", what, code,

@@ -1,8 +1,8 @@
-// Cupti: NVIDIA's library that reports a program's calls of the driver, found and loaded with
-// dlopen. Where it is looked for, in this order:
+// Cupti: NVIDIA's library that reports a program's driver calls, found and loaded with dlopen. It
+// is searched in this order:
 //   1. the file that TIDEMARK_CUPTI names, and then nowhere else
 //   2. what the process has loaded already, so that there is one for all
-//   3. beside the Python packages whose libraries are loaded: nvidia/cu13/lib and
+//   3. next to the Python packages whose libraries are loaded: nvidia/cu13/lib and
 //      nvidia/cuda_cupti/lib
 //   4. by name, as the loader finds it
 //   5. $CUDA_HOME, $CUDA_PATH and /usr/local/cuda*, in extras/CUPTI/lib64 and lib64

@@ -24,7 +24,7 @@ Result<CuptiActivities> CuptiActivities::start(const Cupti& cupti, BufferRequest
         !cupti.find("cuptiActivityGetNumDroppedRecords", activities.dropped_) ||
         !cupti.find("cuptiActivityFlushAll", activities.flush_) ||
         !cupti.find("cuptiGetTimestamp", activities.now_))
-        return fail(ErrorCode::unsupported, "this CUPTI lacks functions of activity records");
+        return fail(ErrorCode::unsupported, "this CUPTI lacks the functions for activity records");
     if (const int code = activities.register_(requested, completed); code != kCuptiSuccess)
         return cupti.refusal(code, "activity records");
     for (const ActivityKind kind : kKinds) {

@@ -1,6 +1,6 @@
-// CuptiActivities: the part of CUPTI that says afterwards when a GPU ran what was launched, in
-// buffers that it asks for and gives back full. Records are declared here as far as they are read:
-// what they begin with is the same in all versions of CUDA 11 to 13.
+// CuptiActivities: the part of CUPTI that reports afterwards when a GPU ran what was launched, in
+// buffers that it requests and returns full. Records are declared here only as far as they are
+// read: their first fields are the same in all versions of CUDA 11 to 13.
 //
 // Immutable once started; thread-safe.
 #pragma once
@@ -78,8 +78,8 @@ class CuptiActivities {
     using BufferCompleted = void (*)(cuda::CUcontext context, std::uint32_t stream,
                                      std::uint8_t* buffer, std::size_t size, std::size_t filled);
 
-    // From now on what runs is told. Errors: unsupported: this CUPTI lacks functions of it; driver:
-    // it refuses; then nothing is told.
+    // From now on CUPTI reports what runs. Errors: unsupported: this CUPTI lacks the functions;
+    // driver: CUPTI fails; then it reports nothing.
     static Result<CuptiActivities> start(const Cupti& cupti, BufferRequested requested,
                                          BufferCompleted completed);
 
@@ -87,10 +87,10 @@ class CuptiActivities {
     // first; its kind need not be one that is known.
     bool next(std::uint8_t* buffer, std::size_t filled, Activity*& record) const;
 
-    // How many records CUPTI had no room for since this was asked.
+    // How many records CUPTI had no room for since the last call.
     std::size_t dropped(cuda::CUcontext context, std::uint32_t stream) const;
 
-    // Gives back all buffers now. Not within a callback of CUPTI.
+    // Makes CUPTI return all buffers now. Not within a callback of CUPTI.
     void flush() const;
 
     // CUPTI's clock, ns; 0: it doesn't say.

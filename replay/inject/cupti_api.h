@@ -1,8 +1,8 @@
-// CUPTI's callback interface as far as the recorder speaks it: our own declarations, so that no
+// The part of CUPTI's callback interface that the recorder uses: our own declarations, so that no
 // toolkit is needed to build. Names, layouts and numbers are those of its documented interface
 // (CUDA 12 and 13, 64-bit Linux), where numbers of calls never change; a test compares them with
-// NVIDIA's headers where there are any. Which calls are recorded is listed
-// in recorded_calls.inc and launched_calls.inc.
+// NVIDIA's headers where there are any. Which calls are recorded is listed in recorded_calls.inc
+// and launched_calls.inc.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ static_assert(sizeof(CUpti_CallbackData) == 72);
 static_assert(sizeof(CUpti_ResourceData) == 24);
 
 // The parameters of a call, as CUPTI shows them: each call's in the order of its declaration. Calls
-// whose parameters begin alike share a structure.
+// whose parameters start with the same ones share a structure.
 
 // cuMemAlloc, cuMemAllocManaged, cuMemAllocHost, cuMemHostAlloc, and with a stream cuMemAllocAsync.
 struct AllocateParams {

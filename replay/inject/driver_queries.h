@@ -1,5 +1,5 @@
-// DriverQueries: what the recorder asks the driver that the program has loaded: only what is
-// answered at once and changes nothing. Immutable.
+// DriverQueries: the recorder's queries to the driver that the program has loaded: only those that
+// return at once and change nothing. Immutable.
 #pragma once
 
 #include <cstddef>

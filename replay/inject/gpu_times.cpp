@@ -16,7 +16,7 @@
 namespace tidemark::inject {
 namespace {
 
-// Small, because only full ones are given back while the program runs: some 700 kernels.
+// Small, because CUPTI returns only full ones while the program runs: about 700 kernels.
 constexpr std::size_t kBufferSize = 120 * 1024;
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kMostLate = 4096;
@@ -24,7 +24,7 @@ constexpr std::size_t kMostLate = 4096;
 constexpr std::size_t kRecordsBetweenPauses = 8192;
 constexpr std::chrono::milliseconds kPause{5};
 
-// CUPTI's functions take no data of ours along.
+// CUPTI's callbacks have no argument for our data.
 std::atomic<GpuTimes*> the_times = nullptr;
 
 void on_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) noexcept {
@@ -133,11 +133,11 @@ void GpuTimes::take(cuda::CUcontext context, std::uint32_t stream, std::uint8_t*
             keep_late({*activity, tag});
     }
     if (const std::size_t dropped = cupti_->dropped(context, stream); dropped != 0)
-        memory_.mark(fmt::format("CUPTI had no room for the GPU's times of {} launches", dropped));
+        memory_.mark(fmt::format("CUPTI had no room for the GPU times of {} launches", dropped));
     pause_after(count);
 }
 
-// A launch is recorded when its call returns, which its thread may be kept from for long.
+// A launch is recorded when its call returns, and its thread may be delayed for long before that.
 void GpuTimes::record_late(Nanoseconds offset) {
     std::erase_if(late_, [&](const Late& late) { return record(late.activity, late.tag, offset); });
 }
@@ -149,7 +149,7 @@ void GpuTimes::keep_late(const Late& late) {
     late_.push_back(late);
 }
 
-// On CUPTI's thread, or when the program ends: nobody waits for it.
+// On CUPTI's thread, or when the program ends: nothing waits for it.
 void GpuTimes::pause_after(std::size_t records) {
     unpaused_ += records;
     if (unpaused_ < kRecordsBetweenPauses)

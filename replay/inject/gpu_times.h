@@ -5,8 +5,8 @@
 //
 // CUPTI's clock becomes that of the recording by pairs of readings, a new one for each buffer.
 //
-// Thread-safe. A launch costs its thread some 10 ns, beside CUPTI's own time; records are taken in
-// on CUPTI's thread.
+// Thread-safe. A launch costs its thread about 10 ns, on top of CUPTI's own time; CUPTI's thread
+// reads the records.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class GpuTimes {
     // `memory` outlives it.
     explicit GpuTimes(MemoryEvents& memory) : memory_(memory) {}
 
-    // CUPTI tells of what is launched from now on. Once, before calls are reported. Errors: as
+    // CUPTI reports what is launched from now on. Once, before calls are reported. Errors: as
     // CuptiActivities::start.
     Result<void> start(const Cupti& cupti);
 
@@ -54,10 +54,10 @@ class GpuTimes {
         slot = launch;
     }
 
-    // What CUPTI has not given back yet. Not within a callback of CUPTI.
+    // Takes the records that CUPTI has not returned yet. Not within a callback of CUPTI.
     void finish();
 
-    // A buffer that CUPTI gives back. O(records).
+    // A buffer that CUPTI returns. O(records).
     void take(cuda::CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
               std::size_t filled);
 

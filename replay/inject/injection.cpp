@@ -1,6 +1,6 @@
 // libtidemark-record.so: what the CUDA driver loads into a process when it is initialized, and the
-// one function that it calls there; on request NVTX, which has another. Nothing here may stop the
-// program: what doesn't work is reported, and the program runs on without a recording.
+// one function that it calls there; on request NVTX loads it too, and calls another one. Nothing
+// here may stop the program: failures are reported, and the program runs on without a recording.
 #include <cstdlib>
 #include <string>
 

@@ -1,7 +1,7 @@
 // KernelTable: what is known of each kernel that a program launches: its name, and where its
 // arguments are. Asked of the driver once for each.
 //
-// Thread-safe; some ns for a kernel that the thread has launched before.
+// Thread-safe; a few ns for a kernel that the thread has launched before.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class KernelTable {
     std::unordered_map<cuda::CUfunction, Kernel*> by_function_;
 };
 
-// As people name it, of a mangled name: without parameters, and not without end.
+// A mangled name in readable form: without parameters, and of limited length.
 std::string short_kernel_name(const char* symbol);
 
 }  // namespace tidemark::inject

@@ -13,8 +13,8 @@ std::size_t LiveMemory::Part::find(std::uint64_t address) const {
     return slot;
 }
 
-// A slot behind the hole moves into it unless its home lies between the two: then a search that
-// starts there would no longer be led past.
+// A slot behind the hole moves into it unless its home is between the two: then a search that
+// starts there would no longer reach it.
 void LiveMemory::Part::vacate(std::size_t hole) {
     const std::size_t mask = slots.size() - 1;
     for (std::size_t i = after(hole); slots[i].address != 0; i = after(i)) {

@@ -1,9 +1,9 @@
-// LiveMemory: what the program has allocated and not ended, by address: of which device, and in
-// which context, whose end is its end too. Frees don't say either.
+// LiveMemory: what the program has allocated and not freed, by address: on which device, and in
+// which context, whose end is its end too. Frees say neither.
 //
 // Model: open addressing with linear probing, at most half full, and deletion by shifting back, as
-// core/base/hash_index.h; but what is found lies in the table itself: after a call of the driver
-// each line of the caches that is touched has to come from farther away.
+// core/base/hash_index.h, but the table itself holds the values: after a driver call, each cache
+// line that is touched has to come from farther away.
 //
 // Thread-safe: cut into parts by address, each with a lock of its own, which threads that allocate
 // at the same time rarely share. O(1), but for end_context.
@@ -39,7 +39,7 @@ class LiveMemory {
     // Returns what was there, whose end was missed.
     std::optional<LiveAllocation> add(const LiveAllocation& allocation);
 
-    // False: nothing is known there.
+    // False: no allocation is known at that address.
     bool take(std::uint64_t address, LiveAllocation& taken);
 
     // Takes all of the context. O(live).
@@ -51,7 +51,7 @@ class LiveMemory {
     struct alignas(64) Part {
         BriefLock lock;
         unsigned shift = 60;    // 64 - log2(slots.size())
-        std::size_t count = 0;  // of what lives
+        std::size_t count = 0;  // of live allocations
         std::vector<LiveAllocation> slots = std::vector<LiveAllocation>(16);
 
         std::size_t home(std::uint64_t address) const { return hash(address) >> shift; }

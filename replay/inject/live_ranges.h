@@ -1,6 +1,6 @@
-// LiveRanges: which recorded block lies at an address that a program uses: within an allocation, or
-// within a mapping of memory that has an address of its own (physical_memory.h). Follows the events
-// that are recorded.
+// LiveRanges: which recorded block is at an address that a program uses: within an allocation, or
+// within a mapping of memory that has its own address (physical_memory.h). Follows the events that
+// are recorded.
 //
 // Thread-safe. O(log live) under a shared lock; a thread that looks for the same address again, and
 // nothing has begun or ended since, has the answer of the last time in a few ns.
@@ -40,8 +40,8 @@ class LiveRanges {
       public:
         explicit Search(const LiveRanges& ranges);
 
-        // What lies at an address that a GPU may have. A number that is none has nothing. Valid
-        // until the next call.
+        // The block at an address that a GPU may have. None for other numbers. Valid until the next
+        // call.
         const UsedBlock& find(std::uint64_t address);
 
         // The block of an array, by its handle.

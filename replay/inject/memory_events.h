@@ -1,8 +1,8 @@
-// MemoryEvents: what becomes of the program's memory, published: events with their tags and stacks,
-// and what lives, so that an end finds its begin. Publishing starts late, because only a driver
-// that is initialized says which devices there are.
+// MemoryEvents: publishes what happens to the program's memory: events with their tags and stacks,
+// and the live blocks, so that each end finds its start. Publishing starts late, because only a
+// driver that is initialized says which devices there are.
 //
-// Thread-safe. An event costs its thread some 40 ns, without stacks.
+// Thread-safe. An event costs its thread about 40 ns, without stacks.
 #pragma once
 
 #include <atomic>
@@ -104,12 +104,12 @@ class MemoryEvents {
     bool end(std::uint64_t address, std::uint64_t stream, std::size_t tag, LiveAllocation& ended);
     void begin_again(const LiveAllocation& ended, std::uint64_t stream, std::size_t tag);
 
-    // The end of all that lives in the context. O(live).
+    // The end of everything that is live in the context. O(live).
     void end_context(cuda::CUcontext context, int device);
 
     void mark(std::string_view text);
 
-    // A stretch of the program begins, or the innermost one of that name ends. False: publishing
+    // A range of the program starts, or the innermost one of that name ends. False: publishing
     // hasn't begun, or is over.
     bool range(std::string_view name, bool ends);
 
@@ -122,12 +122,12 @@ class MemoryEvents {
     const std::span<const std::string_view> tags_;
     std::vector<std::atomic<std::uint32_t>> tag_ids_;  // 0: not named yet
     LiveMemory live_;
-    LiveRanges* const ranges_;  // null: nobody looks for addresses
+    LiveRanges* const ranges_;  // null: addresses are not looked up
 
     std::mutex mutex_;  // of starting
     bool over_ = false;
     std::unique_ptr<live::Publisher> owned_;
-    std::atomic<live::Publisher*> publisher_ = nullptr;  // null: not yet, or not any more
+    std::atomic<live::Publisher*> publisher_ = nullptr;  // null: not yet, or no longer
 };
 
 }  // namespace tidemark::inject

@@ -34,7 +34,7 @@ class MemoryPools {
         drop(pool);
     }
 
-    // A pool that nobody introduced is one of `device`.
+    // An unknown pool counts as one of `device`.
     NumberedPool find(cuda::CUmemoryPool pool, std::uint8_t device) {
         const std::lock_guard lock(mutex_);
         for (const Entry& entry : pools_) {

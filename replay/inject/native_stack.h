@@ -1,7 +1,7 @@
-// NativeStack: where the program is that makes a call, as frames of its libraries: each stack is
-// named once for the process.
+// NativeStack: the native call stack of a driver call, as frames of the program's libraries. Each
+// stack is named once for the process.
 //
-// Thread-safe. Some microseconds for a stack of 20 frames that is known.
+// Thread-safe. A few microseconds for a known stack of 20 frames.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tidemark::inject {
 // CUPTI and the driver; 0 where there is no room for it.
 std::uint32_t name_stack(live::Publisher& publisher);
 
-// A name of C++ as people write it; any other as it is.
+// A C++ name in readable form; any other as it is.
 std::string demangled(const char* name);
 
 }  // namespace tidemark::inject

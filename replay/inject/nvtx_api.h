@@ -1,4 +1,4 @@
-// NVTX's interface for tools, as far as the recorder speaks it: our own declarations, so that no
+// The part of NVTX's interface for tools that the recorder uses: our own declarations, so that no
 // toolkit is needed to build. Each part of a program that has NVTX in it (a header) looks for a
 // tool when it is first used, and gives it tables to put its functions into. Layouts and numbers
 // are those of NVTX 3, where they never change; a test compares them with its headers where there

@@ -1,4 +1,4 @@
-// NVTX's functions: they take no tool's data along, so what they share is the process's.
+// NVTX's functions: they have no argument for a tool's data, so their state belongs to the process.
 #include "replay/inject/nvtx_ranges.h"
 
 #include <atomic>
@@ -85,7 +85,7 @@ const std::string* keep(std::string_view text) {
     return &*all.texts.emplace(text).first;
 }
 
-// The program's errno stays, and a lack of memory leaves out what it is about.
+// The program's errno stays; without memory for it, a range is left out.
 template <class Answer, class Work>
 Answer guarded(Answer otherwise, Work work) noexcept {
     const KeptErrno error;

@@ -6,7 +6,7 @@
 namespace tidemark::inject {
 namespace {
 
-// Of memory of others nobody says how large it is.
+// The size of other processes' memory is not known.
 constexpr std::uint64_t kForeignSpan = std::uint64_t{1} << 44U;
 constexpr std::uint64_t kUnit = std::uint64_t{2} << 20U;
 

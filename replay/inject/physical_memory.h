@@ -1,9 +1,9 @@
 // PhysicalMemory: memory that the program creates apart from addresses (cuMemCreate), and where it
-// is mapped. It lives from its creation until it is released and mapped nowhere any more; handles
-// may be used again before that.
+// is mapped. It exists from its creation until it is released and no longer mapped anywhere;
+// handles may be used again before that.
 //
-// Each piece gets an address of its own, so that its bytes can be recorded once, wherever they are
-// mapped: from kPhysicalBase on, where no GPU has addresses. Memory that another process created
+// Each piece gets its own address from kPhysicalBase upward, where no GPU has addresses, so that
+// its bytes can be recorded once, wherever they are mapped. Memory that another process created
 // gets one as well, when it is mapped; it isn't counted here.
 //
 // Thread-safe, under one lock: these calls take microseconds. O(log pieces).
@@ -41,7 +41,8 @@ class PhysicalMemory {
   public:
     PhysicalPiece create(cuda::CUmemHandle handle, std::uint64_t size, std::uint8_t device);
 
-    // The mapping that now is at `address`; of a handle that nobody created here on `device`.
+    // The mapping that now is at `address`; a handle that wasn't created here counts as one of
+    // `device`.
     Mapping map(cuda::CUmemHandle handle, std::uint64_t address, std::uint64_t size,
                 std::uint64_t offset, std::uint8_t device);
 
@@ -54,7 +55,7 @@ class PhysicalMemory {
     void retain(cuda::CUmemHandle handle, std::uint64_t address);
 
     // Before the driver releases the handle, which it may then give to others: the piece loses a
-    // reference. Returns its base, or 0 if nobody knows it.
+    // reference. Returns its base, or 0 if it isn't known.
     std::uint64_t begin_release(cuda::CUmemHandle handle);
 
     // It released it: the piece, if that was its end.

@@ -17,14 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether the file was not there, and now is.
+// Whether it created the file.
 bool create(const std::string& path) {
     return FileDescriptor(
                ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR))
         .valid();
 }
 
-// One process may be several programs, each in the place of the one before (exec).
+// One process may be several programs, each of which replaces the one before (exec).
 std::string first_free(const std::string& stem, const std::string& ending) {
     constexpr int kMost = 1000;
     std::string path;

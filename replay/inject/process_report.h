@@ -1,5 +1,5 @@
-// ProcessReport: how a recorded process and `tidemark record` speak: the program sets variables of
-// the environment, and each process that has the recorder in it leaves a file in a folder.
+// ProcessReport: how a recorded process and `tidemark record` communicate: the command sets
+// environment variables, and each process with the recorder in it leaves a file in a folder.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ constexpr const char* kRangesVariable = "NVTX_INJECTION64_PATH";
 
 constexpr const char* kReportsVariable = "TIDEMARK_RECORD_REPORTS";  // the folder
 constexpr const char* kOutputVariable = "TIDEMARK_RECORD_OUTPUT";    // the recording; "" = usual
-constexpr const char* kOverwriteVariable = "TIDEMARK_RECORD_OVERWRITE";  // set: what is there
+constexpr const char* kOverwriteVariable = "TIDEMARK_RECORD_OVERWRITE";  // set: may replace a file
 constexpr const char* kNameVariable = "TIDEMARK_RECORD_NAME";            // of the program
 constexpr const char* kHistoryVariable = "TIDEMARK_RECORD_HISTORY";      // bytes; 0 = all
 constexpr const char* kStacksVariable = "TIDEMARK_RECORD_STACKS";        // set: with stacks

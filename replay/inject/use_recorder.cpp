@@ -12,7 +12,7 @@ using live::kUseWrites;
 
 namespace {
 
-// The arguments in one piece; empty: they are not given so.
+// The arguments in one piece; empty: they are passed one by one.
 std::span<const std::byte> packed_arguments(void* const* extra) {
     const std::byte* begin = nullptr;
     std::size_t size = 0;
@@ -28,7 +28,7 @@ std::span<const std::byte> packed_arguments(void* const* extra) {
     return {begin, begin == nullptr ? 0 : size};
 }
 
-// What is written in part is read as well: the rest of the block stays.
+// A block that is written in part counts as read as well: the rest of it stays.
 std::uint8_t written(const UsedBlock& block, std::uint64_t size) {
     const bool whole = block.offset == 0 && size >= block.size;
     return whole ? kUseWrites : kUseReads | kUseWrites;

@@ -1,13 +1,14 @@
 // UseRecorder: which blocks of memory launches, copies and fills touch, as uses of the recording
-// (docs/format-live.md). Of a kernel it is what its arguments point to: an argument that is nothing
-// but an address that lies in a block is taken for a pointer to it; an address within a larger
-// argument (a structure that is passed by value) perhaps is one. What a graph's kernels use is not
-// known, nor a kernel's arguments where the driver doesn't say what it has.
+// (docs/format-live.md). For a kernel these are the blocks that its arguments point to: an argument
+// that is an address within a block counts as a pointer to it; an address within a larger argument
+// (a structure that is passed by value) is perhaps one. The uses of a graph's kernels are not
+// known, nor are a kernel's arguments if the driver doesn't report them.
 //
 // A call is recorded when it has succeeded: before the program can do anything about what it uses.
 // Calls on a stream that is captured launch nothing.
 //
-// Thread-safe. A launch costs its thread some 50 ns, 5 for each argument, and 20 for each block.
+// Thread-safe. A launch costs its thread about 50 ns, plus 5 for each argument and 20 for each
+// block.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// addresses: what is reserved of the address space at the end, and of it what no memory is behind,
-// by policies that say so (Allocator::for_each_address). Others show nothing.
+// addresses: how much address space is reserved at the end, and how much of it has no memory, for
+// policies that report it (Allocator::for_each_address). Others show nothing.
 #include "core/allocator/address_spans.h"
 #include "replay/metrics/metric.h"
 
@@ -13,7 +13,7 @@ class Addresses final : public Metric {
         for (const DeviceContext& context : contexts)
             context.allocator->for_each_address([&sum](const AddressSpan& span) { sum.add(span); });
         return {
-            bytes("end_addresses_bytes", "addresses that were reserved at the end", sum.reserved,
+            bytes("end_addresses_bytes", "bytes of addresses reserved at the end", sum.reserved,
                   Better::neither),
             bytes("end_hole_bytes", "of these, without memory", sum.holes, Better::neither),
             bytes("end_zombie_bytes",

@@ -1,5 +1,5 @@
-// deferred_frees: what frees that are made in batches hold meanwhile (deferring_allocator.h). From
-// the allocators' own counters; several devices add their peaks up.
+// deferred_frees: how much memory is in frees that wait to be made in batches
+// (deferring_allocator.h). From the allocators' own counters; several devices add their peaks up.
 #include "replay/metrics/metric.h"
 
 namespace tidemark::metrics {
@@ -10,9 +10,9 @@ class DeferredFreesMetric final : public Metric {
     std::vector<Measurement> results(std::span<const DeviceContext> contexts) const override {
         const AllocatorStats sum = stats_of(contexts);
         return {
-            bytes("deferred_peak_bytes", "most memory whose free waited to be made",
+            bytes("deferred_peak_bytes", "most memory in frees that were put off",
                   sum.deferred_peak),
-            count("deferred_flushes", "batches in which waiting frees were made", sum.flushes),
+            count("deferred_flushes", "batches in which those frees were made", sum.flushes),
         };
     }
 };
@@ -20,7 +20,7 @@ class DeferredFreesMetric final : public Metric {
 }  // namespace
 
 MetricInfo deferred_frees() {
-    return {"deferred_frees", "memory whose frees waited, and their batches",
+    return {"deferred_frees", "memory in frees that were put off, and their batches",
             make_metric<DeferredFreesMetric>};
 }
 

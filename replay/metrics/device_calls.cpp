@@ -42,9 +42,9 @@ class DeviceCalls final : public Metric {
             stall += counters.stall_ns;
         }
         std::vector<Measurement> figures{
-            count("device_calls", "calls of the device, of every kind", total),
-            time("driver_ns", "time spent in those calls, waiting excluded", driver),
-            time("stall_ns", "time spent waiting for queued work of the device", stall),
+            count("device_calls", "device calls of every kind", total),
+            time("driver_ns", "time spent in those calls, excluding waits", driver),
+            time("stall_ns", "time spent waiting for queued work on the device", stall),
         };
         for (std::size_t i = 0; i < call_names().size(); ++i) {
             std::uint64_t calls = 0;
@@ -55,7 +55,7 @@ class DeviceCalls final : public Metric {
             }
             const CallNames& names = call_names()[i];
             figures.push_back(count(names.calls, "device calls of this kind", calls));
-            figures.push_back(time(names.time, "time spent in them, waiting excluded", spent));
+            figures.push_back(time(names.time, "time spent in them, excluding waits", spent));
         }
         return figures;
     }

@@ -1,5 +1,5 @@
 // devices: the peaks of each device, where a trace has several. An event changes the memory of one
-// device only: what the sums over all of them differ by is put down to it.
+// device only: the change of the sums over all devices belongs to it.
 #include "replay/metrics/devices.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kPrefix = "device_";
-constexpr std::string_view kOfHost = "the same of the host's memory";
+constexpr std::string_view kOfHost = "the same for host memory";
 constexpr std::size_t kFigures = 5;
 constexpr std::array<std::string_view, kFigures> kNames{
     "peak_reserved_bytes", "peak_allocated_bytes", "peak_active_bytes", "peak_requested_bytes",
@@ -72,7 +72,7 @@ class Devices final : public Metric {
                 peaks.reserved, peaks.allocated, peaks.active, peaks.requested, peaks.event};
             for (std::size_t figure = 0; figure < kFigures; ++figure)
                 list.push_back({.name = name_of(device, figure),
-                                .summary = device < gpus_ ? "the same of one device" : kOfHost,
+                                .summary = device < gpus_ ? "the same for one device" : kOfHost,
                                 .unit = figure + 1 < kFigures ? Unit::bytes : Unit::count,
                                 .better = figure < 3 ? Better::less : Better::neither,
                                 .whole = values[figure]});
@@ -157,7 +157,7 @@ bool is_of_device(const Measurement& measurement) {
 namespace metrics {
 
 MetricInfo devices() {
-    return {"devices", "the peaks of each device, where there are several", make_metric<Devices>};
+    return {"devices", "the peaks of each device, if there are several", make_metric<Devices>};
 }
 
 }  // namespace metrics

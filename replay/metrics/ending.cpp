@@ -23,7 +23,7 @@ class Ending final : public Metric {
                  makespan_),
             bytes("end_reserved_bytes", "memory still held from the device at the end",
                   usage_.reserved, Better::neither),
-            bytes("end_requested_bytes", "memory that the program never freed, as it requested it",
+            bytes("end_requested_bytes", "memory that the program never freed, before rounding",
                   requested_, Better::neither),
         };
     }
@@ -37,7 +37,7 @@ class Ending final : public Metric {
 }  // namespace
 
 MetricInfo ending() {
-    return {"ending", "makespan, and what was held at the end", make_metric<Ending>};
+    return {"ending", "makespan, and memory held at the end", make_metric<Ending>};
 }
 
 }  // namespace tidemark::metrics

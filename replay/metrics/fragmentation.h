@@ -14,7 +14,7 @@ constexpr double external_fragmentation(double active, double reserved) {
     return missing_share(active, reserved);
 }
 
-// Of what allocations occupy, the share that the program did not ask for. `active` rather than
+// Of what allocations occupy, the share that the program did not request. `active` rather than
 // allocated bytes: requested bytes too count until the device is done with them.
 constexpr double internal_fragmentation(double requested, double active) {
     return missing_share(requested, active);

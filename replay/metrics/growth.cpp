@@ -23,7 +23,7 @@ void GrowthTime::add(const EventBatch& events, const OutcomeBatch& outcomes) {
         const Nanoseconds cost = spent_by(events, outcomes, i) - spent_before(events, outcomes, i);
         total_ += std::max<Nanoseconds>(cost, 0);
     }
-    // The last event of each device is where the next batch goes on.
+    // The next batch continues from the last event of each device.
     std::vector<bool> known(spent_.size());
     for (std::size_t i = events.count, left = known.size(); i-- > 0 && left != 0;) {
         const std::size_t device = std::min<std::size_t>(events.device[i], known.size() - 1);
@@ -68,7 +68,7 @@ class Growth final : public Metric {
 }  // namespace
 
 MetricInfo growth() {
-    return {"growth", "what it costs to reach the peak, paid once", make_metric<Growth>};
+    return {"growth", "the cost of reaching the peak, paid once", make_metric<Growth>};
 }
 
 }  // namespace metrics

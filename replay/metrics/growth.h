@@ -1,6 +1,6 @@
-// What growth costs: the device time of the events that raised reserved memory above all before. It
-// is paid once, by whoever grows; what is left of a run's device time is paid again by every step
-// that does the same.
+// What growth costs: the device time of the events that raised reserved memory to a new peak. That
+// time is paid once. The rest of a run's device time is paid again in every step that does the
+// same.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// largest_free: the largest request that the policy could have granted without the device, at its
-// worst and at the end. Sampled: every few thousand events and at the end, so the smallest value is
-// an upper bound of the true one.
+// largest_free: the largest request that the policy could have served without the device, at the
+// worst moment and at the end. Sampled: every few thousand events and at the end, so the smallest
+// value is an upper bound of the true one.
 #include <algorithm>
 
 #include "replay/metrics/metric.h"

@@ -59,7 +59,7 @@ class Means final : public Metric {
             bytes("mean_allocated_bytes", "time-weighted mean of allocated memory",
                   mean(allocated_.integral)),
             bytes("mean_active_bytes", "time-weighted mean of active memory", mean(active)),
-            bytes("mean_requested_bytes", "time-weighted mean of what the program requested",
+            bytes("mean_requested_bytes", "time-weighted mean of requested memory",
                   mean(requested_.integral), Better::neither),
             ratio("external_fragmentation_mean",
                   "share of reserved memory that no allocation occupied, over the run",
@@ -79,7 +79,7 @@ class Means final : public Metric {
         return span == 0 ? 0 : static_cast<Bytes>((integral + span / 2) / span);
     }
 
-    // Reserved bytes and those that wait for the device change seldom, the others all the time.
+    // Reserved and pending bytes change seldom, the others all the time.
     template <bool Timed>
     void add(std::size_t count, const OutcomeBatch& outcomes) {
         Level allocated = allocated_;
@@ -114,7 +114,7 @@ class Means final : public Metric {
 }  // namespace
 
 MetricInfo means() {
-    return {"means", "time-weighted means of the same, and waste over the whole run",
+    return {"means", "time-weighted means of the same, and the waste over the whole run",
             make_metric<Means>};
 }
 

@@ -1,4 +1,4 @@
-// Metric: an observer that ends in numbers. One file each and one line in metrics.inc:
+// Metric: an observer whose result is numbers. Each has its own file and a line in metrics.inc:
 // TIDEMARK_METRIC(name). Formulas are in docs/metrics.md. largest_free.cpp is the shortest example.
 #pragma once
 

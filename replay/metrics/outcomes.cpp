@@ -1,5 +1,5 @@
-// outcomes: out of memory and what the allocators did about it: retries,
-// pieces of memory taken from the device and given back, waits for the device.
+// outcomes: out-of-memory errors and what the allocators did about them: retries, segments reserved
+// from the device and released, waits for the device.
 #include "replay/metrics/metric.h"
 
 namespace tidemark::metrics {
@@ -17,11 +17,11 @@ class Outcomes final : public Metric {
                 "requests that the policy could not serve; those that failed in the recording are "
                 "made again",
                 refused_),
-            count("retries", "times it released what it had cached and tried the device again",
+            count("retries", "times it released its cached memory and tried the device again",
                   sum.retries),
-            count("segments_created", "pieces of memory it took from the device",
-                  sum.segments_created, Better::neither),
-            count("segments_released", "pieces of memory it gave back", sum.segments_released,
+            count("segments_created", "segments it reserved from the device", sum.segments_created,
+                  Better::neither),
+            count("segments_released", "segments it released to the device", sum.segments_released,
                   Better::neither),
             count("synchronizations", "times it waited for the device", sum.synchronizations),
         };

@@ -1,8 +1,8 @@
 // peaks: the largest reserved, allocated, active and requested bytes, where they were first
-// reached, and how fragmented memory was: at the peak of reserved where most of it was in use, for
-// what is free then was never needed.
+// reached, and how fragmented memory was. For the peak of reserved that is the event at which most
+// of it was in use: memory that is free even then was never needed.
 //
-// Records are rare: the loop is made of comparisons that fail, and predictably so.
+// New maxima are rare: most comparisons in the loop fail, and predictably.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tidemark::metrics {
 namespace {
 
-// A record, and the state in which it was set.
+// A maximum, and the state in which it was reached.
 struct Record {
     Bytes value = 0;
     std::uint64_t event = 0;
@@ -60,13 +60,13 @@ class Peaks final : public Metric {
                                                       static_cast<double>(requested_);
         return {
             bytes("peak_reserved_bytes", "most memory held from the device", reserved_.value),
-            bytes("peak_allocated_bytes", "most memory granted to live allocations",
+            bytes("peak_allocated_bytes", "most memory in live allocations, after rounding",
                   allocated_.value),
-            bytes("peak_active_bytes",
-                  "most memory granted, or freed and still awaited by the device", active_),
+            bytes("peak_active_bytes", "most memory allocated, or pending free on the device",
+                  active_),
             bytes("peak_requested_bytes",
-                  "most memory the program requested at once: the floor of every policy",
-                  requested_, Better::neither),
+                  "most memory the program requested at once: no policy needs less", requested_,
+                  Better::neither),
             ratio("overhead_ratio", "peak reserved / peak requested", overhead),
             ratio("external_fragmentation_at_peak",
                   "share of reserved memory that no allocation occupied, at the peak of reserved, "
@@ -111,7 +111,7 @@ class Peaks final : public Metric {
 
 MetricInfo peaks() {
     return {"peaks",
-            "largest reserved, allocated, active and requested bytes, where, and waste there",
+            "largest reserved, allocated, active and requested bytes, when, and the waste then",
             make_metric<Peaks>};
 }
 

@@ -1,6 +1,7 @@
-// private_pools: what the memory of captured graphs takes, apart from everything else, and how well
-// a planning policy could keep to its plan. From the allocators' own counters; several devices add
-// their peaks up. Policies without private pools show nothing: they serve all requests alike.
+// private_pools: how much memory captured graphs take, apart from everything else, and how well a
+// planning policy could keep to its plan. From the allocators' own counters; several devices add
+// their peaks up. Policies without private pools show nothing: they serve all requests in the same
+// way.
 #include "replay/metrics/metric.h"
 
 namespace tidemark::metrics {
@@ -15,8 +16,7 @@ class PrivatePools final : public Metric {
                   sum.private_reserved_peak),
             bytes("private_reserved_end_bytes", "memory held for private pools at the end",
                   sum.private_reserved),
-            count("plan_departures", "requests that came otherwise than planned",
-                  sum.plan_deviations),
+            count("plan_departures", "requests that differed from the plan", sum.plan_deviations),
         };
     }
 };
@@ -24,7 +24,8 @@ class PrivatePools final : public Metric {
 }  // namespace
 
 MetricInfo private_pools() {
-    return {"private_pools", "memory held for private pools, and departures from their plans",
+    return {"private_pools",
+            "memory held for private pools, and requests that differed from their plans",
             make_metric<PrivatePools>};
 }
 

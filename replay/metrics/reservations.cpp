@@ -1,8 +1,8 @@
-// reservations: how long tasks waited for the reservations they asked for (`reserve` events).
+// reservations: how long tasks waited for the reservations they requested (`reserve` events).
 //
-// The wait of an event is what the run's delay behind the recording grew by while it was handled:
-// time past what was recorded. Without tiers every reservation is granted at once and waits 0 ns;
-// that is counted, not assumed. Quantiles are by nearest rank over all `reserve` events.
+// The wait of an event is how much the run's delay behind the recording grew while the event was
+// handled. Without tiers every reservation succeeds at once and waits 0 ns; that is counted, not
+// assumed. Quantiles are by nearest rank over all `reserve` events.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +52,7 @@ class Reservations final : public Metric {
         static_assert(sizeof(EventKind) == 1);
         const EventKind* const begin = events.kind;
         const EventKind* const end = begin + events.count;
-        // Reservations are rare: memchr passes over the rest at many events a nanosecond.
+        // Reservations are rare: memchr skips the rest at many events a nanosecond.
         for (const EventKind* at = begin; at < end; ++at) {
             at = static_cast<const EventKind*>(std::memchr(at, static_cast<int>(EventKind::reserve),
                                                            static_cast<std::size_t>(end - at)));

@@ -15,9 +15,9 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kStep = 1_MiB;  // sizes that somebody types are multiples of it
+constexpr Bytes kStep = 1_MiB;  // sizes that a user types are multiples of it
 
-// So many percent of what is requested at most, not 0.
+// This percentage of the largest request, not 0.
 Bytes part_of(Bytes requested, unsigned percent) {
     const Bytes size = requested / 100 * percent + requested % 100 * percent / 100;
     return align_up(std::max<Bytes>(size, 1), kStep);
@@ -126,7 +126,7 @@ constexpr std::array kEntries{
     Entry{"rmm-csv",
           {.name = "RMM",
            .policy = "rmm-pool",
-           .assumed = "the log doesn't name the resource: taken to be RMM's pool",
+           .assumed = "the log doesn't name the resource: it is assumed to be RMM's pool",
            .offers = rmm_offers}},
     Entry{"cupy-hook",
           {.name = "CuPy",
@@ -193,7 +193,8 @@ std::string only_read_text(std::span<const std::string> policies) {
     if (names.empty())
         return {};
     return fmt::format(
-        "{} {} rules as their sources read: no recording of such a system has been held against {}",
+        "{} {} rules as their sources read: no recording of such a system has been compared with "
+        "{}",
         fmt::join(names, ", "), names.size() > 1 ? "follow" : "follows",
         names.size() > 1 ? "them" : "it");
 }
@@ -209,12 +210,12 @@ std::vector<std::string> model_limits(const TraceInfo& info,
     });
     const bool graphs = info.pools.size() > 1;
     if (driver_pool && (info.streams.size() > 1 || graphs))
-        limits.push_back(fmt::format(
-            "the driver's pool: what it takes over from another stream by events, or after a wait "
-            "of its own, and the memory of graphs aren't modelled: with {} it may need another "
-            "amount",
-            info.streams.size() > 1 ? format_counted(info.streams.size(), "stream")
-                                    : std::string("graphs")));
+        limits.push_back(
+            fmt::format("the driver's pool: Tidemark does not model memory of graphs, or memory "
+                        "that the pool takes over from another stream, by events or after a wait "
+                        "of its own; with {} it may need another amount",
+                        info.streams.size() > 1 ? format_counted(info.streams.size(), "stream")
+                                                : std::string("graphs")));
     return limits;
 }
 

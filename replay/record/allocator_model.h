@@ -42,15 +42,15 @@ class LiveAllocations {
   public:
     explicit LiveAllocations(std::size_t slots) : live_(slots) {}
 
-    // The allocation that lives in `slot`; null if none does.
+    // The live allocation in `slot`; null if there is none.
     const Allocation* find(std::uint32_t slot) const {
         return is_live(slot) ? &live_[slot].allocation : nullptr;
     }
 
-    // A granted allocation takes `slot`, which must be in range; what still lives there is freed.
+    // An allocation takes `slot`, which must be in range; one that is still live there is freed.
     void put(AllocatorModel& model, const Allocation& allocation, const TraceEvent& request);
 
-    // Of an allocation that lived before the record.
+    // Of an allocation that was live before the record.
     void put_seed(std::uint32_t slot, const Allocation& allocation) {
         live_[slot] = {allocation, true, {}};
     }
@@ -61,16 +61,16 @@ class LiveAllocations {
     // The end of a free, recorded as `end`. The allocation stays here until erase().
     void complete(AllocatorModel& model, const TraceEvent& end) const;
 
-    // A free that was complete at once, taken for one that waits for `stream`.
+    // A free that was complete at once, treated as one that waits for `stream`.
     void await(AllocatorModel& model, const TraceEvent& end, StreamId stream) const;
 
     // What the `number`-th of several late completions waits for: its own stream or a new one.
     StreamId late_stream(const TraceEvent& end, std::size_t number) const;
 
-    // Its life is over: nothing happens if none lives there.
+    // Its lifetime is over: nothing happens if none is live there.
     void erase(std::uint32_t slot);
 
-    // So many numbers of late_stream() have been used.
+    // How many numbers of late_stream() have been used.
     void take_streams(std::size_t count) { streams_ += static_cast<std::uint32_t>(count); }
 
     // What a copy takes, roughly.

@@ -67,7 +67,7 @@ std::uint64_t wrong_waits(const Situation& at, ScriptedDevice& device, std::size
     return different + (waited_for > expected ? waited_for - expected : 0);
 }
 
-// Without order: in which order PyTorch gives several pools back, a hash table decides.
+// In any order: PyTorch releases several pools in the order of a hash table.
 std::uint64_t unordered_differences(std::vector<Call> recorded, std::vector<Call> calls) {
     std::ranges::sort(recorded, is_before);
     std::ranges::sort(calls, is_before);

@@ -140,8 +140,8 @@ Nanoseconds Reader::usual_gap() const {
 }
 
 // A long gap after which a chain has nothing pending that it had before, or after which nothing is
-// pending at all: the program has waited for the device. What the gap took of the host by itself
-// nobody knows; it is taken as usual.
+// pending at all: the program has waited for the device. How much host time the gap itself took is
+// not known; the usual time is assumed.
 void Reader::find_pauses(Nanoseconds usual) {
     const Nanoseconds shortest = std::max(kWaitTimes * usual, kShortestWait);
     std::vector<Nanoseconds> ends(record_.chains, 0);  // when the last of each was seen to be done

@@ -1,11 +1,11 @@
 // CompletionRecord: what a recording shows of when the device finished: the frees that waited for
 // other streams, how long in time, and the pace at which the program went on meanwhile.
 //
-// A recording shows a completion when a request notices it: it lies between the last request that
-// did not and the one that did. Waits are put into chains: queues of the device that complete in
-// order (an owner's blocks used on one other stream). What the device did between two waits of a
-// chain is its work there: exactly known as far as the intervals show where the device lagged
-// behind the program; where it was idle in between, no more than the time that passed.
+// A recording shows a completion when a request notices it: it happened between the last request
+// that did not notice it and the one that did. Waits form chains: queues of the device that
+// complete in order (an owner's blocks used on one other stream). The device's work between two
+// waits of a chain is known exactly where the intervals show that the device lagged behind the
+// program. Where the device was idle in between, it is at most the time that passed.
 //
 // What the program waited for shows in a long gap after which a chain is empty.
 //

@@ -64,8 +64,8 @@ void CompletionSampler::start(const RecordedWait& wait) {
     done_.push_back(chain.done);
 }
 
-// What a request costs the program that calls the driver, beside a busy device: as one of those
-// that were recorded, and no less than a profile, which knows an idle one, says.
+// What a request that calls the driver costs the program while the device is busy: as much as a
+// recorded one, and at least what the profile says, which was measured on an idle device.
 Nanoseconds CompletionSampler::stall(Nanoseconds modelled) {
     if (modelled < kLeastStall || record_.stalls.empty())
         return modelled;

@@ -3,8 +3,8 @@
 // Model. The program's clock is the recorded one, without the recorded driver calls and with those
 // of the replayed policy, times a pace that differs from run to run and, less, from stretch to
 // stretch. The device's work between two waits of a chain takes as long as recorded. A wait ends
-// when the work before it is done, and that begins when the device is done with the chain's earlier
-// work or the program has asked for it, whichever is later:
+// when the work before it is done. That work begins when the device is done with the chain's
+// earlier work or when the program has queued it, whichever is later:
 //
 //     done = max(done of the chain's last wait + work, time of the free + least lag)
 //
@@ -12,10 +12,11 @@
 // stalls the program lets it catch up; where the program was slower, completions follow the
 // program. Where the recording saw the program wait for the device, it waits here too.
 //
-// The driver takes some thousand launches in advance, then it makes the program wait.
+// The driver accepts about a thousand launches in advance, then it makes the program wait.
 //
-// Drawn, from the seed alone: the paces; where within its interval each completion lay; how much of
-// the time in which the device may have been idle was work. Deterministic on every machine.
+// Drawn at random, from the seed alone: the paces; where within its interval each completion was;
+// how much of the time in which the device may have been idle was work. Deterministic on every
+// machine.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +32,10 @@
 namespace tidemark {
 
 // How much two runs of one program differ, the recorded one and another: standard deviations of
-// factors. Chosen on measured programs: docs/metrics.md says how well they do.
+// factors. Chosen on measured programs: docs/metrics.md says how well they match.
 struct RunVariation {
     double pace = 0.5;          // the program's, from run to run
-    double stretch_pace = 0.3;  // likewise, of each stretch of `stretch` points
+    double stretch_pace = 0.3;  // the same, of each stretch of `stretch` points
     std::size_t stretch = 128;
     double lag = 0.1;         // the least lag, of each wait
     double device = 0.02;     // the device's speed
@@ -56,7 +57,7 @@ class CompletionSampler final : public Completions {
   private:
     struct Chain {
         Nanoseconds recorded_done = 0;       // of its last wait, as drawn for the recording
-        Nanoseconds recorded_requested = 0;  // likewise
+        Nanoseconds recorded_requested = 0;  // the same
         Nanoseconds done = 0;                // in this run
         bool begun = false;
         std::deque<std::size_t> open;  // waits that are not over, in order

@@ -109,13 +109,12 @@ class RecordBuilder {
                 pending = {event.size, (event.flags & kPending) != 0};
                 return {};
             case EventKind::allocate:
-                // What was written for other programs has no segments.
+                // Recordings that were written for other programs have no segments.
                 if (record.seeds.empty())
-                    return fail(
-                        ErrorCode::unsupported,
-                        "the trace has blocks from before it began, and doesn't say in which "
-                        "segments they were",
-                        "trace");
+                    return fail(ErrorCode::unsupported,
+                                "the trace has blocks from before its start, and doesn't say in "
+                                "which segments they were",
+                                "trace");
                 if (event.slot >= record.slots)
                     return fail(ErrorCode::bad_input,
                                 "the preamble has a block beyond the trace's slots", "trace");

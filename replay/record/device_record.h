@@ -1,9 +1,9 @@
 // DeviceRecord: what one device did in a trace, laid out for verify: the steps in order, the state
-// before them, the state after them, and the life of each segment.
+// before them, the state after them, and the lifetime of each segment.
 //
-// A step is an event that matters to an allocator, truth included. A life is what a cudaMalloc
-// segment or a reservation went through; it belongs to one pool from its birth to its death, and
-// where the record doesn't say which, a guess is made (see assume_pools).
+// A step is an event that matters to an allocator, truth included. A life is the lifetime of a
+// cudaMalloc segment or a reservation; it belongs to one pool from its start to its end, and if the
+// record doesn't say which, assume_pools guesses it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace tidemark {
 
-// Does an entry of this kind give memory back?
+// Does an entry of this kind release memory?
 constexpr bool is_release(EventKind kind) {
     return kind == EventKind::segment_free || kind == EventKind::segment_unmap;
 }
@@ -41,7 +41,7 @@ struct SegmentLife {
     StreamId stream = StreamId::default_stream;
     bool small = false;
     bool known = false;                     // the record says the pool
-    bool whole = true;                      // every request in it lay at its begin
+    bool whole = true;                      // every request in it was at its start
     PoolId pool = PoolId::default_pool;     // known, or the likelier
     PoolId instead = PoolId::default_pool;  // the other possibility
     std::uint32_t group = 0;                // lives of one group are in one pool
@@ -67,7 +67,7 @@ struct DeviceRecord {
     bool has_pages = false;       // segment_map occurs
     bool captures = false;        // the program is known to capture graphs, on streams of its own
     Bytes max_split = 0;          // the policy's max_split_size; 0 = unlimited
-    std::uint32_t next_pool = 0;  // the first PoolId that is free for pools which nobody has named
+    std::uint32_t next_pool = 0;  // the first PoolId that is free for pools without a name
 
     // The memory was the driver's stream-ordered pool's, which has no segments.
     bool is_of_driver_pool() const { return !has_plain && !has_pages && seeds.empty(); }
@@ -91,8 +91,8 @@ Bytes max_split_of(const PolicySpec& policy);
 Result<std::vector<DeviceRecord>> device_records(const Trace& trace);
 
 // Finds the lives, and for each the pool: as the snapshot says if it is alive at the end; else by
-// the order in which things go back when caches are emptied: large and small blocks of the default
-// pool, then small and large ones of each private pool that is no longer in use. O(steps).
+// the order in which segments are released when caches are emptied: large and small blocks of the
+// default pool, then small and large ones of each private pool that is no longer in use. O(steps).
 void assume_pools(DeviceRecord& record);
 
 constexpr std::uint32_t group_key(const SegmentLife& life) {

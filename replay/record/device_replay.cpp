@@ -8,7 +8,7 @@
 namespace tidemark {
 namespace {
 
-// A replay with so many differences has lost its way: then the first explanation will do.
+// A replay with this many differences cannot be right: then the first explanation is good enough.
 constexpr std::uint64_t kHopeless = 300;
 
 // A pool of the driver's begins with the first allocation.
@@ -38,7 +38,7 @@ Result<DeviceReplay> DeviceReplay::make(const DeviceRecord& record, const ModelS
     add_pool(record, *model.device);
     TM_ASSIGN(model.allocator, spec.policy.make(*model.device));
     if (model.allocator->clone(*model.device) == nullptr)
-        return fail(ErrorCode::unsupported, "this policy cannot be copied in mid-run",
+        return fail(ErrorCode::unsupported, "this policy cannot be copied in the middle of a run",
                     std::string(spec.policy.policy->name));
     TM_TRY(replay.restore());
     return replay;
@@ -141,7 +141,7 @@ std::uint64_t DeviceReplay::finish() {
     return different + findings_.compare_end(record, allocator());
 }
 
-// Of an allocation that lives, and that nothing before has ended.
+// Of a live allocation that nothing before has ended.
 void DeviceReplay::add_completion() {
     const TraceEvent& end = cursor_.event();
     const bool ended = std::ranges::any_of(cursor_.completions(), [&](std::size_t step) {
@@ -195,7 +195,7 @@ std::uint64_t DeviceReplay::flush() {
         return cursor_.event(step).kind == EventKind::finish;
     });
     if (!follows_ && waited) {
-        // Somebody noticed that the device was done, and released nothing.
+        // The allocator noticed that the device was done, and released nothing.
         const Explanation emptied{.completed = cursor_.completions().size(),
                                   .emptied = true,
                                   .switched = model_.switched};
@@ -259,8 +259,9 @@ std::uint64_t DeviceReplay::adopt(Attempt attempt, const TraceEvent* request) {
     return attempt.differences;
 }
 
-// What adopting an attempt comes to at most requests of a run that is followed: it was compared
-// when it was explained, so the model need not move, and what it does need not be collected.
+// The short form of adopting an attempt, for most requests of a run whose explanation is known:
+// they were compared when they were explained, so the model need not be copied, and its actions
+// need not be collected.
 void DeviceReplay::follow_plain(const Situation& at, const Explanation& how) {
     for (const std::size_t step : cursor_.completions())
         live_.complete(model_, cursor_.event(step));
@@ -295,7 +296,7 @@ void DeviceReplay::clear_pending() {
     ended_ = {};
 }
 
-// Would the other way of expandable_segments give the record too, and leave another state?
+// Would the other value of expandable_segments reproduce the record too, and leave another state?
 void DeviceReplay::fork(const Attempt& taken, const TraceEvent& request) {
     if (request.kind != EventKind::allocate || request.size <= 1_MiB || !taken.granted->has_value())
         return;

@@ -1,10 +1,10 @@
-// DeviceReplay: the model of an allocator in mid-run, next to the record of one device.
+// DeviceReplay: the model of an allocator in the middle of a run, next to the record of one device.
 //
 // It takes the record step by step, gives the program's requests to the model and compares what the
 // model did with what is recorded. What the record leaves out it infers from what would reproduce
 // the next entries: emptied caches, ended pools, which frees were completed by a retry's wait, a
-// changed setting (Explanation). What can only be decided later (which pool a segment belonged to)
-// the caller decides: see open_choices. Copying it copies the model; the copies go their own ways.
+// changed setting (Explanation). The caller decides what can only be known later (which pool a
+// segment belonged to): see open_choices. Copying it copies the model; the copies are independent.
 //
 //     TM_ASSIGN(DeviceReplay replay, DeviceReplay::make(record, spec, {}));
 //     while (!replay.at_end())
@@ -52,7 +52,7 @@ class DeviceReplay {
 
     bool at_end() const { return cursor_.at_end(); }
 
-    // What the next step needs a decision on that nobody has taken: keys of PoolChoices.
+    // The decisions that the next step still needs: keys of PoolChoices.
     std::vector<std::uint32_t> open_choices() const { return pools_.open_choices(cursor_); }
 
     void choose(std::uint32_t key, PoolChoice choice) { pools_.choose(key, choice); }
@@ -89,10 +89,10 @@ class DeviceReplay {
     // As the allocator's, but for frees that it will get with the next request.
     Usage usage() const;
 
-    // What the last request came to; empty before the first one.
+    // The result of the last request; empty before the first one.
     const std::optional<tl::expected<Allocation, OutOfMemory>>& answer() const { return answer_; }
 
-    // The allocation that lives in `slot`; null if none does.
+    // The live allocation in `slot`; null if there is none.
     const Allocation* allocation(std::uint32_t slot) const { return live_.find(slot); }
 
   private:

@@ -1,4 +1,4 @@
-// Queries of what was found about a recorded run.
+// Queries about the explanation of a recorded run.
 #include "replay/record/explained_record.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::string ExplainedRecord::limit_text() const {
     if (device == nullptr)
         return {};
     if (device->source == LimitSource::card)
-        return fmt::format("limit {}, all that its card had for it ({})",
+        return fmt::format("limit {}, the memory that its card had for it ({})",
                            format_bytes(device->limit), room_text(device->card));
     if (device->source == LimitSource::settings)
         return fmt::format("limit {}, as recorded", format_bytes(limit()));

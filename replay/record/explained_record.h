@@ -2,9 +2,9 @@
 // allocator can explain: the settings, the limit, what was refused, the peaks, and, for each
 // device, what has to be assumed at each step for the model to do what was recorded.
 //
-// It is found once (infer_missing_events) and goes with the trace (explained_record). A
-// replay of the recorded settings is then the recorded run, at the recorded addresses
-// (RecordedAllocator), and every command speaks of the same one.
+// It is computed once (infer_missing_events) and kept with the trace (explained_record). A replay
+// of the recorded settings is then the recorded run, at the recorded addresses (RecordedAllocator),
+// and every command speaks of the same one.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace tidemark {
 // How a limit on reserved memory is known.
 enum class LimitSource : std::uint8_t {
     settings,  // the recorded settings name it
-    inferred,  // from what was refused though the device had memory
+    inferred,  // from requests that failed though the device had memory
     card,      // RecordedCard::room
 };
 
@@ -60,8 +60,8 @@ struct ExplainedRecord {
 
     std::uint64_t refusals() const;
 
-    // "limit 6.00 GiB, inferred from 5 out-of-memory events", "limit 66.1 GiB, all that its card
-    // had"; "" without a limit.
+    // "limit 6.00 GiB, inferred from 5 out-of-memory events", "limit 66.1 GiB, the memory that its
+    // card had for it (...)"; "" without a limit.
     std::string limit_text() const;
 
     // The limit for `device` under `spec`: the known one, unless the spec names its own.
@@ -72,8 +72,8 @@ struct ExplainedRecord {
     bool is_replay(const PolicySpec& spec, const Bytes* limit) const;
 };
 
-// What was found out about the run that was recorded (infer_missing_events); null where nobody
-// asked, the trace doesn't say enough, or what is replayed is no longer that run. O(1).
+// What is known of the recorded run (infer_missing_events); null if it wasn't computed, the trace
+// doesn't say enough, or what is replayed is no longer that run. O(1).
 const ExplainedRecord* explained_record(const Trace& trace);
 
 // The device whose limit counts for replays of `trace`: the one that it has been cut down to

@@ -12,7 +12,7 @@ namespace tidemark {
 
 struct Explanation {
     std::size_t completed = 0;  // so many of the completions came before anything else
-    bool pool_ended = false;    // first a private pool's memory was given back
+    bool pool_ended = false;    // first a private pool's memory was released
     bool emptied = false;       // then the caches were emptied
     bool in_scope = false;      // the request came while a graph was captured
     bool device_full = false;   // the device refused wherever no new memory is recorded
@@ -26,7 +26,7 @@ struct Adopted {
     Explanation how;
 };
 
-// What is held against a record beyond its own statements.
+// What a record is checked against beyond its own statements.
 struct Hypotheses {
     bool pools = false;     // pools by lives of segments instead of by the events' own
     bool switches = false;  // expandable_segments may be switched at any request

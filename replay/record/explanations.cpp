@@ -6,8 +6,8 @@
 namespace tidemark {
 namespace {
 
-// The most ways to share out completions between the begin of a request and its retry that are
-// tried.
+// The search tries at most this many ways to distribute completions between the start of a request
+// and its retry.
 constexpr std::size_t kMostShares = 24;
 
 // New memory shows whether expandable_segments is on; otherwise it is more likely as it was.
@@ -69,7 +69,7 @@ std::vector<Explanation> explanations(const Situation& at, const Hypotheses& hyp
     const bool refused = at.request->kind == EventKind::out_of_memory;
     if (refused)
         ways.push_back({.completed = all, .in_scope = true, .switched = switched});
-    // A refusal says how much the device had left.
+    // A failed request says how much the device had left.
     if (refused && at.request->address >= at.request->size)
         return ways;
     for (std::size_t k = all + 1; k-- > fewest;)

@@ -67,7 +67,7 @@ class InferredCursor final : public TraceCursor {
     std::vector<std::uint8_t> flags_;
 };
 
-// The recording's hash if nothing was put in.
+// The recording's hash if nothing was inserted.
 std::uint64_t hash_with(std::uint64_t recorded, const std::vector<Change>& changes) {
     std::uint64_t hash = recorded;
     for (const Change& change : changes) {
@@ -114,8 +114,8 @@ class InferredTrace final : public Trace {
     std::uint64_t hash_;
 };
 
-// The facts as changes: each about a release takes the place of an entry of it, and one entry may
-// be both the first of a pool and the last of emptied caches.
+// The facts as changes: each fact about a release replaces an entry of it, and one entry may be
+// both the first of a pool and the last of emptied caches.
 std::vector<Change> changes_of(const VerifyReport& report) {
     std::map<std::uint64_t, Change> releases;  // by event
     for (const InferredFact& fact : report.facts) {
@@ -151,7 +151,8 @@ TraceInfo with_inferred(TraceInfo info, const VerifyReport& report) {
     }
     if (switches)
         info.warnings.emplace_back(
-            "the recorded program switched expandable_segments while it ran; replays don't");
+            "the recorded program switched expandable_segments while it ran; replays do not switch "
+            "it");
     return info;
 }
 
@@ -178,9 +179,9 @@ Result<std::unique_ptr<Trace>> infer_missing_events(
     if (report->mismatches > report->decisions / 1000) {
         TraceInfo info = trace->info();
         info.warnings.push_back(fmt::format(
-            "the model of {} differs from the recording in {} of {} decisions, so nothing that "
-            "the recording leaves out was inferred (emptied caches, pools, limits); "
-            "`tidemark verify` tells where",
+            "the model of {} differs from the recording in {} of {} decisions, so Tidemark "
+            "inferred nothing that the recording leaves out (emptied caches, pools, limits); "
+            "`tidemark verify` shows where",
             recorded->text, format_count(report->mismatches), format_count(report->decisions)));
         return std::make_unique<InferredTrace>(std::move(trace), std::move(info),
                                                std::vector<Change>{}, std::nullopt);

@@ -1,12 +1,12 @@
 // infer_missing_events: the stage between reading a recording and replaying it. A snapshot does not
 // say when the program emptied its caches, which private pools ended, and which pool a request was
-// for; the model of the recorded allocator, held against every recorded decision (verify), shows
+// for; the model of the recorded allocator, checked against every recorded decision (verify), shows
 // it.
 //
-// What is inferred is put in, so that a replay under other settings is a replay of the whole
-// program. Entries about segments, which replays skip, make room for it, so every event keeps its
-// index. The trace's hash is then that of the events as they are now; recorded_hash() stays that of
-// the recording.
+// Inferred events are inserted, so that a replay under other settings is a replay of the whole
+// program. They replace entries about segments, which replays skip, so every event keeps its index.
+// The trace's hash is then that of the events as they are now; recorded_hash() stays that of the
+// recording.
 //
 //     TM_ASSIGN(std::unique_ptr<Trace> trace, open_trace("snapshot.pickle"));
 //     TM_ASSIGN(trace, infer_missing_events(std::move(trace), {}));

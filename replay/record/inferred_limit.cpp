@@ -1,4 +1,4 @@
-// The largest amount that was granted and the smallest that was refused.
+// The largest amount that succeeded and the smallest that failed.
 #include "replay/record/inferred_limit.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class Bounds {
         return {roundest(granted_, refused_ - 1)};
     }
 
-    // Growth of reserved memory, and whether something was given back just before.
+    // Growth of reserved memory, and whether something was released just before.
     struct Growth {
         Bytes reserved = 0;  // before all of it
         bool released = false;
@@ -136,8 +136,8 @@ std::vector<std::pair<Bytes, Bytes>> likely_thresholds(std::vector<Bounds::Growt
         return std::pair(a.reserved, a.released) < std::pair(b.reserved, b.released);
     });
 
-    // The threshold lies between two growths that follow one another; `wrong` counts those on the
-    // wrong side of it.
+    // The threshold is between two successive growths; `wrong` counts those on the wrong side of
+    // it.
     struct Gap {
         std::ptrdiff_t wrong;
         std::size_t above;
@@ -181,7 +181,7 @@ std::vector<Bytes> torch_limits(const DeviceRecord& record, const PolicySpec& po
     return limits;
 }
 
-// CuPy takes from CUDA just what a request needs.
+// CuPy allocates from CUDA just what a request needs.
 std::vector<Bytes> cupy_limits(const DeviceRecord& record) {
     constexpr Bytes kChunk = 512;
     Bounds bounds({.segment_for = [](Bytes size) { return align_up(size, kChunk); },

@@ -9,11 +9,11 @@
 
 namespace tidemark {
 
-// Limits that would explain the refusals, and the releases just before a new segment: likeliest
-// first, in bytes. Any limit between what was once granted and what was once refused decides alike
-// (but for garbage_collection_threshold, which is a part of it), so the roundest number comes
-// first. Empty if nothing points to a limit, or the policy is not one that keeps limits as PyTorch
-// does. O(steps).
+// Limits that would explain the failed requests, and the releases just before a new segment:
+// likeliest first, in bytes. Any limit between an amount that once succeeded and one that once
+// failed decides the same (except for garbage_collection_threshold, which is a part of it), so the
+// roundest number comes first. Empty if nothing points to a limit, or the policy is not one that
+// keeps limits as PyTorch does. O(steps).
 std::vector<Bytes> infer_limits(const DeviceRecord& record, const PolicySpec& policy);
 
 }  // namespace tidemark

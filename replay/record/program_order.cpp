@@ -134,18 +134,18 @@ std::string to_text(const UnorderedFrees& frees) {
     if (frees.count == 0)
         return {};
     const std::string where =
-        fmt::format("event {} frees on stream {:#x} what stream {:#x} used at event {}",
+        fmt::format("event {} frees memory on stream {:#x} that stream {:#x} used at event {}",
                     format_count(frees.free_event), frees.free_stream, frees.use_stream,
                     format_count(frees.use_event));
     if (!frees.has_order)
         return fmt::format(
-            "{} on another stream than a use of the block ({}): whether that is in order isn't "
-            "known, for the recording has no events between streams",
+            "{} on another stream than a use of the block ({}): whether the two are ordered isn't "
+            "known, because the recording has no events between streams",
             frees.count == 1 ? std::string("a free is") : format_count(frees.count) + " frees are",
             where);
     return fmt::format(
-        "the program frees memory that another stream may still use, {}: {}, which nothing orders "
-        "before it; a policy can't cure that",
+        "the program frees memory that another stream may still use, {}: {}, and nothing orders "
+        "the use before the free; no policy can fix that",
         format_times(frees.count), where);
 }
 

@@ -1,6 +1,6 @@
 // ProgramOrder: does a program free memory on a stream that nothing orders after the stream that
 // used it last? The next owner of that memory may then write to it while it is still in use. That
-// is the program's fault under every allocator, and no policy's.
+// is a fault of the program under every allocator, not of the policy.
 //
 // A block's allocation and its uses are work of their streams; record_stream makes the allocator
 // wait. Order is made by events that streams record and wait for, and by synchronizing. A recording

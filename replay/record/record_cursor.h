@@ -33,7 +33,7 @@ class RecordCursor {
 
     const std::vector<std::size_t>& segments() const { return segments_; }
 
-    // Does one of segments() give memory back?
+    // Does one of segments() release memory?
     bool releases() const { return releases_; }
 
     // The entry at position() is pending from now on.

@@ -1,4 +1,4 @@
-// Straight on if possible; else a search over what the record doesn't say.
+// A straight replay if possible; else a search over what the record doesn't say.
 #include "replay/record/record_search.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kStepsPerProgress = 1U << 16U;
 
-// How many choices may be open, and how much may be done in all, in steps of the record: short
-// records may be gone through often, long ones seldom.
+// How many choices may be open, and how much work may be done in total, in steps of the record:
+// short records may be searched often, long ones seldom.
 constexpr std::size_t kMostOpen = 4'000;
 constexpr std::size_t kMostOpenBytes = std::size_t{1} << 30U;
 constexpr std::uint64_t kMostWork = 60'000'000;
@@ -83,7 +83,7 @@ class Search {
     }
 
   private:
-    // A replay so far, and the choice that it deviates in from the one it was split off from.
+    // A replay so far, and the choice in which it differs from the one it was copied from.
     struct Path {
         DeviceReplay replay;
         std::uint32_t choice = 0;
@@ -127,8 +127,8 @@ class Search {
         furthest_finished_ = finished;
     }
 
-    // Goes back to the open choice that is likeliest to have been wrong: the latest about a segment
-    // that the contradiction is about, or the latest.
+    // Goes back to the open choice that is most likely wrong: the latest about a segment of the
+    // contradiction, or the latest of all.
     bool resume(const DeviceReplay::Suspects& suspects) {
         if (open_.empty())
             return false;

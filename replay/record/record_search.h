@@ -22,7 +22,7 @@ Result<DeviceFindings> replay_straight(const DeviceRecord& record, const ModelSp
                                        bool until_differs,
                                        const std::function<void(std::uint64_t)>& progress);
 
-// With hypotheses (assume_pools is called). A bounded multiple of O(steps): some seconds at most.
+// With hypotheses (assume_pools is called). A bounded multiple of O(steps): a few seconds at most.
 // Errors: as above.
 Result<DeviceFindings> search_record(DeviceRecord& record, const ModelSpec& spec);
 

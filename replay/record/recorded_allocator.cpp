@@ -1,4 +1,4 @@
-// The model beside the replay.
+// The model during the replay.
 #include "replay/record/recorded_allocator.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ void RecordedAllocator::report_memory(MemoryObserver& observer) const {
     });
 }
 
-// Of the preamble, which rebuilds what lived before the recording, as much as has been replayed.
+// How much has been replayed of the preamble, which rebuilds what was live before the recording.
 void RecordedAllocator::show() {
     usage_ = replay_->usage();
     if (in_preamble_) {

@@ -1,9 +1,9 @@
 // RecordedAllocator: gives each event the answer that the recorded run gave.
 //
-// The answers come out of the model of the recorded allocator, which goes through the record once
-// more beside the replay, with what was found to explain it (ExplainedRecord): at the recorded
-// addresses, with the recorded completions. So its counters are those of the recorded run, which
-// `verify` holds against every recorded decision.
+// The answers come from the model of the recorded allocator, which steps through the record again
+// during the replay, with the explanation that was found (ExplainedRecord): at the recorded
+// addresses, with the recorded completions. So its counters are those of the recorded run, and
+// `verify` checks it against every recorded decision.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace tidemark {
 // For the engine: advance() before each event. Not thread-safe.
 class RecordedAllocator final : public Allocator {
   public:
-    // Device `number` of `run`, whose trace is read once more: O(events), memory likewise. The
-    // model talks to `face`, which wraps `device`. All must outlive it. Errors: those of
-    // the trace and the policy.
+    // Device `number` of `run`, whose trace is read again: O(events) time and memory. The model
+    // talks to `face`, which wraps `device`. All must outlive it. Errors: those of the trace and
+    // the policy.
     static Result<std::unique_ptr<RecordedAllocator>> make(const ExplainedRecord& run,
                                                            std::size_t number,
                                                            ScriptedDevice& device, Device& face);
 
-    // Tells of the memory that was held before the recording began.
+    // Reports the memory that was held before the recording began.
     void report_memory(MemoryObserver& observer) const;
 
     // Up to and with that event of the trace.
@@ -50,7 +50,7 @@ class RecordedAllocator final : public Allocator {
     }
 
   private:
-    // What lived on the device before the recording, in the order of its events.
+    // What was live on the device before the recording, in the order of its events.
     struct Preamble {
         struct Memory {
             std::uint64_t event = 0;
@@ -77,11 +77,11 @@ class RecordedAllocator final : public Allocator {
 
     std::unique_ptr<DeviceRecord> record_;
     std::unique_ptr<DeviceReplay> replay_;
-    std::size_t seeded_ = 0;  // allocations of the preamble that the replay has asked for
+    std::size_t seeded_ = 0;  // allocations of the preamble that the replay has requested
     Preamble preamble_;
     bool in_preamble_ = false;
     std::size_t memory_seen_ = 0;   // of its memory, what has been replayed
-    std::size_t retired_seen_ = 0;  // likewise
+    std::size_t retired_seen_ = 0;  // the same
     Bytes born_ = 0;                // bytes of its allocations, as far as they have been replayed
     Bytes retired_ = 0;             // of these, retired
     Bytes taken_ = 0;               // from the device

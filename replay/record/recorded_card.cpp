@@ -11,8 +11,8 @@
 namespace tidemark {
 namespace {
 
-// Of GPUs that are sold for computing and games, NVIDIA's and AMD's; what a driver calls the total
-// is up to some percent less.
+// Of NVIDIA's and AMD's GPUs for computing and games; the total that a driver reports is up to a
+// few percent less.
 constexpr std::array<Bytes, 24> kCards{4_GiB,   6_GiB,   8_GiB,   10_GiB,  11_GiB,  12_GiB,
                                        16_GiB,  20_GiB,  22_GiB,  24_GiB,  32_GiB,  40_GiB,
                                        45_GiB,  48_GiB,  64_GiB,  80_GiB,  96_GiB,  128_GiB,
@@ -71,7 +71,7 @@ Bytes outside(const RecordedCard& card, Bytes memory) {
 }
 
 std::string room_text(const RecordedCard& card) {
-    return fmt::format("{} reserved and {} free when it was out of memory",
+    return fmt::format("{} reserved and {} free when it ran out of memory",
                        format_bytes(card.reserved), format_bytes(card.free));
 }
 

@@ -1,6 +1,6 @@
-// RecordedCard: what of its card a recorded allocator could have, as its out-of-memory events tell:
-// what it had reserved and what the device had free then. The rest was others': the context,
-// libraries, other processes. So a replay that is granted more is granted what wasn't there.
+// RecordedCard: how much of its card a recorded allocator could have, as its out-of-memory events
+// show: what it had reserved and what the device had free then. Others had the rest: the context,
+// libraries, other processes. So a replay that gets more gets memory that did not exist.
 //
 // Pure.
 #pragma once
@@ -16,7 +16,7 @@ struct RecordedCard {
     // Reserved and free together: the least of all events that say it, but never less than was
     // reserved at any time. 0: none says it.
     Bytes room = 0;
-    // The most of them: where it is more, others' share of the card changed.
+    // The maximum: where it is more, others' share of the card changed.
     Bytes most_room = 0;
     // At the first event of the least.
     std::uint64_t event = 0;
@@ -35,7 +35,7 @@ RecordedCard recorded_card(const DeviceRecord& record, Bytes total);
 // a named card that is as large, or at most an eighth smaller, is that one. O(1).
 Bytes outside(const RecordedCard& card, Bytes memory);
 
-// "66.0 GiB reserved and 100 MiB free when it was out of memory". O(1).
+// "66.0 GiB reserved and 100 MiB free when it ran out of memory". O(1).
 std::string room_text(const RecordedCard& card);
 
 }  // namespace tidemark

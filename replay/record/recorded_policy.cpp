@@ -65,7 +65,7 @@ bool is_number_above_zero(std::string_view text) {
 }
 
 // The 16 entries of a snapshot's table ("{'1': 0, '2': 4, ...}" or "1:0,2:4,..."), as the list that
-// PyTorch's configuration takes; "" if every entry is off or the text is no table.
+// PyTorch's configuration takes; "" if every entry is off or the text is not a table.
 std::string divisions(std::string_view table) {
     std::string list;
     bool any = false;
@@ -94,7 +94,7 @@ std::string divisions(std::string_view table) {
 // What the snapshot states for itself. Its values are those in force when it was dumped.
 void add_torch_settings(const TraceInfo& info, PolicyText& text) {
     if (const std::string_view size = info.setting("max_split_size"); !size.empty()) {
-        const Result<std::uint64_t> bytes = parse_count(size);  // -1 (unlimited) is no count
+        const Result<std::uint64_t> bytes = parse_count(size);  // -1 (unlimited) is not a count
         if (bytes && *bytes < kLargestRequest)
             text.set("max_split_size_mb", fmt::format("{}", *bytes >> 20U));
         else
@@ -170,7 +170,7 @@ Result<RecordedPolicy> driver_pool_policy(const TraceInfo& info) {
 
 tl::unexpected<Error> unknown(std::string what) {
     return fail(ErrorCode::bad_option, std::move(what), "--policy",
-                "name one: `tidemark policies` lists them");
+                "name a policy: `tidemark policies` lists them");
 }
 
 }  // namespace

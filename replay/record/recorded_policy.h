@@ -13,7 +13,7 @@ namespace tidemark {
 struct RecordedPolicy {
     std::string text;                   // "torch:garbage_collection_threshold=0.6"
     std::vector<std::string> warnings;  // recorded settings that the policy cannot follow
-    // Why this policy, as a sentence, where the file doesn't say it; "" = it does.
+    // Why this policy was chosen, as a sentence, if the file doesn't say it; "" = it does.
     std::string assumed = {};
 };
 

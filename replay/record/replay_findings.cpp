@@ -100,7 +100,7 @@ Mismatch mismatch_at_end(const DeviceRecord& record, const TraceEvent* block, co
     return mismatch;
 }
 
-// A block that was let go before the trace began stays allocated in the model until it is finished:
+// A block that was freed before the trace began stays allocated in the model until it is finished:
 // the same bytes.
 bool is_same(const TraceEvent& block, const Region& region) {
     const bool held = (block.flags & (kActive | kPending)) != 0;
@@ -139,7 +139,7 @@ void ReplayFindings::note_facts(const Situation& at, const Explanation& how) {
         note_releases(at, how);
 }
 
-// Pools end where the first of their segments goes back, caches are empty at the last entry.
+// Pools end where the first of their segments is released, caches are empty at the last entry.
 void ReplayFindings::note_releases(const Situation& at, const Explanation& how) {
     std::vector<PoolId> noted{PoolId::default_pool, how.pool};
     const RecordedStep* step = nullptr;

@@ -26,11 +26,11 @@ struct ReplayFindings {
 
     void keep_peak(const Usage& now);
 
-    // Holds what the pool of the device holds, `held`, against the entry that the cursor is at.
+    // Compares what the pool of the device holds, `held`, with the entry that the cursor is at.
     // Returns how many differ.
     std::uint64_t compare_held(const RecordCursor& cursor, Bytes held, const Allocator& allocator);
 
-    // Holds the state at the end against the snapshot's own list of blocks. Returns how many
+    // Compares the state at the end with the snapshot's own list of blocks. Returns how many
     // differ. O(blocks log blocks).
     std::uint64_t compare_end(const DeviceRecord& record, const Allocator& allocator);
 

@@ -28,7 +28,8 @@ HeldMap::iterator holder(HeldMap& held, Address address) {
     return address <= found->second.end ? found : held.end();
 }
 
-// An entry that gives memory back, and the life that it is about; kSeed: of what lived before.
+// An entry that frees memory, and the lifetime that it ends; kSeed: of an allocation that was live
+// before.
 struct Release {
     static constexpr std::size_t kSeed = ~std::size_t{0};
 
@@ -154,7 +155,7 @@ bool is_before(const Release& a, const Release& b) {
            std::tie(b.unmaps, b.stream, b.size, b.begin);
 }
 
-// Do they follow each other in what one pool of one kind gives back?
+// Can they follow each other when one pool of one kind releases its segments?
 bool goes_on(const Release& a, const Release& b) {
     return a.small == b.small && is_before(a, b);
 }
@@ -227,7 +228,7 @@ class Assumption {
     std::uint32_t next_pool() const { return next_pool_; }
 
   private:
-    // A pool gives back its small ones first, in order, then its large ones, in order.
+    // A pool releases its small ones first, in order, then its large ones, in order.
     static bool is_another_pool(const Release& before, const Release& now) {
         return before.small == now.small ? !is_before(before, now) : now.small;
     }
@@ -246,9 +247,9 @@ class Assumption {
     std::uint32_t next_pool_;
 };
 
-// Inside the scope of a private pool nothing but that pool's own blocks of max_split_size and above
-// goes back to make room, one or several from the largest down: such releases just before a new
-// segment of a private pool were of that pool.
+// Inside the scope of a private pool, PyTorch releases only that pool's own blocks of
+// max_split_size and above to make room, one or several from the largest down: such releases just
+// before a new segment of a private pool belong to that pool.
 void follow_requests(DeviceRecord& record, std::span<const Release> run) {
     const auto born = record.births.find(run.back().step + 1);
     if (born == record.births.end() || record.max_split == 0)
@@ -268,7 +269,7 @@ void follow_requests(DeviceRecord& record, std::span<const Release> run) {
     }
 }
 
-// Private pools in which several small requests lived, and none beside another in a segment.
+// Private pools in which several small requests were live, and never two in one segment.
 void find_whole_pools(DeviceRecord& record) {
     constexpr std::size_t kEnough = 3;
     std::map<PoolId, std::size_t> small_lives;
@@ -318,7 +319,7 @@ void assume_pools(DeviceRecord& record) {
     Assumption assumption(record);
     for (const std::span<const Release> run : runs)
         assumption.assume(run);
-    // Later segments first: theirs is what earlier ones are taken for.
+    // Later segments first: earlier ones are assumed to have the same pool.
     for (auto run = runs.rbegin(); run != runs.rend(); ++run)
         follow_requests(record, *run);
     record.first_own_pool = assumption.next_pool();

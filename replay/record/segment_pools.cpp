@@ -98,7 +98,7 @@ std::vector<PoolId> SegmentPools::pools_of_refusal(const RecordCursor& cursor) c
     return pools;
 }
 
-// Of the next request that was granted.
+// Of the next request that succeeded.
 PoolId SegmentPools::next_pool(const RecordCursor& cursor) const {
     for (std::size_t step = cursor.position() + 1; step < record_->steps.size(); ++step) {
         if (cursor.event(step).kind != EventKind::allocate)

@@ -1,7 +1,7 @@
 // SegmentPools: the segments that are held while a record is replayed, and the pool of each.
 //
-// A snapshot says the pool of what is alive at its end. That of other segments is a hypothesis
-// (assume_pools), which whoever searches may choose otherwise before the segment is born.
+// A snapshot shows the pool of segments that exist at its end. The pool of other segments is a
+// hypothesis (assume_pools), which a search may change before the segment is created.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ class SegmentPools {
 
     void add_seed(const SeedSegment& seed);
 
-    // The cursor's pending segments have been taken and given back as recorded.
+    // The cursor's pending segments have been reserved and released as recorded.
     void follow(const RecordCursor& cursor);
 
-    // A request for `pool` was granted.
+    // A request for `pool` succeeded.
     void note_request(PoolId pool) { last_ = pool; }
 
     const PoolChoices& chosen() const { return chosen_; }
@@ -37,14 +37,14 @@ class SegmentPools {
 
     void choose_all(const PoolChoices& chosen) { chosen_ = chosen; }
 
-    // What the step at the cursor needs a choice on that nobody has made: keys of PoolChoices.
+    // The choices that the step at the cursor still needs: keys of PoolChoices.
     std::vector<std::uint32_t> open_choices(const RecordCursor& cursor) const;
 
     // Of the request at the cursor; of a refusal, which has no address, the likelier ones first.
     std::vector<PoolId> pools_of_request(const RecordCursor& cursor) const;
     PoolId pool_of_request(const RecordCursor& cursor) const;
 
-    // Of the segment that `release` gives back; default_pool if that isn't held.
+    // Of the segment that `release` releases; default_pool if that isn't held.
     PoolId pool_of_release(const TraceEvent& release) const;
 
     // The private pools to which the pending releases belong.
@@ -55,7 +55,7 @@ class SegmentPools {
     std::vector<std::uint32_t> keys_at(Address address) const;
     std::vector<std::uint32_t> keys_of_births(const RecordCursor& cursor) const;
 
-    // The begin of the segment that lies at or below `address`; that itself if there is none.
+    // The start of the segment at or below `address`; `address` itself if there is none.
     Address begin_below(Address address) const;
 
   private:
@@ -82,7 +82,7 @@ class SegmentPools {
     bool infers_;
     PoolChoices chosen_;
     std::map<Address, Held> held_;
-    PoolId last_ = PoolId::default_pool;  // of the last request that was granted
+    PoolId last_ = PoolId::default_pool;  // of the last request that succeeded
 };
 
 }  // namespace tidemark

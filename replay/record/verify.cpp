@@ -1,4 +1,4 @@
-// The devices of a trace, each against the model, and what was found put together.
+// Compares each device of a trace with the model, and combines the results.
 #include "replay/record/verify.h"
 
 #include <algorithm>
@@ -88,8 +88,8 @@ struct LimitTrial {
     }
 };
 
-// One device under `policy`; without a limit, under those that the record points to as well.
-// Whichever agrees with it longest is looked into.
+// One device under `policy`; without a limit, under those that the record points to as well. The
+// one that agrees with it longest is examined.
 Result<RecordedDevice> explain_device(DeviceRecord& record, const PolicySpec& policy, Bytes memory,
                                       Bytes total,
                                       const std::function<void(std::uint64_t)>& progress) {
@@ -157,7 +157,7 @@ Result<VerifyReport> verify(const Trace& trace, const PolicySpec& unlimited,
     std::uint64_t truths = 0;
     for (const DeviceRecord& record : records)
         truths += record.truths;
-    // RMM's view of the driver's pool has no upstream calls: there addresses are all that is known.
+    // RMM's view of the driver's pool has no upstream calls: only addresses are known there.
     if (truths == 0 && trace.info().format != "rmm-decisions")
         return fail(ErrorCode::unsupported,
                     "the trace does not say what the recorded system decided", {},

@@ -3,9 +3,9 @@
 // The recorded program's requests are given to the policy that models the recorded system, on a
 // device that hands out the recorded segment addresses (backends/wrap/scripted.h), and every
 // decision is compared with the truth in the trace: the address of each allocation, each segment
-// taken and given back, each refusal, and the state at the end. What the record does not say (an
-// emptied cache leaves no entry of its own, nor does the pool of a segment that died) is inferred
-// only if it reproduces the record from there on, and is listed.
+// reserved and released, each failed request, and the state at the end. What the record does not
+// say (an emptied cache leaves no entry of its own, nor does the pool of a segment that died) is
+// inferred only if it reproduces the record from there on, and is listed.
 //
 //     TM_ASSIGN(const RecordedPolicy recorded, recorded_policy(trace.info()));
 //     TM_ASSIGN(const PolicySpec policy, parse_policy(recorded.text));
@@ -26,7 +26,7 @@
 
 namespace tidemark {
 
-// The first place where the model and the record part.
+// The first event at which the model and the record differ.
 struct Mismatch {
     std::uint64_t event = 0;  // index in the trace
     TraceEvent what;
@@ -40,7 +40,7 @@ struct InferredFact {
     enum class Kind : std::uint8_t {
         emptied_caches,     // the program emptied the caches; `event` is the last entry of it
         ended_pool,         // the private pool `pool` ended; `event` is the first entry of it;
-                            // `count` = 1: its memory went back apart from the caches
+                            // `count` = 1: its memory was released separately from the caches
         late_completions,   // `count` frees before `event` were completed by a retry's wait
         switched_segments,  // expandable_segments was switched just before `event`
         pool_of_segment,    // the segment of `event` was in `pool`, not as recorded
@@ -76,7 +76,7 @@ struct VerifyReport {
     std::vector<Usage> device_peaks = {};  // by device: each counter's own maximum
     AllocatorStats stats;
     std::vector<InferredFact> facts;  // by device, then in order
-    std::vector<PoolChange> pools;    // likewise: what the facts about segments mean for requests
+    std::vector<PoolChange> pools;    // also: what the facts about segments mean for requests
     std::optional<Mismatch> first_mismatch;
     std::vector<std::string> notes;  // what could not be compared, and why
 

@@ -1,4 +1,4 @@
-// cache_folder: a folder of folders, of which names and times say all that is needed here.
+// cache_folder: a folder of folders. Their names and times are enough here.
 #include "replay/scenario/cache_folder.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-// Root may run with the HOME of somebody else, in whose folders it shouldn't leave its own.
+// Root may run with the HOME of another user, in whose folders it shouldn't leave its own.
 bool is_own_folder(const std::string& path) {
     struct stat status {};
 
@@ -118,7 +118,7 @@ Bytes free_bytes(const OwnFolder& cache) {
     return static_cast<Bytes>(disk.f_bavail) * disk.f_frsize;
 }
 
-// Deletes a draft, unless somebody works at it.
+// Deletes a draft, unless a process is working on it.
 bool delete_draft(const OwnFolder& cache, const std::string& name) {
     const Result<OwnFolder> folder = cache.open_folder(name);
     return folder && lock_folder(*folder) && delete_entry(cache, name);
@@ -133,7 +133,7 @@ Result<std::string> cache_folder() {
         if (is_own_folder(home))
             return home + "/.cache/tidemark";
     }
-    return fail(ErrorCode::not_found, "this user has no home for a cache", "HOME",
+    return fail(ErrorCode::not_found, "this user has no home folder for a cache", "HOME",
                 "set XDG_CACHE_HOME to a folder");
 }
 
@@ -183,7 +183,7 @@ bool delete_entry(const OwnFolder& cache, const std::string& name) {
     const auto files = folder->names();
     if (!files || !std::all_of(files->begin(), files->end(), is_our_file))
         return false;
-    // The head first: without it nobody takes the rest for a history.
+    // The head first: without it the rest doesn't count as a history.
     ::unlinkat(folder->descriptor(), kHeadFile, 0);
     for (const std::string& file : *files)
         ::unlinkat(folder->descriptor(), file.c_str(), 0);
@@ -208,9 +208,9 @@ Result<void> make_cache_room(const OwnFolder& cache, Bytes bytes) {
     TM_ASSIGN(const Bytes limit, cache_limit(&cache, kept));
     if (bytes > limit)
         return fail(ErrorCode::no_space,
-                    fmt::format("{} may be needed, and all that is kept together may have {}",
+                    fmt::format("{} may be needed, but the whole cache may have at most {}",
                                 format_bytes(bytes), format_bytes(limit)),
-                    cache.path(), fmt::format("{} sets another limit", kCacheLimit));
+                    cache.path(), fmt::format("set another limit with {}", kCacheLimit));
     const auto has_room = [&] {
         return kept + bytes <= limit && free_bytes(cache) >= bytes + kSpare;
     };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kFlushed = std::size_t{1} << 16;
 
-// Movement of bytes, which is the program's affair, and calls about other processes.
+// Movement of bytes, which the program decides, and calls about other processes.
 bool is_decision(DeviceCall call) {
     switch (call) {
         case DeviceCall::copy:
@@ -78,7 +78,7 @@ std::string DecisionDevice::open(char kind, Address address, Bytes size) {
     return name;
 }
 
-// What was asked for.
+// The request.
 std::string DecisionDevice::text(const CallArguments& a) const {
     const std::string_view call = to_text(a.call);
     switch (a.call) {

@@ -1,5 +1,5 @@
-// DecisionLog: what an allocator decided, as lines of text that are the same wherever it decided
-// the same: on the simulator and on real hardware, in this process and in the next.
+// DecisionLog: what an allocator decided, as lines of text. The same decisions give the same lines:
+// on the simulator and on real hardware, in this process and in the next.
 //
 // A line is "EVENT DEVICE TEXT": the event of the trace at which it happened, the device of the
 // trace, and one of
@@ -7,12 +7,13 @@
 //     reserve SIZE -> v1          unreserve v1 SIZE
 //     create SIZE -> h1           release h1
 //     map v1+OFFSET SIZE h1       unmap v1+OFFSET SIZE        set_access v1+OFFSET SIZE write
-//     record STREAM -> e1         complete e1 -> yes          wait STREAM e1      synchronize
-//     STREAM grant SIZE STREAM -> p1+OFFSET (SIZE)      refuse SIZE STREAM: CAUSE
-// and the other calls of core/device/device.h that take or give memory or time. Where a device put
-// something is given relative to the segment or reservation that it lies in, and those, handles and
-// events are numbered in the order of their coming: bases and handles of the hardware don't show.
-// A refused call has its status in the place of what it gave. Movement of bytes is no decision.
+//     record STREAM -> e1         complete e1 -> yes          wait STREAM e1
+//     synchronize STREAM
+//     grant SIZE STREAM -> p1+OFFSET (SIZE)                   refuse SIZE STREAM: CAUSE
+// and the other calls of core/device/device.h that take or return memory or time. Addresses are
+// relative to their segment or reservation; segments, reservations, handles and events are numbered
+// in order of appearance, so the hardware's bases and handles don't show. A failed call has its
+// status instead of a result. Moving bytes is not a decision.
 //
 // DecisionDevice and DecisionAllocator watch one device of the trace each and answer exactly what
 // the inner ones answer. Not thread-safe. O(log live segments) a line.
@@ -38,13 +39,13 @@ class DecisionLog {
 
     explicit DecisionLog(Sink sink) : sink_(std::move(sink)) {}
 
-    // The number of the event at hand. A plain store: call it before each event.
+    // The number of the current event. A plain store: call it before each event.
     void set_event(std::uint64_t event) { event_ = event; }
 
     void add(std::uint16_t device, std::string_view text);
 
-    // Gives the sink what it has not seen. What comes later is no decision any more: the program
-    // has ended, and its machine is taken down.
+    // Passes the rest to the sink. Later calls are no longer decisions: the program has ended, and
+    // its machine is being destroyed.
     void end();
 
     std::uint64_t count() const { return count_; }

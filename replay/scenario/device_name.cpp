@@ -17,7 +17,7 @@ constexpr int kLargestOrdinal = 1023;
 tl::unexpected<Error> unknown(std::string_view text) {
     constexpr std::array<std::string_view, 4> kForms{"cuda:0", "sim:h200", "cuda", "sim"};
     const std::string_view near = nearest(text, kForms);
-    return fail(ErrorCode::bad_option, fmt::format("'{}' is no device", text), "--device",
+    return fail(ErrorCode::bad_option, fmt::format("'{}' is not a device", text), "--device",
                 near.empty() ? "cuda:0 is the first GPU, sim:h200 a simulated one"
                              : fmt::format("did you mean {}?", near));
 }

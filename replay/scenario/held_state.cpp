@@ -1,4 +1,5 @@
-// What lives is kept by slot; the regions are asked for once, before the allocators go.
+// Live allocations are kept by slot; the regions are read once, before the allocators are
+// destroyed.
 #include "replay/scenario/held_state.h"
 
 #include <algorithm>
@@ -67,7 +68,7 @@ HeldBlock HeldStateObserver::block_of(const Region& region, const Grants& grants
     return block;
 }
 
-// Regions come in address order within each segment; a segment is where they say that they lie.
+// Regions come in address order within each segment; they name their segment.
 void HeldStateObserver::gather() {
     state_.devices.resize(contexts_.size());
     state_.addresses.resize(contexts_.size());

@@ -1,5 +1,5 @@
 // HeldState: everything that a run's allocators hold at its end, or, with stop_at_refusal, at the
-// request that was refused: segments with their regions, and what the program has in them.
+// request that failed: segments with their regions, and what the program has in them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct HeldBlock {
 };
 
 struct HeldSegment {
-    Range range;  // what the device gave, or a run of mapped pages
+    Range range;  // one allocation from the device, or a run of mapped pages
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
     bool expandable = false;        // the latter
@@ -53,7 +53,7 @@ class HeldStateObserver final : public Observer {
     class Reservations;
 
     struct Live {
-        Address address = Address::null;  // null: nothing is granted
+        Address address = Address::null;  // null: nothing is allocated
         Bytes requested = 0;
         std::uint32_t stack = 0;
         std::uint16_t device = 0;

@@ -22,8 +22,8 @@ constexpr std::uint32_t kHistoryFormat = 6;
 std::vector<std::byte> make_head(History::Columns& columns, const HistoryKey& key, const Run& run);
 
 // Opens the columns in `folder` that `head` describes, and reads all of them. False if that is not
-// the head of `key`, any of it is not as it says, or it was cancelled; then `columns` and `run` are
-// worth nothing. O(bytes).
+// the head of `key`, if a column differs from it, or if it was cancelled; then `columns` and `run`
+// are invalid. O(bytes).
 bool read_history(std::span<const std::byte> head, const OwnFolder& folder, const HistoryKey& key,
                   History::Columns& columns, Run& run,
                   const std::atomic<bool>* cancelled = nullptr);

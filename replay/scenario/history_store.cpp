@@ -47,15 +47,15 @@ Bytes bytes_of(History::Columns& columns) {
     return sum;
 }
 
-// A folder that nobody else has, locked. Who tidies the cache may take it for one whose maker is
-// gone before it is locked: then it is gone, or soon will be.
+// A new folder, locked. Before it is locked, a process that tidies the cache may think that its
+// maker is gone: then it is deleted, or soon will be.
 Result<OwnFolder> make_draft(const OwnFolder& cache, const std::string& name) {
     const std::string path = cache.path() + "/" + name;
     if (::mkdirat(cache.descriptor(), name.c_str(), S_IRWXU) != 0)
         return io_error("cannot be made", path);
     TM_ASSIGN(OwnFolder folder, cache.open_folder(name));
     if (!lock_folder(folder))
-        return fail(ErrorCode::io, "another process tidies the cache", path);
+        return fail(ErrorCode::io, "another process is tidying the cache", path);
     TM_TRY(cache.open_folder(name));
     return folder;
 }
@@ -130,8 +130,9 @@ Result<void> HistoryDraft::keep(const HistoryKey& key, History::Columns& columns
     if (::renameat(in, name_.c_str(), in, entry.c_str()) != 0) {
         delete_entry(cache_, entry);
         if (::renameat(in, name_.c_str(), in, entry.c_str()) != 0)
-            return io_error("cannot be kept", cache_.path() + "/" + entry, errno,
-                            "something is in its way that Tidemark hasn't made: move it away");
+            return io_error(
+                "cannot be kept", cache_.path() + "/" + entry, errno,
+                "a file or folder that Tidemark did not create is in its way: move it away");
     }
     kept_ = true;
     columns.set_kept_in(cache_.path() + "/" + entry);

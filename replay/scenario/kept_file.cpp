@@ -102,7 +102,7 @@ Result<void> write_kept_file(const OwnFolder& folder, const std::string& name,
     const int in = folder.descriptor();
     Result<void> written = write_all(file, bytes, path, cancelled);
     if (written && ::renameat(in, part.c_str(), in, name.c_str()) != 0)
-        written = io_error("cannot take its name", path);
+        written = io_error("cannot be renamed to its final name", path);
     if (!written)
         ::unlinkat(in, part.c_str(), 0);
     return written;

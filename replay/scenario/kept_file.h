@@ -1,6 +1,6 @@
-// What the files of the cache have in common: a head begins with 8 bytes that say what it is and a
-// checksum over all that follows, of which the first is the number of its format; a column is known
-// by a checksum over all of it, which a head holds.
+// What the files of the cache have in common: a head begins with 8 bytes that identify it and a
+// checksum over the rest, which starts with the number of its format; a head holds a checksum over
+// each column.
 //
 // All of it takes any bytes. Thread-safe.
 #pragma once
@@ -26,8 +26,8 @@ using KeptMagic = std::array<std::uint8_t, 8>;
 // A head of `content`, which begins with the number of its format. O(bytes).
 std::vector<std::byte> seal(const KeptMagic& magic, std::span<const std::byte> content);
 
-// What follows the format's number; nothing if that isn't a whole head of this kind and format.
-// O(bytes).
+// The content after the format's number; nothing if `bytes` isn't a whole head of this kind and
+// format. O(bytes).
 std::optional<tmk::ByteReader> unseal(const KeptMagic& magic, std::uint32_t format,
                                       std::span<const std::byte> head);
 

@@ -3,9 +3,9 @@
 //   held, held-nodes   a file for each of the curve's columns
 //   held-head          how long they must be, of which history, and checksums over them; last
 //
-// Like the history it is a cache: what is damaged, of another format or of another history is as
-// good as not there, and what is missing is added. Thread-safe, also between processes: they keep
-// the same bytes, and each file appears whole.
+// Like the history it is a cache: a file that is damaged, has another format or belongs to another
+// history counts as missing, and what is missing is added. Thread-safe, also between processes:
+// they keep the same bytes, and each file appears whole.
 #pragma once
 
 #include <atomic>

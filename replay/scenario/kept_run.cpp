@@ -34,7 +34,7 @@ class Putter {
     tmk::ByteWriter& writer_;
 };
 
-// Texts that views may point into for ever. There are as many as there are metrics.
+// Texts that views may point into for the life of the process. There are as many as metrics.
 std::string_view lasting(std::string_view text) {
     static std::mutex mutex;
     static std::set<std::string, std::less<>> texts;

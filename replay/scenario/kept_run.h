@@ -1,4 +1,4 @@
-// The figures of a Run as bytes, for keeping them beside its history.
+// The figures of a Run as bytes, for keeping them with its history.
 #pragma once
 
 #include "replay/scenario/scenario.h"

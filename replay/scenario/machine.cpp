@@ -1,4 +1,4 @@
-// Opening devices, putting what watches around them, and taking all of it down again.
+// Opens devices, wraps the observers around them, and destroys all of it again.
 #include "replay/scenario/machine.h"
 
 #include <algorithm>
@@ -26,19 +26,20 @@ Bytes fallen(Bytes from, Bytes to) {
 // What cannot be set of a real device.
 Result<void> allow_real(const MachineSetup& setup) {
     if (!setup.memory.empty())
-        return fail(ErrorCode::bad_option, "is of simulated devices; a real one has what it has",
-                    "--memory", "--limit bounds what a policy may hold of it");
+        return fail(ErrorCode::bad_option,
+                    "applies only to simulated devices; a real device's memory is fixed",
+                    "--memory", "--limit bounds what a policy may reserve of it");
     if (limit_of(setup, 0) > 0 && !setup.policy.keeps_limit())
         return fail(ErrorCode::bad_option,
-                    fmt::format("the policy {} keeps no limit by itself, and a real device cannot "
-                                "be made smaller",
+                    fmt::format("the policy {} does not keep a limit by itself, and a real device "
+                                "cannot be made smaller",
                                 setup.policy.policy->name),
                     "--limit", "a simulated device can; --limit none lifts the recorded one");
     return {};
 }
 
-// What the first call of a kind costs beside, in time and memory, is the process's and no policy's:
-// another device of the same context pays it. Its refusals don't matter.
+// The extra time and memory of the first call of a kind belong to the process, not to a policy:
+// another device of the same context pays for them. Its failures don't matter.
 void warm(Device& device) {
     if (const auto address = device.malloc(512))
         static_cast<void>(device.free(*address));
@@ -60,8 +61,8 @@ void warm(Device& device) {
         static_cast<void>(device.unreserve(*room));
 }
 
-// For DeviceContext::grants: asks copies of both, which go away again. `allocator` is the policy's
-// own; it and its device must outlive the answer. O(state) a request.
+// For DeviceContext::grants: tries it on copies of both, which are then destroyed. `allocator` is
+// the policy's own; it and its device must outlive the function. O(state) a request.
 std::function<bool(const Request&)> probe_of(const SimDevice& device, const Allocator& allocator) {
     return [&device, &allocator](const Request& request) {
         const std::unique_ptr<SimDevice> twin = device.clone();
@@ -98,7 +99,7 @@ Result<void> Machine::open_cuda(std::size_t count, const MachineSetup& setup) {
                         fmt::format("the trace has {} devices, and there is no cuda:{}: the driver "
                                     "shows {}",
                                     count, ordinal, present),
-                        "--device", "without --device they are simulated");
+                        "--device", "without --device, the devices are simulated");
         DeviceStack stack;
         TM_ASSIGN(stack.witness, open_cuda_device(driver, {.ordinal = ordinal}));
         warm(*stack.witness);
@@ -133,7 +134,7 @@ Result<Machine::DeviceStack> Machine::open_sim(std::size_t number, bool recorded
                     "--memory");
     if (held >= capacity)
         return fail(ErrorCode::bad_option,
-                    fmt::format("of a device with {}, {} cannot be in use already",
+                    fmt::format("the device has {}, so {} of it cannot be in use already",
                                 format_bytes(capacity), format_bytes(held)),
                     "--overhead");
     DeviceStack stack;
@@ -153,7 +154,7 @@ Result<Machine::DeviceStack> Machine::open_sim(std::size_t number, bool recorded
     return stack;
 }
 
-// The allocator itself, without what watches it.
+// The allocator itself, without its observers.
 Result<void> Machine::make_allocator(DeviceStack& stack, std::size_t number,
                                      const MachineSetup& setup) {
     if (!stack.scripted) {
@@ -170,7 +171,7 @@ Result<void> Machine::make_allocator(DeviceStack& stack, std::size_t number,
     return {};
 }
 
-// Puts what watches around the device and the allocator around that.
+// Wraps the observers around the device and the allocator around those.
 Result<void> Machine::equip(DeviceStack& stack, std::size_t number, const MachineSetup& setup) {
     if (setup.check) {
         stack.checker = std::make_unique<Checker>();
@@ -293,8 +294,8 @@ std::string Machine::device_name() const {
     return std::string(stack.sim ? stack.sim->name() : stack.cuda->name());
 }
 
-// A trace may end with allocations alive. If none is, an allocator that was asked to give back all
-// it can must hold nothing; if some are, no more than it says.
+// A trace may end with live allocations. If there are none, an allocator that was trimmed must hold
+// nothing; if there are some, no more than it reports.
 void Machine::find_leaks(DeviceStack& stack, Run& run) {
     stack.allocator->trim(TrimLevel::all);
     if (stack.allocator->usage().active == 0) {
@@ -312,11 +313,12 @@ void Machine::find_leaks(DeviceStack& stack, Run& run) {
         return;
     const std::uint64_t last = std::max<std::uint64_t>(run.summary.events, 1) - 1;
     ++run.hazard_count;
-    run.hazards.push_back({std::string(to_text(HazardKind::leak)),
-                           fmt::format("at the end the device has lent {} bytes, of which the "
-                                       "allocator knows {}",
-                                       held, known),
-                           last, last});
+    run.hazards.push_back(
+        {std::string(to_text(HazardKind::leak)),
+         fmt::format(
+             "at the end {} bytes are allocated from the device, of which the allocator knows {}",
+             held, known),
+         last, last});
 }
 
 void Machine::report_hazards(Run& run) {
@@ -347,7 +349,7 @@ void Machine::report_touch(Run& run) {
         *run.touch += report;
         if (report.first_failure)
             run.warnings.push_back(
-                fmt::format("--touch: {} writes and checks failed, the first one: {}",
+                fmt::format("--touch: {} writes and checks failed; the first: {}",
                             format_count(report.failures),
                             to_text(stack.bare().explain(*report.first_failure))));
     }
@@ -385,8 +387,8 @@ Result<void> check_counts(const PolicyInfo& policy, Bytes peak_reserved, Bytes p
                 fmt::format("counts {} as reserved at most, and allocates {}",
                             format_bytes(peak_reserved), format_bytes(peak_allocated)),
                 std::string(policy.name),
-                "its Usage::reserved must have all that it took of the device and hasn't given "
-                "back; `replay --check` names the first event");
+                "its Usage::reserved must include all memory that it holds from the device; "
+                "`replay --check` names the first event where it doesn't");
 }
 
 }  // namespace tidemark

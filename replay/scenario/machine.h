@@ -1,11 +1,11 @@
-// Machine: the devices of a run or a trial with their allocators. The one place that decides what a
-// device of a trace is: a simulated one, or a GPU.
+// Machine: the devices of a run or a trial with their allocators. It alone decides what a device of
+// a trace is: a simulated one, or a GPU.
 //
-// Device i of the trace is the i-th simulated device, or cuda:N+i. Between device and allocator
-// are, where the setup asks for them, the checker, the log of decisions and the one that touches
-// all memory. Where the run is the recorded one, its model stands beside its record instead. On a
-// GPU events are replayed in the recorded order as fast as it can; it answers whether work is done
-// by waiting, so that every run decides the same.
+// Device i of the trace is the i-th simulated device, or cuda:N+i. If the setup requests them, the
+// checker, the log of decisions and the wrapper that touches all memory are between device and
+// allocator. If the run is the recorded one, the model and its record replace the allocator. On a
+// GPU, events are replayed in the recorded order, as fast as possible; a query whether work is done
+// waits for it, so that every run decides the same.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,15 @@ struct MachineSetup {
     std::vector<Bytes> limits = {};  // on reserved memory, by device of the trace; 0 = none
     const ExplainedRecord* record = nullptr;  // not null: the run is that one; simulated only
     // Of simulated devices: what calls cost (null: nothing; must outlive the machine), what the
-    // driver calls each one's total (0 = as good as unlimited), and what others hold of it, rounded
-    // up to the granularity.
+    // driver reports as each one's total (0 = almost unlimited), and what others hold of it,
+    // rounded up to the granularity.
     const CostProfile* profile = nullptr;
     std::vector<Bytes> memory = {};
     Bytes held = 0;
     LateHole late_hole = {};
     bool check = false;                // as Scenario::check
     bool touch = false;                // as Scenario::touch
-    DecisionLog* decisions = nullptr;  // null: nobody wants them; must outlive the machine
+    DecisionLog* decisions = nullptr;  // null: not needed; must outlive the machine
     // Who observes a device's memory; null or empty: nobody. They must outlive the machine.
     std::function<MemoryObserver*(std::size_t device)> observer = {};
 };
@@ -54,34 +54,34 @@ struct MachineSetup {
 class Machine {
   public:
     // A device and a fresh allocator for each device of the trace. Errors: unsupported and those of
-    // the driver, where there is no such GPU or it cannot do what the setup asks for; bad_option
-    // for what a real device has no use for, or where others hold all of a simulated one; those of
-    // the policy; those of reading the trace, if the policy plans (PolicyInfo::plans).
+    // the driver, if there is no such GPU or it cannot do what the setup requests; bad_option for
+    // options that a real device can't use, or if others hold all of a simulated one; those of the
+    // policy; those of reading the trace, if the policy plans (PolicyInfo::plans).
     static Result<Machine> build(const Trace& trace, const MachineSetup& setup);
 
     std::span<const DeviceContext> contexts() const { return contexts_; }
 
-    // Replays what `cursor` gives of the trace, once. `limits.before_event` is called before
-    // anything here learns of the event. Errors: those of the cursor.
+    // Replays the events of `cursor`, once. `limits.before_event` is called before anything here
+    // sees the event. Errors: those of the cursor.
     Result<ReplaySummary> replay(const TraceInfo& info, TraceCursor& cursor,
                                  std::span<Observer* const> observers, ReplayLimits limits);
 
     // What each allocator holds now. O(regions log regions).
     std::vector<std::vector<Region>> regions() const;
 
-    // Errors (driver): a device has been lost on the way, by a fault of a kernel or of its own.
-    // What was measured then is worth nothing.
+    // Errors (driver): a device was lost during the run, by a fault of a kernel or of its own. The
+    // measurements are then invalid.
     Result<void> check_alive() const;
 
     // Of the first device, for people.
     std::string device_name() const;
 
-    // Ends the machine: checks what is still touched, takes allocators and devices down, and says
-    // what was found on the way (hazards, touch, device_memory). Counters must have been read.
+    // Ends the machine: checks what is still touched, destroys allocators and devices, and reports
+    // what was found during the run (hazards, touch, device_memory). Counters must have been read.
     void finish(Run& run);
 
   private:
-    // Destroyed from the last to the first: the allocator while its device is there.
+    // Destroyed from the last to the first: the allocator before its device.
     struct DeviceStack {
         std::unique_ptr<SimDevice> sim;
         std::unique_ptr<CudaDevice> cuda;
@@ -116,14 +116,14 @@ class Machine {
     void report_touch(Run& run);
 
     DecisionLog* decisions_ = nullptr;
-    bool follows_events_ = false;  // somebody here wants to know which event is at hand
+    bool follows_events_ = false;  // a wrapper here needs the index of the current event
     bool as_recorded_ = false;
     std::vector<DeviceStack> stacks_;
     std::vector<DeviceContext> contexts_;
 };
 
-// A policy whose reserved bytes never reach what it has allocated doesn't count what it takes of
-// the device, and no figure of it is true. Errors: bad_option. O(1).
+// A policy whose reserved bytes never reach what it has allocated doesn't count what it reserves
+// from the device, and none of its figures are right. Errors: bad_option. O(1).
 Result<void> check_counts(const PolicyInfo& policy, Bytes peak_reserved, Bytes peak_allocated);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Errors of the driver, worded for the command line.
+// Errors of the driver, with messages for the command line.
 #include "replay/scenario/open_device.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@ namespace {
 
 Error with_hint(Error error, const std::string& where) {
     constexpr std::string_view kLook =
-        "`tidemark doctor` says what is here; --device sim:h200 needs no GPU";
+        "`tidemark doctor` shows what this machine has; --device sim:h200 needs no GPU";
     error.where = error.where.empty() ? where : fmt::format("{}: {}", where, error.where);
     error.hint = error.hint.empty() ? std::string(kLook) : fmt::format("{}; {}", error.hint, kLook);
     // Not a file that is missing: the machine lacks what is needed.

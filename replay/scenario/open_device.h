@@ -8,10 +8,10 @@
 
 namespace tidemark {
 
-// The CUDA driver. Errors: those of CudaDriver::open, with a hint for whoever gave --device.
+// The CUDA driver. Errors: those of CudaDriver::open, with a hint for users of --device.
 Result<std::shared_ptr<const CudaDriver>> open_cuda_driver();
 
-// A device of it. Errors: likewise.
+// A device of it. Errors: the same.
 Result<std::unique_ptr<CudaDevice>> open_cuda_device(
     const std::shared_ptr<const CudaDriver>& driver, const CudaConfig& config);
 

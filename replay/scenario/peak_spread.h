@@ -1,12 +1,12 @@
-// PeakSpread: where the peak of reserved memory lies when a program with several streams is run
-// again and again.
+// PeakSpread: the range of the peak of reserved memory when a program with several streams is run
+// repeatedly.
 #pragma once
 
 #include "core/base/units.h"
 
 namespace tidemark {
 
-// Nine of ten runs lie from p5 to p95, and the replay with completions as recorded.
+// 90 % of the runs, and the replay with completions as recorded, are from p5 to p95.
 struct PeakSpread {
     Bytes p5 = 0;
     Bytes p50 = 0;

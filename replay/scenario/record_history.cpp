@@ -1,4 +1,5 @@
-// record_history: a run with a history's observer beside the metrics, or what was kept of one.
+// record_history: a run with a history's observer in addition to the metrics, or the kept history
+// of an earlier run.
 #include "replay/scenario/record_history.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@
 namespace tidemark {
 namespace {
 
-// Everybody who listens to a run for its history.
+// The observers of a run that build its history.
 class Recorder final : public Observer {
   public:
     Recorder(HistoryBuilder& builder, const TraceInfo& info, const RecordHistoryOptions& options)
@@ -69,7 +70,7 @@ class Recorder final : public Observer {
         return {};
     }
 
-    // Everything is there. Errors: what the builder failed with, whatever became of the run.
+    // Everything has been added. Errors: the builder's, whatever the result of the run.
     Result<void> finish() {
         relay_.finish();
         if (observer_.error())
@@ -97,7 +98,7 @@ class Recorder final : public Observer {
         std::uint16_t device_;
     };
 
-    // What allocators give back when they are taken down is no part of the run.
+    // Memory that allocators release when they are destroyed does not belong to the run.
     void end() {
         look_for_retries();
         contexts_ = {};
@@ -133,7 +134,7 @@ class Recorder final : public Observer {
     const RecordHistoryOptions& options_;
     std::vector<std::unique_ptr<DeviceListener>> devices_;
     std::span<const DeviceContext> contexts_;
-    const std::uint64_t* event_ = nullptr;  // the one at hand
+    const std::uint64_t* event_ = nullptr;  // the current one
     bool ended_ = false;
     std::uint64_t changed_ = 0;  // the event at which memory came or went last
     std::uint64_t retries_ = 0;
@@ -147,8 +148,8 @@ Bytes limit_of(const Trace& trace, const Scenario& scenario) {
     return scenario.limit.value_or(as_recorded ? record->limit() : 0);
 }
 
-// The names that a history of this scenario has; capacity only where somebody said it, the trace or
-// the scenario: that of the card whose costs are simulated is not the program's.
+// The names that a history of this scenario has; a capacity only if the trace or the scenario
+// states it: that of the card whose costs are simulated is not the program's.
 Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario, Bytes limit) {
     HistoryNames names;
     if (!info.streams.empty())
@@ -177,18 +178,18 @@ Result<HistoryNames> names_of(const TraceInfo& info, const Scenario& scenario, B
     return names;
 }
 
-// A trace of a system that no policy models is looked at under one that many programs use.
+// A trace of a system that no policy models is shown under a policy that many programs use.
 Scenario with_policy(const TraceInfo& info, Scenario scenario, std::vector<std::string>& warnings) {
     if (!scenario.policy.empty() || recorded_policy(info))
         return scenario;
     scenario.policy = "torch";
     warnings.push_back(
-        "the trace names no allocator that Tidemark has: it is shown under the policy torch");
+        "the trace names no allocator that Tidemark has: it is shown under the policy 'torch'");
     return scenario;
 }
 
-// What two scenarios have in common only if they come to the same; nothing where a run is worth a
-// run: on real hardware, and for what is checked on the way.
+// A text that two scenarios share only if their results are the same; empty where each run must be
+// made: on real hardware, and where the run itself is checked.
 Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& scenario) {
     TM_ASSIGN(const DeviceName device, parse_device_name(scenario.device));
     if (device.real || scenario.check || scenario.touch)
@@ -218,7 +219,7 @@ Result<std::optional<HistoryKey>> key_of(const Trace& trace, const Scenario& sce
     return std::optional(std::move(key));
 }
 
-// Whether histories of what lies there are kept: what isn't a .tmk file is read anew anyway.
+// Whether histories of this path are kept: a file that isn't a .tmk file is read again anyway.
 bool is_kept_of(const std::string& path) {
     std::error_code error;
     return path.ends_with(".tmk") && std::filesystem::is_regular_file(path, error);

@@ -13,13 +13,13 @@
 namespace tidemark {
 
 struct RecordHistoryOptions {
-    // Keep what was built in the user's cache (cache_folder.h), and take what is there of the same
-    // content. Where there is no cache, or no room in it, nothing is kept, and that is a warning.
-    // Only of .tmk files.
+    // Keep the built history in the user's cache (cache_folder.h), and use a kept one of the same
+    // content. If there is no cache, or no room in it, nothing is kept, and that is a warning. Only
+    // for .tmk files.
     bool keep = true;
-    // Given the history as soon as there is one, empty and growing: for who wants to look before it
-    // is complete. Called from the caller's thread; once more if the disk of the cache turns
-    // out to be full, with one that is made elsewhere instead.
+    // Gets the history as soon as it exists, empty and growing: for code that reads it before it is
+    // complete. Called on the caller's thread; a second time if the disk of the cache is full, with
+    // a history that is built elsewhere.
     std::function<void(std::shared_ptr<const History>)> begun = {};
     std::function<void(std::uint64_t events_done)> progress = {};
     const std::atomic<bool>* cancel = nullptr;  // set: it ends with ErrorCode::cancelled soon

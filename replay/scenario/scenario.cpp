@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kRefusalsKept = 16;
 constexpr std::uint64_t kEventsPerProgress = 1024;  // on real hardware
 
-// Keeps the first few refusals whole, those that the recorded program met too.
+// Keeps the first few failed requests in full, including those that failed in the recorded program.
 class RefusalLog final : public Observer {
   public:
     void on_refusal(const Refusal& refusal) override {
@@ -127,7 +127,7 @@ Result<Parts> find_parts(const TraceInfo& info, Scenario& scenario,
     return parts;
 }
 
-// Of each device of a simulated run; of a real one nobody chooses it.
+// Of each device of a simulated run; a real device's can't be chosen.
 std::vector<Bytes> memory_of_devices(const TraceInfo& info, const Scenario& scenario,
                                      const Parts& parts) {
     std::vector<Bytes> memory;
@@ -143,8 +143,8 @@ std::vector<Bytes> memory_of_devices(const TraceInfo& info, const Scenario& scen
     return memory;
 }
 
-// The limits that hold, by device, and in `run` what is to be said of them: as asked for, else as
-// the recorded program had them.
+// The limits that apply, by device, and their note in `run`: as requested, else as the recorded
+// program had them.
 std::vector<Bytes> find_limits(Run& run, const Trace& trace, const PolicySpec& policy) {
     const std::size_t devices = std::max<std::size_t>(trace.info().devices.size(), 1);
     std::vector<Bytes> limits(devices, run.scenario.limit.value_or(0));
@@ -162,8 +162,8 @@ std::vector<Bytes> find_limits(Run& run, const Trace& trace, const PolicySpec& p
     return limits;
 }
 
-// The recorded run itself, if the scenario names its settings and asks for nothing that only
-// another device can give.
+// The recorded run itself, if the scenario names its settings and requests nothing that only
+// another device can provide.
 const ExplainedRecord* recorded_run(const Trace& trace, const Scenario& scenario,
                                     const Parts& parts, const RunListeners& listeners) {
     const ExplainedRecord* const record = explained_record(trace);
@@ -175,7 +175,7 @@ const ExplainedRecord* recorded_run(const Trace& trace, const Scenario& scenario
     return record->is_replay(parts.policy, limit) ? record : nullptr;
 }
 
-// A cursor that asks before each batch whether the run goes on.
+// A cursor that checks before each batch whether the run goes on.
 class WatchedCursor final : public TraceCursor {
   public:
     WatchedCursor(std::unique_ptr<TraceCursor> inner, const std::function<Result<void>()>& proceed)
@@ -206,17 +206,17 @@ std::function<void(std::uint64_t)> report_more(const RunListeners& listeners, bo
 void conclude(Run& run, const TraceInfo& info, Machine& machine, const Parts& parts) {
     if (run.summary.retired > 0 && !run.as_recorded)
         run.warnings.push_back(
-            fmt::format("{} waited for other streams: each completes as many events after its "
-                        "request as it did when recorded",
+            fmt::format("{} waited for other streams: each completes as many events after it was "
+                        "requested as in the recording",
                         format_counted(run.summary.retired, "free")));
     for (std::string& limit : model_limits(info, {&run.scenario.policy, 1}))
         run.warnings.push_back(std::move(limit));
     if (info.begins_inside && !info.is_state())
-        run.warnings.emplace_back(
-            run.measurement("peak_reserved_time_ns").whole == 0
-                ? "reserved memory is at its peak where the recording begins: the program may have "
-                  "reserved more before, which is not known"
-                : "the recording begins in the middle of the run: an earlier peak is not in it");
+        run.warnings.emplace_back(run.measurement("peak_reserved_time_ns").whole == 0
+                                      ? "reserved memory is at its peak where the recording "
+                                        "starts: the program may have reserved more before"
+                                      : "the recording starts in the middle of the run: it does "
+                                        "not contain an earlier peak");
     run.device_name = machine.device_name();
     if (!parts.device.real)
         run.scenario.memory = simulated_memory(

@@ -1,4 +1,4 @@
-// Scenario: one "what if": this trace, on that device, under this policy. And Run: what came of it.
+// Scenario: one "what if": this trace, on that device, under this policy. And Run: its result.
 //
 // The only file that uses every catalogue. compare, sweep, advise, the viewer and Python all run
 // scenarios; a scenario printed by `tidemark replay --json` can be fed back to it.
@@ -36,15 +36,15 @@ struct Scenario {
     std::string profile = "h200";  // of the simulated device: a shipped name or a JSON file
     double scale = 1;              // every size of the trace times this; see ScaledTrace
     Bytes memory = 0;              // of a simulated device; 0 = as recorded, else the profile's
-    // Of `memory`, what others hold; none = card_overhead(). A Run has the one that held.
+    // How much of `memory` others hold; none = card_overhead(). A Run has the value that applied.
     std::optional<Bytes> overhead = {};
     // Per process, on the reserved bytes of each device; 0 = none. Without one: as the recorded
     // program had it, as far as that is known (Trace::explained_record), unless `memory` names
     // another card.
     std::optional<Bytes> limit = {};
     bool check = false;            // run on the checked device
-    bool touch = false;            // write all memory that is granted, and check it before its free
-    bool stop_at_refusal = false;  // the first one, also of what was refused when recorded
+    bool touch = false;            // write all allocated memory, and check it before it is freed
+    bool stop_at_refusal = false;  // the first one, also of requests that failed when recorded
     bool simulated = false;        // as TrialSetup::simulated
 
     // Of `memory`, as far as it is known: 0 where no card is named.
@@ -65,8 +65,8 @@ struct DecisionDigest {
     std::uint64_t hash = 0;  // equal exactly if all decisions were
 };
 
-// What a run on real hardware did to the memory that the driver calls free: sums over its devices.
-// Whatever else uses them at the same time shows in it.
+// What a run on real hardware did to the memory that the driver reports as free: sums over its
+// devices. Whatever else uses them at the same time affects it.
 struct DeviceMemory {
     Bytes total = 0;
     Bytes peak = 0;  // from before the allocator's first call to the least that was ever free
@@ -83,9 +83,9 @@ struct Run {
     std::vector<HazardText> hazards;        // the first few, with --check
     std::uint64_t hazard_count = 0;
     std::optional<TouchReport> touch;           // with Scenario::touch
-    std::optional<DecisionDigest> decisions;    // if somebody wanted them
+    std::optional<DecisionDigest> decisions;    // if they were requested
     std::optional<DeviceMemory> device_memory;  // of real hardware
-    std::optional<PeakSpread> peak_spread;      // if somebody asked, and the trace has one
+    std::optional<PeakSpread> peak_spread;      // if it was requested, and the trace has one
     std::string device_name;                    // "NVIDIA H200", "sim:h200"
     Bytes limit = 0;                            // that held; the first device's that had one
     std::string limit_text;                     // "limit 6.00 GiB, inferred from 5 ..."; "" = none
@@ -103,30 +103,30 @@ struct Run {
 Bytes simulated_memory(const Scenario& scenario, const TraceDevice& recorded,
                        const CostProfile& profile);
 
-// Who gets what of a run, while it goes on. All may be empty.
+// Callbacks and observers of a run. All may be empty.
 struct RunListeners {
     std::function<void(std::uint64_t events_done)> progress = {};  // now and then
     // Every decision, a line each (replay/scenario/decisions.h). Without it nothing is written down
     // and Run::decisions is empty.
     std::function<void(std::string_view lines)> decisions = {};
     Observer* observer = nullptr;  // sees what the metrics see
-    // Asked once for each device of the trace: who gets notice of the memory that its allocator
-    // takes and gives back. Null: nobody.
+    // Called once for each device of the trace: returns the observer of the memory that its
+    // allocator reserves and releases. Null: nobody.
     std::function<MemoryObserver*(std::size_t device)> memory = {};
-    // Once, before the first event: the devices with their allocators, and where the index of the
-    // event at hand can be read from then on, as long as the run goes on.
+    // Called once, before the first event: the devices with their allocators, and where the index
+    // of the current event can be read from then on, until the run ends.
     std::function<void(std::span<const DeviceContext> contexts, const std::uint64_t& event)> begun =
         {};
-    // The replay is over, or has failed: what `begun` gave goes away now, and so does what the
-    // allocators still hold.
+    // The replay is over, or has failed: the objects that `begun` passed are destroyed now, and
+    // with them what the allocators still hold.
     std::function<void()> ended = {};
     // Some ten thousand events apart; an Error ends the run, which returns it.
     std::function<Result<void>()> proceed = {};
 };
 
-// Replays `trace` (already open) under `scenario`. Thread-safe: compare calls it from many
-// threads, each with a device of its own; runs on one real device are better made one by one.
-// Errors: bad options, an unknown profile, a damaged trace, a device that is not there.
+// Replays `trace` (already open) under `scenario`. Thread-safe: compare calls it from many threads,
+// each with its own device; make runs on one real device one at a time. Errors: bad options, an
+// unknown profile, a damaged trace, a device that does not exist.
 Result<Run> run(const Trace& trace, const Scenario& scenario, const RunListeners& listeners = {});
 
 }  // namespace tidemark

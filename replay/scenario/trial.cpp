@@ -18,7 +18,7 @@
 namespace tidemark {
 namespace {
 
-// Calls by which an allocator gives memory back, or waits until it may.
+// Calls by which an allocator releases memory, or waits until it may.
 constexpr std::array kGivesBack{
     DeviceCall::free,        DeviceCall::free_async,
     DeviceCall::trim_pool,   DeviceCall::unreserve,
@@ -28,7 +28,7 @@ constexpr std::array kGivesBack{
 
 constexpr std::size_t kRefusedKept = 1000;
 
-// A trace in which some allocations are not this allocator's.
+// A trace in which some allocations belong to another allocator.
 class ThinnedCursor final : public TraceCursor {
   public:
     ThinnedCursor(std::unique_ptr<TraceCursor> inner, const std::vector<std::uint64_t>& left_out)
@@ -52,7 +52,7 @@ class ThinnedCursor final : public TraceCursor {
     std::vector<EventKind> kinds_;
 };
 
-// A trace whose graphs share a pool, which lives as long as the program.
+// A trace whose graphs share a pool, which exists as long as the program.
 class SharedPoolCursor final : public TraceCursor {
   public:
     SharedPoolCursor(std::unique_ptr<TraceCursor> inner, std::vector<std::uint32_t> pools)
@@ -132,8 +132,7 @@ class Peaks final : public Observer {
     }
 
   private:
-    // Does any of these events after `event` ask for memory? (One that is refused is reported
-    // anew.)
+    // Does any of these events after `event` request memory? (If it fails, it is reported again.)
     static bool goes_on_after(std::uint64_t event, const EventBatch& events, std::uint64_t first) {
         const std::size_t begin = event < first ? 0 : event - first + 1;
         return std::any_of(events.kind + std::min(begin, events.count), events.kind + events.count,
@@ -160,7 +159,7 @@ Nanoseconds time_giving_back(const DeviceCounters& counters) {
     return sum;
 }
 
-// Splits the time that goes into giving memory back: called before each event.
+// Measures the time spent on releasing memory: called before each event.
 class FlushMeter {
   public:
     explicit FlushMeter(std::span<const DeviceContext> contexts)
@@ -169,7 +168,7 @@ class FlushMeter {
             seen_[i].time = time_giving_back(contexts[i].device->counters());
     }
 
-    // Looks at what the last event did.
+    // Checks what the last event did.
     void look() {
         for (std::size_t i = 0; i < contexts_.size(); ++i) {
             Seen& seen = seen_[i];
@@ -226,7 +225,7 @@ LateHole late_hole(const TrialSetup& setup) {
     return {.after = random.below(kSeenAfter), .size = size};
 }
 
-// The recorded run, if `setup` asks for no other; else null.
+// The recorded run, if `setup` matches it; else null.
 const ExplainedRecord* recorded_run(const Trace& trace, const TrialSetup& setup) {
     const ExplainedRecord* const record = explained_record(trace);
     const std::vector<TraceDevice>& devices = trace.info().devices;

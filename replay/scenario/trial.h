@@ -23,24 +23,24 @@ namespace tidemark {
 
 struct TrialSetup {
     PolicySpec policy = {};
-    const CostProfile* profile = nullptr;  // must outlive the trial; null = all is free of cost
-    // Bytes of each simulated device: what the driver calls its total. 0 = as good as unlimited.
-    // A policy that computes with the device's total (a fraction of it) wants the real figure.
+    const CostProfile* profile = nullptr;  // must outlive the trial; null = calls cost nothing
+    // Bytes of each simulated device: what the driver reports as its total. 0 = almost unlimited. A
+    // policy that computes with the device's total (a fraction of it) needs the real figure.
     Bytes memory = 0;
-    bool memory_assumed = false;  // `memory` is only for such policies: nobody said or recorded it
+    bool memory_assumed = false;  // `memory` is only for such policies: not given or recorded
     // Of `memory`, what others hold (the context, libraries, other processes), rounded up to the
     // device's granularity. Must be below `memory`, unless that is 0.
     Bytes overhead = 0;
     // On what each device's allocator reserves; 0 = none. Without one: as the recorded program had
     // it, as far as that is known (Trace::explained_record).
     std::optional<Bytes> limit = {};
-    // Everything is placed by the simulated driver, from the live blocks on, the recorded settings
-    // too: never the recorded run itself. What is compared is compared so.
+    // The simulated driver places everything, including the live blocks, even under the recorded
+    // settings: this is never the recorded run itself. Comparisons use this.
     bool simulated = false;
-    // Another placement by the driver: where a hole may lie. None: the usual one.
+    // Another placement by the driver: where a hole may be. None: the usual one.
     std::optional<std::uint64_t> placement = {};
-    // The rest of the trace is not replayed after a refusal of what the recorded program was
-    // granted, or (`stop_at_probe`) of what it was refused as well.
+    // The replay stops when a request fails that succeeded in the recorded program, or
+    // (`stop_at_probe`) also one that failed there.
     bool stop_at_refusal = false;
     bool stop_at_probe = false;
     // Another run of the recorded program: frees complete as a CompletionSampler draws it. Null: at
@@ -48,54 +48,54 @@ struct TrialSetup {
     const CompletionRecord* completions = nullptr;
     std::uint64_t seed = 0;  // with `completions`
     // What would have helped? Caches emptied just before this event; and these allocations, by
-    // event, in memory of their own that nobody here sees.
+    // event, in separate memory that the allocator doesn't see.
     std::optional<std::uint64_t> trim_before = {};
     std::vector<std::uint64_t> elsewhere = {};  // ascending
-    // The program takes so much memory at its start and gives it back at once: a cache that all of
+    // The program allocates this much memory at its start and frees it at once: a cache that all of
     // the default stream's and pool's requests are cut from. 0 = it doesn't.
     Bytes prime = 0;
-    // The program captures its graphs into one pool (graph_pools), where it had one for each.
+    // The program captures all its graphs into one pool (graph_pools), instead of one for each.
     bool one_graph_pool = false;
-    bool time_flushes = false;  // fill TrialResult::flush_time; costs some 5 ns an event
+    bool time_flushes = false;  // fill TrialResult::flush_time; costs about 5 ns an event
 };
 
-// What a replay came to. Figures are sums over the devices; with stop_at_refusal they are those of
+// The result of a replay. Figures are sums over the devices; with stop_at_refusal they are those of
 // the part that was replayed.
 struct TrialResult {
-    Usage peak;                    // of each field by itself: not of one moment
-    Bytes peak_requested = 0;      // what the program had asked for: no policy can do with less
-    std::uint64_t peak_event = 0;  // the first at which `peak.reserved` was reached
+    Usage peak;                            // of each field by itself: not of one moment
+    Bytes peak_requested = 0;              // what the program had requested: no policy needs less
+    std::uint64_t peak_event = 0;          // the first at which `peak.reserved` was reached
     std::vector<Bytes> device_peaks = {};  // reserved on each of several devices, at its own peak
     AllocatorStats stats;
     std::uint64_t device_calls = 0;
-    Nanoseconds driver_time = 0;           // in those calls, waiting excluded
+    Nanoseconds driver_time = 0;           // in those calls, excluding waits
     Nanoseconds stall_time = 0;            // waiting for queued work
-    Nanoseconds growth_time = 0;           // of both, what reaching the peak took: paid once
+    Nanoseconds growth_time = 0;           // of both, the cost of reaching the peak: paid once
     std::uint64_t refused = 0;             // requests that ended in out of memory
     std::optional<Refusal> first_refusal;  // with the figures of the device that refused
     std::optional<Refusal> first_probe;    // refused when recorded, and here
-    // Requests that the recorded program was refused, asked again and refused here too; they are
-    // not among `refused`. If the last request of the trace is one, the program ended there: then
-    // it is the first refusal, unless there was one before.
+    // Requests that failed in the recorded program and fail here too when made again; they are not
+    // among `refused`. If the last request of the trace is one, the program ended there: then it is
+    // the first refusal, unless there was one before.
     std::uint64_t refused_again = 0;
     std::vector<std::uint64_t> refused_events = {};  // of all kinds, the first thousand
     std::uint64_t probes_granted = 0;                // and those that would have been granted here
     bool ends_refused = false;
-    // Time in calls that give memory back or wait, in events that had to empty caches and ask
-    // again (AllocatorStats::retries). 0 unless time_flushes.
+    // Time in calls that release memory or wait, in events that had to empty caches and retry
+    // (AllocatorStats::retries). 0 unless time_flushes.
     Nanoseconds flush_time = 0;
-    std::uint64_t events = 0;  // replayed up to the end, or to the refusal (that one included)
+    std::uint64_t events = 0;  // replayed up to the end, or to the failed request (included)
     Nanoseconds makespan = 0;  // virtual
 
-    // All requests that this policy would have refused, whatever became of them when recorded.
+    // All requests that fail under this policy, whatever their result when recorded.
     std::uint64_t refusals() const { return refused + refused_again; }
 
     bool survived() const { return refused == 0 && !ends_refused; }
 
-    // Whatever the recorded program was granted was granted.
+    // Every request succeeded that succeeded in the recorded program.
     bool no_worse_than_recorded() const { return refused == 0; }
 
-    // Whatever it asked for was granted.
+    // Every request of the program succeeded.
     bool granted_all() const { return refusals() == 0; }
 };
 
@@ -106,8 +106,8 @@ std::vector<std::uint32_t> graph_pools(const TraceInfo& info);
 // The limit on the reserved memory of that device of the trace; 0 = none.
 Bytes limit_of(const Trace& trace, const TrialSetup& setup, std::size_t device);
 
-// The devices of a trial with their allocators, for who wants to look at them: the model beside its
-// record if `setup` is what was recorded. Errors: as run_trial.
+// The devices of a trial with their allocators, for code that examines them: the model with its
+// record if `setup` is the recorded one. Errors: as run_trial.
 Result<Machine> trial_machine(const Trace& trace, const TrialSetup& setup);
 
 // Replays `trace` under `setup`; if that is what was recorded (explained_record), the recorded run
@@ -120,13 +120,14 @@ struct TrialOptions {
     unsigned threads = 0;  // 0 = one for each core
     // Called after each trial, never by two threads at once; may be empty.
     std::function<void(std::size_t done, std::size_t total)> progress = {};
-    // Asked before each trial, by any thread; once true none is started any more. May be empty.
+    // Called before each trial, by any thread; once it returns true, no more trials start. May be
+    // empty.
     std::function<bool()> stop = {};
 };
 
 // All of `setups`, started in the order given, with the results in that order: the same for every
-// number of threads. With a stop, those that had started by then: the first so many. Errors: the
-// first one's, in that order.
+// number of threads. With a stop, those that had started by then: the first ones. Errors: the first
+// one's, in that order.
 Result<std::vector<TrialResult>> run_trials(const Trace& trace, std::span<const TrialSetup> setups,
                                             const TrialOptions& options = {});
 

@@ -75,7 +75,7 @@ ExpectedUse OracleForecast::expected(std::uint64_t position) const {
         return answer;
     const TierUse& use = program_.uses[position - 1];
     answer.kind = ExpectedUse::Kind::other;
-    // Numbers of buffers are used again: this use is of the one that lives now if it is its next.
+    // Numbers of buffers are reused: this use belongs to the live one if it is its next.
     const BufferId buffer = played_by_[to_integer(use.buffer)];
     if (to_integer(buffer) >= next_.size() || next_[to_integer(buffer)] != position - 1)
         return answer;

@@ -1,5 +1,5 @@
-// OracleForecast: knows what comes, because it reads the trace's own future. For bounds, and to see
-// what a perfect guess would be worth; no real program has it.
+// OracleForecast: knows the future uses, because it reads them from the trace. For bounds, and to
+// see what a perfect forecast would be worth; no real program has one.
 //
 // Positions are uses, in the order in which the program lists them. Not thread-safe.
 #pragma once
@@ -35,7 +35,7 @@ class OracleForecast final : public Forecast {
   private:
     const TierProgram& program_;
     LiveRecord live_;                  // after each use, by the recorded order
-    std::vector<BufferId> played_by_;  // by the program's number of a buffer: the one that lives
+    std::vector<BufferId> played_by_;  // by the program's number of a buffer: the live one
     std::vector<std::uint32_t> next_;  // by buffer: its next use; kNoUse: none, or not alive
     std::vector<std::uint32_t> ends_;  // by use, if it is the last: uses before the free
     std::vector<std::uint32_t> last_;  // by buffer: its latest use

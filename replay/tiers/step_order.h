@@ -1,6 +1,6 @@
 // StepOrder: which steps of other streams must have been taken before a step may. In a replay
-// streams stall and come to their steps in another order than the recorded one, but what lives when
-// is the program's business:
+// streams stall and reach their steps in another order than the recorded one, but the program
+// determines lifetimes:
 //
 //   an allocation  comes after the end of the buffer that had its number before
 //   a use          after the allocation of the buffer

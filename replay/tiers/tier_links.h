@@ -1,5 +1,5 @@
-// TierLinks: the links of a machine on the virtual clock. Copies of one link run one after another,
-// in the order in which they are asked for; links that share a bus also wait for the bus.
+// TierLinks: the links of a machine on the virtual clock. Copies on one link run one after another,
+// in the order of the requests; links that share a bus also wait for the bus.
 //
 // Not thread-safe; one instance serves one run.
 #pragma once

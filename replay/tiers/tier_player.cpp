@@ -89,9 +89,9 @@ Result<void> TierPlayer::play(const TierListeners& listeners) {
         take(next.stream);
         ++steps_done_;
         if (listeners.cancelled && steps_done_ % kStepsUncancelled == 0 && listeners.cancelled()) {
-            requests_.clear();  // nobody waits any more
+            requests_.clear();  // nothing waits any longer
             finish();           // gives everything back
-            return fail(ErrorCode::cancelled, "the replay is no longer wanted");
+            return fail(ErrorCode::cancelled, "the replay was cancelled");
         }
         if (listeners.progress && steps_done_ % kProgressSteps == 0)
             listeners.progress(steps_done_);
@@ -134,7 +134,7 @@ void TierPlayer::advance(std::uint32_t stream) {
     schedule(stream);
 }
 
-// The stream's step has been taken: whoever waits for that looks again.
+// The stream's step has been taken: streams that wait for it check again.
 void TierPlayer::step_done(std::uint32_t stream) {
     const Actor& actor = streams_[stream];
     if (program_.streams > 1) {
@@ -168,7 +168,7 @@ bool TierPlayer::parks(std::uint32_t stream) {
     return false;
 }
 
-// Has the engine decide, and carries it out.
+// Lets the engine decide, and carries it out.
 void TierPlayer::decide(bool stirred) {
     ++decisions_;
     timeline_.decide_at(stage_.now());
@@ -197,7 +197,7 @@ bool TierPlayer::wake_somebody() {
     }
     const bool given_up = engine_.give_up_one();
     decide(false);
-    return given_up;  // who waits for a point waits for one of those
+    return given_up;  // a stream that waits for a point waits for one of those
 }
 
 // The stream reaches its next step: what it ran until now is over.
@@ -250,7 +250,7 @@ void TierPlayer::record(std::uint32_t stream, const TierStep& step) {
     step_done(stream);
 }
 
-// The point comes earlier in the recorded order, but its stream may have been held up.
+// The point comes earlier in the recorded order, but its stream may have been delayed.
 void TierPlayer::wait(std::uint32_t stream, const TierStep& step) {
     Actor& actor = streams_[stream];
     if (points_[step.value] == kNotReached) {

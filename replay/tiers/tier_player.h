@@ -1,10 +1,11 @@
 // TierPlayer: a program played over tiers: its streams as actors, which take their steps at the
-// recorded distances, ask a SpillEngine for what they need and wait for its answers. What carries
-// copies out and what time it is are the stage's: the links of a simulated machine, or a real one.
+// recorded distances, ask a SpillEngine for what they need and wait for its answers. The stage
+// carries out the copies and has the clock: the links of a simulated machine, or a real one.
 //
-// Whose next step comes first takes it; what must wait, for room, for content, for a reservation,
-// pushes its stream and whatever waits for that. tier_player.cpp has the order of steps,
-// tier_player_steps.cpp what a step asks for, tier_player_answers.cpp what comes of it.
+// The stream whose next step comes first takes it. A step that must wait (for room, for content,
+// for a reservation) delays its stream and everything that waits for that stream. tier_player.cpp
+// has the order of steps, tier_player_steps.cpp what a step requests, tier_player_answers.cpp the
+// results.
 //
 // Not thread-safe; plays once.
 #pragma once
@@ -33,7 +34,7 @@ class TierPlayer {
                TierStage& stage, TierTimeline& timeline, TierRun& run);
     ~TierPlayer();
 
-    // Fills the run but for what describes its inputs. Errors: cancelled.
+    // Fills the run, except for the fields that describe its inputs. Errors: cancelled.
     Result<void> play(const TierListeners& listeners);
 
   private:
@@ -53,7 +54,7 @@ class TierPlayer {
         Nanoseconds clock = 0;
         std::uint32_t step = kNoStep;    // the next one
         std::uint32_t kernel = kNoStep;  // the one that runs, whose buffers it has
-        bool holds = false;              // false: it runs without, for want of room
+        bool holds = false;              // false: it runs without, because there is no room
         Nanoseconds kernel_begin = 0;
         // By tier, number of the reservation that its allocations are paid by.
         std::array<std::uint32_t, 3> held{kNoStep, kNoStep, kNoStep};
@@ -68,7 +69,7 @@ class TierPlayer {
         bool refused = false;  // its allocation: what uses it doesn't run
     };
 
-    // A move that the program asked for and that could not begin at once.
+    // A move that the program requested and that could not start at once.
     struct AwaitedMove {
         std::uint32_t buffer = 0;  // by the program's number
         BufferRef ref;

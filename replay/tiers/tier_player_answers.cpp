@@ -1,4 +1,4 @@
-// What comes of requests: who goes on, what they waited for, and what is reported of it.
+// The results of requests: which streams go on, what they waited for, and what is reported of it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ void TierPlayer::refuse(std::string what) {
 }
 
 // Whether the answer came without a wait. Then it counts from the step's own time on a stage whose
-// clock goes on while this process works: the program's host was as quick as it was.
+// clock goes on while this process works: the program's host was not slower than recorded.
 bool TierPlayer::at_once(std::uint32_t stream) const {
     return stage_.runs_kernels() && decisions_ == streams_[stream].requested_at + 1;
 }
@@ -39,7 +39,7 @@ void TierPlayer::answered(SpillAnswer& answer) {
         engine_.take_up(*answer.group);
     const auto found = requests_.find(static_cast<std::uint64_t>(answer.request));
     if (found == requests_.end())
-        return;  // a request that nobody waits for
+        return;  // a request without a waiting stream
     const std::uint32_t stream = found->second;
     requests_.erase(found);
     const StepKind kind = program_.steps[streams_[stream].step].kind;
@@ -142,7 +142,7 @@ void TierPlayer::reserved(std::uint32_t stream, SpillAnswer& answer) {
             ++run_.deadlocks;
             refuse(
                 fmt::format("reservation of {} for task {} on stream {}: all streams wait for "
-                            "reservations, none can give one back",
+                            "reservations, so none can release one",
                             format_bytes(step.size), step.value, stream));
         }
         return step_done(stream);

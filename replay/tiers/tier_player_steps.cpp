@@ -65,11 +65,11 @@ void TierPlayer::free(std::uint32_t stream, const TierStep& step) {
     Buffer& buffer = buffers_[step.value];
     buffer.refused = false;
     if (buffer.alive) {
-        // Another stream may be using it still: that is what the program says, so it is taken to
-        // end there.
+        // Another stream may still be using it: the program frees it there, so its use is assumed
+        // to end there.
         for (std::uint32_t other = 0; program_.streams > 1 && other < program_.streams; ++other)
             if (streams_[other].kernel != kNoStep && uses(streams_[other].kernel, step.value))
-                end_kernel(other);  // which gives back what lives
+                end_kernel(other);  // which releases live buffers
         buffer.alive = false;
         const Result<void> ended = engine_.destroy(buffer.ref);
         TM_CHECK(ended);
@@ -139,7 +139,8 @@ void TierPlayer::end_kernel(std::uint32_t stream) {
     actor.kernel = kNoStep;
 }
 
-// The program's own hint: what it moves down leaves first from then on, what it moves up stays.
+// The program's own hint: buffers that it moves down are evicted first from then on, buffers that
+// it moves up stay.
 void TierPlayer::move(const TierStep& step) {
     const Buffer& buffer = buffers_[step.value];
     if (!buffer.alive || spaces_of(step.tier, step.device).empty())
@@ -156,7 +157,7 @@ void TierPlayer::move(const TierStep& step) {
 bool TierPlayer::begin_move(const AwaitedMove& move) {
     const std::vector<SpaceId> copies = engine_.copies().where(move.ref);
     if (copies.empty())
-        return true;  // nobody has written to it: it has no bytes to move
+        return true;  // it was never written: it has no bytes to move
     if (copies.front().tier == move.tier)
         return true;
     if (copies.front().tier > move.tier) {
@@ -179,7 +180,7 @@ void TierPlayer::begin_awaited_moves() {
     });
 }
 
-// Of a reservation, as they are tried.
+// Of a reservation, in the order of attempts.
 std::vector<SpaceId> TierPlayer::spaces_of(const TierStep& step) const {
     std::vector<SpaceId> spaces = spaces_of(step.tier, step.device);
     for (const auto& [flag, tier] :

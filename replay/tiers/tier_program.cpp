@@ -57,11 +57,11 @@ class Builder {
         close_all();
         if (!has_uses_)
             program_.assumption =
-                "the trace doesn't say when buffers are used: each is taken to be written when it "
-                "is allocated and read when it is freed";
+                "the trace doesn't say when buffers are used: the replay assumes that each is "
+                "written when it is allocated and read when it is freed";
         else if (unknown_launches_ > 0)
             program_.assumption =
-                fmt::format("of {} the trace doesn't say what they use: they take part in nothing",
+                fmt::format("the trace doesn't say what {} use, so the replay leaves them out",
                             format_counted(unknown_launches_, "launch", "launches"));
         program_.uses.shrink_to_fit();
         program_.steps.shrink_to_fit();
@@ -176,7 +176,7 @@ class Builder {
             return;
         if (!has_uses_)
             assumed_use(event, true);
-        close_all();  // none may name a buffer that lives no more
+        close_all();  // none may name a buffer that is no longer live
         step(event, StepKind::free).value = event.slot;
         Life& life = lives_[event.slot];
         if (life.tier == Tier::gpu)
@@ -194,8 +194,8 @@ class Builder {
         close(to_integer(event.stream));
     }
 
-    // Joins the kernel that is open on the stream, or opens one. What a kernel uses is written down
-    // when it is closed: kernels of different streams may be told of in turns.
+    // Joins the kernel that is open on the stream, or opens one. A kernel's uses are written when
+    // it is closed: the events of kernels of different streams may alternate.
     void use(const TraceEvent& event) {
         unknown_launches_ += event.flags == kPerhaps ? 1U : 0U;
         if (!alive(event))

@@ -1,13 +1,12 @@
-// TierProgram: a trace as what a replay over tiers needs of it: each stream's operations with the
-// recorded gaps between them, kernels with all the buffers that they use, and for each use the next
-// one of the same buffer. Built once, replayed under any number of policies and sizes.
+// TierProgram: the parts of a trace that a replay over tiers needs: each stream's operations with
+// the recorded gaps between them, kernels with all the buffers that they use, and for each use the
+// next one of the same buffer. Built once, replayed under any number of policies and sizes.
 //
 // Time in it: the steps of a stream keep their recorded distances. A kernel is a run of uses on one
 // stream with the same launch number; it begins at its first use, needs all its buffers together,
 // and lasts until the stream's next step.
 //
-// The host's own memory (of a recording of driver calls) stays where it is, and takes part in
-// nothing.
+// The host's own memory (in a recording of driver calls) stays where it is, and is ignored.
 //
 // Immutable after it is built; may be shared by threads. Memory: O(events).
 #pragma once
@@ -70,9 +69,9 @@ struct TierProgram {
     std::uint32_t records = 0;  // every point is below this
     std::uint64_t events = 0;   // of the trace
     Nanoseconds duration = 0;   // recorded, from the start to the last step
-    Bytes peak_bytes = 0;       // the most that lived at once in GPU memory, over all devices
+    Bytes peak_bytes = 0;       // the most that was live at once in GPU memory, over all devices
     Bytes largest_kernel = 0;   // the most that one kernel uses: no smaller GPU can run it
-    std::string assumption;     // what was assumed of what the trace doesn't say; else empty
+    std::string assumption;     // what was assumed where the trace doesn't say it; else empty
     std::uint64_t trace_hash = 0;
 };
 

@@ -84,7 +84,7 @@ Result<MachineSpec> sized_machine(const TierProgram& program, const MachineSpec&
             return fail(ErrorCode::bad_option,
                         fmt::format("machine '{}' has no gpu:{}, which the trace uses",
                                     machine.name, device),
-                        "--machine", "take one with more GPUs");
+                        "--machine", "choose one with more GPUs");
     TM_TRY(made.validate());
     return made;
 }

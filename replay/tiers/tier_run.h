@@ -1,5 +1,5 @@
-// TierScenario: one "what if" over tiers: this program on that machine, with so much GPU memory,
-// under these policies. And TierRun: what came of it.
+// TierScenario: one "what if" over tiers: this program on that machine, with this much GPU memory,
+// under these policies. And TierRun: its result.
 //
 // The replay decides in the order of the program's virtual time and lets copies, kernels and waits
 // occupy their links and streams on the virtual clock; see docs/tiers.md for the model.
@@ -31,11 +31,11 @@ enum class Prefetch : std::uint8_t {
     oracle,     // the trace's own future: a bound, not a policy
 };
 
-// What a task gets that asks for a reservation which does not fit now.
+// What happens to a task that requests a reservation which does not fit now.
 enum class ReservationMode : std::uint8_t {
     wait,    // it waits, in fair order, until it does
-    up_to,   // what there is, at once
-    ignore,  // reservations in the trace are passed over
+    up_to,   // what is available, at once
+    ignore,  // reservations in the trace are ignored
 };
 
 // What happens when a task allocates more than it reserved.
@@ -47,7 +47,7 @@ enum class OverReservationMode : std::uint8_t {
 
 struct TierScenario {
     std::string trace = {};             // for provenance
-    std::string machine = "h200-node";  // likewise; `run_tiers` is given the machine itself
+    std::string machine = "h200-node";  // for provenance too; `run_tiers` takes the machine itself
     Bytes gpu_memory = 0;               // of each GPU; 0: `gpu_fraction`
     double gpu_fraction = 0;            // of the program's peak; 0: as the machine says
     Bytes host_memory = 0;              // of each host node; 0: as the machine says
@@ -67,7 +67,7 @@ struct TierScenario {
 // Stall times by cause: what streams waited beyond the recorded gaps.
 struct TierStalls {
     Nanoseconds fetch = 0;        // for a buffer that was on its way in
-    Nanoseconds room = 0;         // for memory that others had to leave first
+    Nanoseconds room = 0;         // for memory from which others had to be evicted first
     Nanoseconds reservation = 0;  // for a reservation
 
     Nanoseconds total() const { return fetch + room + reservation; }
@@ -78,7 +78,7 @@ struct TierLinkUse {
     SpaceId target;
     Bytes bytes = 0;
     std::uint64_t copies = 0;
-    std::optional<Nanoseconds> busy;  // nothing: a real link, of which nobody knows
+    std::optional<Nanoseconds> busy;  // nothing: a real link, where it isn't known
 };
 
 struct TierSpacePeak {
@@ -90,9 +90,9 @@ struct TierSpacePeak {
 struct ReservationWaits {
     std::uint64_t requested = 0;
     std::uint64_t waited = 0;
-    std::uint64_t refused = 0;  // more than a GPU could ever give, or found in a deadlock
-    Bytes short_bytes = 0;      // of `up_to`: asked for and not given
-    Nanoseconds p50 = 0;        // over all that were granted, waiting or not
+    std::uint64_t refused = 0;  // more than a GPU can ever have, or part of a deadlock
+    Bytes short_bytes = 0;      // of `up_to`: requested and not received
+    Nanoseconds p50 = 0;        // over all that succeeded, waiting or not
     Nanoseconds p99 = 0;
     Nanoseconds max = 0;
 };
@@ -116,8 +116,8 @@ struct TierSpan {
     SpanKind kind = SpanKind::kernel;
 };
 
-// What a space holds from `time` on, by the account that decisions are made on: what is decided to
-// leave is gone from then on, while its copy may still be on the way.
+// What a space holds from `time` on, by the account that decisions use: a buffer that is to be
+// evicted no longer counts, although its copy may still be under way.
 struct TierLevel {
     Nanoseconds time = 0;     // virtual, of the step that decides
     Bytes used = 0;           // allocated, and reserved and not allocated yet
@@ -149,21 +149,21 @@ struct TierRun {
     Bytes late_bytes = 0;        // what was on its way already (prefetched), but not there in time
     Bytes spilled_bytes = 0;     // copied out of GPU memory
     Bytes fetched_bytes = 0;     // copied into it
-    Bytes vain_bytes = 0;        // copied either way, and freed or used elsewhere meanwhile
-    Bytes prefetched_bytes = 0;  // of those that were copied in, before they were asked for
+    Bytes vain_bytes = 0;        // copied in or out, and freed or used elsewhere meanwhile
+    Bytes prefetched_bytes = 0;  // of those that were copied in, before they were requested
     Bytes wasted_bytes = 0;      // prefetched and gone again unused
-    Bytes dropped_bytes = 0;     // left GPU memory without a copy: clean
+    Bytes dropped_bytes = 0;     // evicted from GPU memory without a copy: clean
     std::uint64_t evictions = 0;
     std::uint64_t out_of_memory = 0;    // allocations and kernels that could not be served
-    std::vector<std::string> refusals;  // the first few, in words
+    std::vector<std::string> refusals;  // the first few, as text
     std::uint64_t deadlocks = 0;
 
     std::uint64_t wrong_bytes = 0;      // of content that a real run compared
     std::uint64_t failed_copies = 0;    // that a real device refused or lost
-    std::string copy_failure;           // why the last of them, in words
+    std::string copy_failure;           // why the last of them, as text
     std::string device;                 // that it ran on; empty: a simulated machine
     std::vector<TierLinkUse> links;     // in the machine's order
-    std::vector<TierSpacePeak> spaces;  // likewise
+    std::vector<TierSpacePeak> spaces;  // the same
     ReservationWaits reservations;
     ForecastScore forecast;
     std::vector<TierSpan> timeline;     // by begin within each track
@@ -177,8 +177,7 @@ struct TierRun {
     double hit_ratio() const;
 };
 
-// Who is notified how far a run is, now and then, and says whether it is to go on. Each may be
-// empty.
+// Callbacks for a run's progress, and for whether it is to go on. Each may be empty.
 struct TierListeners {
     std::function<void(std::uint64_t steps_done)> progress = {};
     Cancelling cancelled = {};

@@ -1,6 +1,6 @@
-// TierStage: where a program is played over tiers: what carries its copies out, what time it is
-// there, and what its kernels do. The virtual one (virtual_stage.h) lets copies occupy the links of
-// a machine on a virtual clock; a real one has memory, copies and kernels.
+// TierStage: where a program is played over tiers: it carries out the copies, has the clock, and
+// runs the kernels. The virtual one (virtual_stage.h) lets copies occupy the links of a machine on
+// a virtual clock; a real one has memory, copies and kernels.
 //
 // One thread calls.
 #pragma once
@@ -44,10 +44,10 @@ class TierStage {
 
     virtual Transfers& transfers() = 0;
 
-    // The present, from the program's start.
+    // The current time, from the program's start.
     virtual Nanoseconds now() = 0;
 
-    // Goes on towards `when`, but not past the end of a copy, which the transfers tell of then.
+    // Advances towards `when`, but not past the end of a copy, which the transfers report then.
     // False: `when` is kForever, and nothing is in flight.
     virtual bool wait_until(Nanoseconds when) = 0;
 

@@ -1,5 +1,5 @@
 // TierTimeline: what took time in a replay over tiers, as spans, and what each space held, as
-// levels; nothing is kept unless somebody wants it. Not thread-safe.
+// levels; nothing is kept unless it was requested. Not thread-safe.
 #pragma once
 
 #include <algorithm>

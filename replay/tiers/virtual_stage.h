@@ -1,6 +1,6 @@
-// VirtualStage: a program's copies on the links of a machine that need not be there. Time goes on
-// only when it is told to; a copy occupies the link between its locations, or, where there is none,
-// the two by way of a host, which takes the bytes over piece by piece.
+// VirtualStage: a program's copies on the links of a machine that need not exist. Time advances
+// only on request. A copy occupies the link between its locations, or, if there is none, the two
+// links through a host, which passes the bytes on piece by piece.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How addresses become an axis: overlapping segments make rows, rows are cut where nothing ever
-// was, and are put one above the other.
+// How addresses become an axis: overlapping segments make rows, rows are cut where there never was
+// anything, and are put one above the other.
 #include "replay/timeline/address_layout.h"
 
 #include <map>
@@ -12,7 +12,7 @@ namespace tidemark {
 namespace {
 
 constexpr Bytes kWholePage = 32_MiB;             // smaller gaps are shown as they are
-constexpr Bytes kLongestPiece = Bytes{1} << 50;  // beyond that somebody's numbers are wrong
+constexpr Bytes kLongestPiece = Bytes{1} << 50;  // beyond that the numbers must be wrong
 constexpr unsigned kGapShare = 32;               // so is a gap below this part of all memory
 
 // Addresses that belong together, `last` included: so that 2^64 - 1 fits.
@@ -276,8 +276,8 @@ void AddressLayoutMaker::index_addresses() {
               });
 }
 
-// Which rows share a band of the axis: each row takes, when it is born, a band of about its height
-// that is empty again.
+// Which rows share a band of the axis: each new row takes a band of about its height that is empty
+// again.
 AddressLayoutMaker::Bands AddressLayoutMaker::bands(bool shared) const {
     const std::vector<AddressRow>& rows = layout_.rows_;
     std::vector<std::uint32_t> order(rows.size());

@@ -1,13 +1,13 @@
 // AddressLayout: all addresses that a run ever used, put end to end on one vertical axis. Address
-// space is nearly empty: what lies between segments, and the unmapped part of huge reservations,
-// takes no room here; a break is drawn there.
+// space is nearly empty, so the gaps between segments, and the unmapped part of huge reservations,
+// take no room here; a break is drawn there.
 //
 // A row is a stretch of one device's addresses: a segment, all segments that overlap it at other
 // times, a reservation with its pages, or blocks outside any segment. A piece is a part of a row
 // without a break: offsets on the axis and addresses run side by side in it.
 //
-// Rows may share a band of the axis if they never live at the same time, so that a run that
-// makes and drops thousands of segments stays readable. A plain value; thread-safe to read.
+// Rows may share a band of the axis if they never exist at the same time, so that a run that
+// creates and releases thousands of segments stays readable. A plain value; thread-safe to read.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct AddressRow {
     Bytes offset = 0;                         // on the axis
     Bytes length = 0;                         // on the axis: its pieces, end to end
     SegmentIndex segment = kNoSegment;        // the first one here; none: blocks alone
-    std::uint32_t segments = 0;               // so many lived here, at any time
+    std::uint32_t segments = 0;               // how many existed here, at any time
     std::uint32_t first_piece = 0;
     std::uint32_t pieces = 0;
     EventIndex born = 0;
@@ -82,7 +82,7 @@ class AddressLayout {
 
     const std::vector<AddressPiece>& pieces() const { return pieces_; }
 
-    // Where an address lies on the axis; none if it is in no piece. O(log rows).
+    // Where an address is on the axis; none if no piece holds it. O(log rows).
     std::optional<Bytes> offset(std::uint16_t device, Address address) const;
 
     // The piece that holds an address; null if none does. O(log rows).

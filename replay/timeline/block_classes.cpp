@@ -24,7 +24,7 @@ std::size_t size_bin(Bytes size) {
     return 4 * power + static_cast<std::size_t>(quarters & 3U) + 1;
 }
 
-// The least size of a bin; of those between 1 and 4 that no whole number lies in, about.
+// The least size of a bin; approximate for the bins between 1 and 4 that contain no whole number.
 Bytes bin_begin(std::size_t bin) {
     if (bin == 0)
         return 0;
@@ -173,7 +173,7 @@ BlockClasses BlockClasses::of(const History& history, BlockTrait trait, std::siz
 
 void BlockClasses::name_sites(const History& history, const Weights& of_site, std::size_t most,
                               const StackNames& stack_name) {
-    std::map<std::uint32_t, std::string> names;  // each asked for once
+    std::map<std::uint32_t, std::string> names;  // each looked up once
     name_groups(of_site, most, [&](std::uint32_t index) {
         const Site& site = history.site(index);
         const std::uint32_t value = site_value(trait_, site);
@@ -249,9 +249,9 @@ void BlockClasses::name_groups(const Weights& weights, std::size_t most,
     rest_ = static_cast<std::uint8_t>(classes_.size() - 1);
 }
 
-// From the smallest on, a class ends where it has its share of what the classes left have to hold;
-// a bin that has more than that is one by itself, and counts for no more than that: where one size
-// holds nearly all, the others are still distinguished. Few bins have a class each.
+// From the smallest upward, a class ends when it has its share of the rest; a bin with more than
+// that is a class by itself, and counts only as one share: even if one size holds nearly
+// everything, the others are still distinguished. Few bins have a class each.
 void BlockClasses::name_sizes(const Weights& of_bin, std::size_t most) {
     of_bin_.assign(of_bin.size(), 0);
     const auto counted = [most](double weight) {

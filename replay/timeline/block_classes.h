@@ -1,5 +1,5 @@
-// BlockClasses: which blocks of a run belong together: by tag, stream, pool, the stack that asked,
-// the module that it is put down to, the annotation that was open, size or length of life. Few
+// BlockClasses: which blocks of a run belong together: by tag, stream, pool, the stack that
+// allocated them, the module of that stack, the annotation that was open, size or lifetime. Few
 // classes, so that each can have a colour: those that hold the most bytes for the longest time have
 // one of their own, the rest share the last.
 //
@@ -53,9 +53,9 @@ using StackNames = std::function<std::string(std::uint32_t stack)>;
 class BlockClasses {
   public:
     // At most `most` classes (2 to 64). Without `stack_name` a stack is called by its innermost
-    // frame. Sizes are cut where each class holds about as much as the others, at most eight: run
-    // after run most bytes lie in a few sizes, which powers of two would put into one class.
-    // O(blocks), or a sample of them if they are many.
+    // frame. Sizes are cut where each class holds about as much as the others, at most eight: in
+    // most runs a few sizes have most of the bytes, and powers of two would put them into one
+    // class. O(blocks), or a sample of them if they are many.
     static BlockClasses of(const History& history, BlockTrait trait, std::size_t most = 16,
                            const StackNames& stack_name = {},
                            const std::atomic<bool>* cancel = nullptr);

@@ -21,8 +21,8 @@ void BlockTree::born(MappedColumn<BlockNode>& nodes, BlockIndex block, Address a
         complete_leaf(nodes);
 }
 
-// The growing leaf is written down, and so is each node that it completes. None of them is over:
-// the last block has just been born.
+// The growing leaf is written, and so is each node that it completes. None of them is over: the
+// last block has just been allocated.
 void BlockTree::complete_leaf(MappedColumn<BlockNode>& nodes) {
     for (std::size_t depth = 0;; ++depth) {
         if (depth + 1 == levels_.size())

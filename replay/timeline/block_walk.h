@@ -37,7 +37,7 @@ bool walk_forward(const History::Columns& columns, std::size_t begin, std::size_
     return true;
 }
 
-// Likewise from end - 1 down to 0.
+// The same from end - 1 down to 0.
 template <class Skip, class Visit>
 bool walk_backward(const History::Columns& columns, std::size_t end, Skip&& skip, Visit&& visit) {
     while (end > 0) {

@@ -27,9 +27,9 @@ struct ColumnStrip {
     std::uint32_t columns() const { return end - begin; }
 };
 
-// Which kind takes most of each cell of a strip: the kind of the block that covers most of it. A
-// block that covers little of many cells is asked for in a part of them only, by lot, so that a
-// cell costs the same however many small blocks are in it. Column by column, as a Splat.
+// Which kind takes most of each cell of a strip: the kind of the block that covers most of it. For
+// a block that covers little of many cells, its kind is looked up only in a random part of them, so
+// that a cell costs the same however many small blocks are in it. Column by column, as a Splat.
 class CellKinds {
   public:
     CellKinds(const ColumnStrip& strip, std::uint32_t rows)
@@ -50,7 +50,7 @@ class CellKinds {
                 fill(across[i], up[k], lot + static_cast<std::uint32_t>(i * 3 + k), kind);
     }
 
-    // 0: nobody was asked for.
+    // 0: none was looked up.
     std::uint32_t at(std::uint32_t column, std::uint32_t row) const {
         return best_[cell(column, row)] & (kSeen | 0xffffU);
     }
@@ -60,7 +60,7 @@ class CellKinds {
     static constexpr std::uint32_t kSeen = 0x8000;
 
   private:
-    // Cells [begin, end) that are covered alike.
+    // Cells [begin, end) that are covered equally.
     struct Stretch {
         std::uint32_t begin;
         std::uint32_t end;

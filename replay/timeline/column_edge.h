@@ -1,5 +1,5 @@
-// How a stretch of an axis is cut into the columns of a chart: for all who ask for columns and
-// all who draw them.
+// How a stretch of an axis is cut into the columns of a chart: for code that requests columns and
+// code that draws them.
 #pragma once
 
 #include <cstddef>

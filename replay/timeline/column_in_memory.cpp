@@ -14,13 +14,13 @@ namespace {
 constexpr std::size_t kStep = std::size_t{64} << 10U;
 
 tl::unexpected<Error> no_memory() {
-    return fail(ErrorCode::unsupported, "there is too little memory in this browser's tab", {},
-                "`tidemark view`, built, has that of the machine");
+    return fail(ErrorCode::unsupported, "this browser tab has too little memory", {},
+                "a built `tidemark view` can use the memory of the machine");
 }
 
 }  // namespace
 
-// Memory is taken as a column grows: none is set aside.
+// Memory is allocated as a column grows: none is reserved.
 bool has_addresses(std::size_t /*bytes*/) {
     return true;
 }
@@ -34,7 +34,7 @@ Result<std::unique_ptr<MappedBytes>> MappedBytes::create(const std::string& name
 }
 
 Result<std::unique_ptr<MappedBytes>> MappedBytes::open(int /*file*/, const std::string& path) {
-    return fail(ErrorCode::unsupported, "kept histories are for files on a disk", path);
+    return fail(ErrorCode::unsupported, "histories are kept only in files on a disk", path);
 }
 
 MappedBytes::~MappedBytes() {

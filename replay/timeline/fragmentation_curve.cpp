@@ -33,8 +33,8 @@ using DueList = std::priority_queue<Due<Index>, std::vector<Due<Index>>, std::gr
 
 }  // namespace
 
-// At one event blocks end first, then segments, then segments begin, then a block does: so a
-// segment that goes back is empty by then, and a block finds its own.
+// At one event blocks end first, then segments end, then segments start, then a block does: so a
+// segment is empty when it is released, and a block finds its segment.
 struct FragmentationCurve::Sweep {
     explicit Sweep(const History& swept) : history(swept) {}
 
@@ -65,7 +65,7 @@ struct FragmentationCurve::Sweep {
     DueList<BlockIndex> ends;           // of blocks, at events that aren't about them
     DueList<SegmentIndex> deaths;       // of segments
     std::vector<BlockIndex> waiting;    // blocks whose end isn't known yet
-    std::vector<SegmentIndex> staying;  // segments likewise
+    std::vector<SegmentIndex> staying;  // segments
     std::array<Bytes, kRun> values = {};
     std::vector<Level> levels = std::vector<Level>(1);
     bool was_growing = false;

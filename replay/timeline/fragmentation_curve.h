@@ -1,13 +1,13 @@
-// FragmentationCurve: how much memory a run held after each event that could not go back to its
-// devices: what blocks take, and what is free in the same pieces (release_units.h). What is
-// reserved beyond that is cached: whole segments and pages that hold nothing. A block takes its
-// bytes until they can be granted again.
+// FragmentationCurve: how much of a run's memory could not be released to its devices, after each
+// event: the blocks, and the free memory in the same pieces (release_units.h). Other reserved
+// memory is cached: whole segments and pages that hold nothing. A block takes its bytes until they
+// can be allocated again.
 //
-// Made by one sweep over the events, some 50 ns each on one core (250 where every allocation is a
-// segment of its own), and swept on where a history grows. Its columns lie in files without names,
-// 8.3 bytes an event; beyond them it has what lives: some 150 bytes for each segment and page. That
-// of a history that is kept in the cache is kept with it (replay/scenario/kept_fragmentation.h) and
-// not swept again.
+// One sweep over the events makes it, at about 50 ns each on one core (250 if every allocation is a
+// segment of its own); where a history grows, the sweep goes on. Its columns are in files without
+// names, 8.3 bytes an event. Apart from them it holds the live segments and pages, about 150 bytes
+// each. The curve of a history that is kept in the cache is kept with it
+// (replay/scenario/kept_fragmentation.h), and not swept again.
 //
 // One thread extends it while any number of others read what is known so far.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace tidemark {
 
-// Bytes that could not go back, over one column of a chart.
+// Bytes that could not be released, over one column of a chart.
 struct HeldColumn {
     Bytes min = 0;  // of all values that held within, the one on entry included
     Bytes max = 0;
@@ -42,7 +42,7 @@ struct FragmentationColumns {
     MappedColumn<Bytes> held;      // by event
     MappedColumn<HeldNode> nodes;  // in TreeOrder
 
-    // So many nodes a whole curve of so many events has. O(log events).
+    // How many nodes a whole curve of so many events has. O(log events).
     static std::size_t nodes_of(std::size_t events);
 };
 
@@ -65,13 +65,13 @@ class FragmentationCurve {
     // io, and it cannot be extended any more.
     Result<bool> extend(const std::atomic<bool>& cancelled);
 
-    // So many events are known, from the first on.
+    // How many events are known, from the first onward.
     std::size_t events() const { return columns_.held.size(); }
 
-    // So many of them it has swept itself. For who extends it.
+    // How many of them it has swept itself. For the thread that extends it.
     std::size_t swept() const { return swept_; }
 
-    // What could not go back after the event; event < events(). O(1).
+    // What could not be released after the event; event < events(). O(1).
     Bytes held(EventIndex event) const { return columns_.held[event]; }
 
     // Of that, what no block takes: History says how much blocks do. O(64).
@@ -81,7 +81,7 @@ class FragmentationCurve {
     // are zero. O(columns * log events), 0.5 to 1.8 ms for 2,000 columns of 10^7 events.
     void columns(std::span<const SeriesColumn> of, std::span<HeldColumn> columns) const;
 
-    // What it consists of: for who keeps it.
+    // What it consists of: for code that keeps it.
     const FragmentationColumns& all() const { return columns_; }
 
   private:

@@ -1,4 +1,4 @@
-// Branch and bound: columns whose bound is no better than what is known are left out.
+// Branch and bound: columns whose bound is not better than the best so far are skipped.
 #include "replay/timeline/fullest_event.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-constexpr EventIndex kFewEvents = 64;  // so few events are looked at one by one
+constexpr EventIndex kFewEvents = 64;  // this few events are checked one by one
 constexpr EventIndex kBranches = 32;   // columns that a stretch is cut into
 
 class Search {

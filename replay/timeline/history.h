@@ -1,7 +1,7 @@
-// History: what became of every event, block and segment of a run, as columns: what a viewer asks
-// about and what outlives the replay. Made by a HistoryBuilder, from a replay or a living program;
-// kept in mapped files of the user's cache (history_store.h), so that it is there at once next
-// time.
+// History: what became of every event, block and segment of a run, as columns: what a viewer reads
+// and what outlives the replay. A HistoryBuilder builds it, from a replay or a running program. It
+// is kept in mapped files of the user's cache (history_store.h), so that it is available at once
+// next time.
 //
 // It may be read while it grows: readers look at counts() once and stay below. Two times matter: an
 // event's *index* in the run and its *time*, the recorded one, so that runs of the same trace under
@@ -43,8 +43,8 @@ constexpr std::uint64_t kMostEvents = kNever;  // a history has fewer
 enum class Series : std::uint8_t {
     reserved,   // physical memory held from the devices
     allocated,  // granted to live allocations, after rounding
-    active,     // allocated, and let go but still awaited by a device
-    requested,  // asked for by the program and not yet finished
+    active,     // allocated, or pending free on a device
+    requested,  // requested by the program and not yet finished
 };
 constexpr std::size_t kSeriesCount = 4;
 
@@ -78,12 +78,11 @@ struct BlockLife {
     Bytes size = 0;       // granted, after rounding
     Bytes requested = 0;  // as the program asked
     EventIndex born = 0;
-    EventIndex freed = kNever;   // the program let go
-    EventIndex reused = kNever;  // the bytes could be granted again: later than `freed` if a device
-                                 // was not done with them
+    EventIndex freed = kNever;   // the program freed it
+    EventIndex reused = kNever;  // the bytes could be allocated again: later if pending free
     std::uint32_t site = 0;      // of History::site()
 
-    // Of a block that lives at `event`: does it only wait for its device?
+    // Of a block that exists at `event`: is it only pending free on its device?
     bool waits(EventIndex event) const { return freed <= event; }
 };
 
@@ -112,10 +111,10 @@ struct Segment {
     SegmentKind kind = SegmentKind::segment;
     std::uint8_t reserved = 0;  // zero
     std::uint32_t stream = 0;   // that it was taken for, as far as the device knows
-    Bytes page = 0;  // of mappings: in what pieces their memory can go back to the device
+    Bytes page = 0;             // of mappings: the pieces in which their memory can be released
 };
 
-// A stretch of the program that has a name: step, module, operator, the user's annotation.
+// A named range of the program: step, module, operator, the user's annotation.
 struct Annotation {
     EventIndex begin = 0;
     EventIndex end = kNever;
@@ -157,12 +156,12 @@ struct LaunchUses {
 };
 
 enum class MarkKind : std::uint8_t {
-    out_of_memory,           // a request was refused: `size` is what was asked for
-    recorded_out_of_memory,  // it was refused when it was recorded; here it may have been granted
-    retry,                   // caches were emptied and the device asked again
+    out_of_memory,           // a request failed: `size` is what was requested
+    recorded_out_of_memory,  // it failed in the recording; here it may have succeeded
+    retry,                   // caches were emptied and the device tried again
     trim,                    // the program emptied the caches
     point,                   // the program's own mark: `name`
-    lost,                    // a living program was too fast: `size` events are missing here
+    lost,                    // a running program was too fast: `size` events are missing here
 };
 
 struct Mark {
@@ -220,9 +219,9 @@ class History {
     // No more events than that will ever be in it.
     std::size_t most_events() const;
 
-    // Brings what lies in files into memory, what every view needs first, until half of the
-    // machine's memory is used or `cancelled` is set: afterwards no query waits for pages.
-    // O(bytes); 0.2 s for 10^8 events that the page cache has.
+    // Reads the files into memory, first what every view needs, until half of the machine's memory
+    // is used or `cancelled` is set. After that no query waits for pages. O(bytes); 0.2 s for 10^8
+    // events that the page cache has.
     void bring_in(const std::atomic<bool>& cancelled) const;
 
     // --- events -------------------------------------------------------------------------------
@@ -231,7 +230,8 @@ class History {
     Nanoseconds time(EventIndex event) const;
     EventKind kind(EventIndex event) const;
 
-    // The block that is born, let go, used or finished at the event; kNoBlock if it is about none.
+    // The block that is allocated, freed, used or finished at the event; kNoBlock if it is about
+    // none.
     BlockIndex block_at(EventIndex event) const;
 
     // The first event at `time` or later; counts().events if there is none. O(log events).
@@ -294,7 +294,7 @@ class History {
     Launch launch(std::size_t index) const;          // in order of begin
     Execution execution(std::size_t index) const;    // as they became known
 
-    // O(events from its first use to its last), which is some 0.1 us each.
+    // O(events from its first use to its last), which is about 0.1 us each.
     LaunchUses uses(std::size_t launch) const;
 
     const StringTable& strings() const;
@@ -305,8 +305,8 @@ class History {
     Bytes capacity() const;                             // of all devices together; 0 = unknown
     Bytes limit() const;  // on reserved bytes of each allocator; 0 = none
 
-    // The folder in the user's cache that has its columns, and may have what was made of them; ""
-    // as long as they are kept nowhere. O(1).
+    // The folder in the user's cache that has its columns, and may have files derived from them; ""
+    // as long as they are not kept. O(1).
     const std::string& kept_in() const;
 
     // The builder's.

@@ -14,8 +14,8 @@ namespace tidemark {
 namespace {
 
 constexpr Bytes kMost = std::numeric_limits<Bytes>::max();
-// Columns have room for so many elements more than they will have: make_room() asks for those of a
-// whole batch in each.
+// Columns have room for this many more elements than they will have: make_room() requests those of
+// a whole batch in each.
 constexpr std::size_t kSpare = std::size_t{1} << 17U;
 constexpr std::size_t kFewestEvents = std::size_t{1} << 16U;
 // One event may complete a node of each level of a tree.
@@ -61,8 +61,8 @@ HistoryBuilder::HistoryBuilder()
       columns_(history_->columns()),
       levels_(1, {kEmptyNode, 0}) {}
 
-// Addresses are set aside for all columns in proportion: as many as `most_events` need, or so many
-// fewer that as many are left for everything else.
+// Addresses are reserved for all columns in proportion: as many as `most_events` need, or fewer, so
+// that the same number is left for everything else.
 Result<std::unique_ptr<HistoryBuilder>> HistoryBuilder::create(int folder,
                                                                std::uint64_t most_events) {
     std::unique_ptr<HistoryBuilder> builder(new HistoryBuilder);
@@ -113,7 +113,7 @@ Result<void> HistoryBuilder::make_room(std::size_t events) {
     if (error_)
         return tl::make_unexpected(*error_);
     if (columns_.kinds.pushed() + events >= kMostEvents)
-        return fail(ErrorCode::unsupported, "a history has fewer than 2^32 - 1 events");
+        return fail(ErrorCode::unsupported, "a history must have fewer than 2^32 - 1 events");
     TM_TRY(columns_.for_each(
         [events](const char* /*name*/, auto& column, std::size_t /*most*/) -> Result<void> {
             using Element = std::remove_reference_t<decltype(column.at(0))>;
@@ -281,7 +281,7 @@ inline bool HistoryBuilder::end_at_once(const NewEvent& what, EventIndex event) 
     return true;
 }
 
-// An event by which the program lets go of a block, or the device is done with it.
+// An event by which the program frees a block, or the device is done with it.
 void HistoryBuilder::end(const NewEvent& what, EventIndex event) {
     const BlockIndex block = what.block;
     if (columns_.blocks.at(block).freed == kNever)
@@ -328,7 +328,7 @@ void HistoryBuilder::reuse(BlockIndex block) {
     }
 }
 
-// Ranges end from the innermost one of their name on; what never began doesn't end.
+// An end closes the innermost range of its name; a range that never started doesn't end.
 void HistoryBuilder::annotate(const NewEvent& what, EventIndex event) {
     if (what.kind == EventKind::range_begin) {
         const std::size_t index = columns_.annotations.pushed();

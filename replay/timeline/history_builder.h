@@ -1,10 +1,9 @@
-// HistoryBuilder: makes a History, event by event, while others may look at it already.
+// HistoryBuilder: builds a History, event by event, while others may already read it.
 //
-// Two feed it: a replay, which knows every series after every event, and the follower of a living
-// program, which knows only what was sent. Calls come from one thread; what was added is seen by
-// readers from the next publish() on. A full disk is no business of every event: make_room() asks
-// for as many as come next, and whatever else fails is reported by the next make_room() or
-// publish().
+// Two callers feed it: a replay, which knows every series after every event, and the follower of a
+// running program, which knows only what was sent. Calls come from one thread; readers see what was
+// added after the next publish(). Not every event checks for a full disk: make_room() prepares for
+// as many as come next, and the next make_room() or publish() reports whatever else fails.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +35,7 @@ struct NewEvent {
     Nanoseconds time = 0;  // one before the last event's is taken for that one
     EventKind kind = EventKind::synchronize;
     // Of free, retire and finish: who ends; of others what they are about. A free ends the life and
-    // the bytes are free at once; after retire the bytes are awaited until finish.
+    // the bytes are free at once; after retire they are pending until finish.
     BlockIndex block = kNoBlock;
     std::uint32_t name = 0;  // of strings(): of range_begin, range_end and mark
     bool deferred = false;   // of free: the bytes are not free yet; reuse() says when
@@ -125,11 +124,11 @@ class HistoryBuilder {
             close_launch(to_integer(stream));
     }
 
-    // Any launches so far? Without them nobody needs to call end_launch().
+    // Any launches so far? Without them there is no need to call end_launch().
     bool has_launches() const { return !open_launches_.empty(); }
 
-    // The bytes of a block that was let go in a deferred free can be granted again from the last
-    // event on. Also ends a block that no event of its own lets go.
+    // The bytes of a block that was freed in a deferred free can be allocated again from the last
+    // event on. Also ends a block that no event frees.
     void reuse(BlockIndex block);
 
     // The next event's index.
@@ -138,7 +137,7 @@ class HistoryBuilder {
     // Memory held from the devices, from the next event on.
     void set_reserved(Bytes reserved) { offset_[Series::reserved] = reserved; }
 
-    // All that was added, published or not.
+    // Everything that was added, published or not.
     History::Columns& columns() { return columns_; }
 
     // After the last event.
@@ -146,8 +145,8 @@ class HistoryBuilder {
 
     // --- the rest -------------------------------------------------------------------------------
 
-    // Memory came from `device` or went back to it, at `event`: the last one, or one since the last
-    // publish(). `home` as MemoryObserver::on_segment says. O(log segments).
+    // Memory was reserved from `device` or released to it, at `event`: the last one, or one since
+    // the last publish(). `home` as MemoryObserver::on_segment says. O(log segments).
     void change_segment(std::uint16_t device, SegmentChange change, Range range, StreamId stream,
                         EventIndex event, Address home = Address::null);
 

@@ -1,5 +1,5 @@
-// history_check: lengths first, then short lists, then what there is one of for each event and
-// block, many at a time.
+// history_check: lengths first, then short lists, then the columns with an entry for each event or
+// block, many entries at a time.
 #include "replay/timeline/history_check.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool lengths_fit(const HistoryCounts& counts, const History::Columns& columns) {
            counts.executions == columns.executions.size();
 }
 
-// Rising by `field`, no two alike.
+// Rising by `field`, without duplicates.
 template <class T, class Field>
 bool rises(const MappedColumn<T>& column, Field field) {
     const auto all = column.all();

@@ -1,6 +1,6 @@
-// Whether what a history's columns say of each other is so: every number that is used as an index
-// is one, and lists that are searched are in their order. Of columns that come from a file: a query
-// of columns that fit reads nothing that isn't there, whatever the values are.
+// Whether a history's columns agree with each other: every number that is used as an index is a
+// valid one, and lists that are searched are sorted. For columns that come from a file: if they
+// pass, no query reads out of bounds, whatever the values are.
 #pragma once
 
 #include "replay/timeline/history_columns.h"

@@ -142,7 +142,7 @@ std::size_t History::Columns::decode(std::size_t bucket, std::size_t events,
     const std::size_t count = std::min(events - begin, kLeaf);
     const EventKind* const kind = &kinds[begin];
     const BlockIndex* const block = &blocks_of_events[begin];
-    // The blocks lie anywhere: all are sent for before the first is needed.
+    // The blocks may be anywhere: all are prefetched before the first is needed.
     for (std::size_t i = 0; i < count; ++i) {
         if (block[i] != kNoBlock)
             __builtin_prefetch(&blocks[block[i]]);
@@ -150,7 +150,7 @@ std::size_t History::Columns::decode(std::size_t bucket, std::size_t events,
     SeriesValues now = bucket > 0 ? last_values[bucket - 1] : SeriesValues{};
     for (std::size_t i = 0; i < count; ++i) {
         if (kind[i] <= EventKind::free && block[i] != kNoBlock) [[likely]] {
-            // Without a branch: nobody can guess what comes next.
+            // Without a branch, because it would be unpredictable.
             const Bytes sign = Bytes{0} - static_cast<Bytes>(kind[i]);
             const Bytes size = granted(block[i]);
             now[Series::allocated] += (size ^ sign) - sign;

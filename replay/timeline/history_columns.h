@@ -1,9 +1,9 @@
-// History::Columns: what a history consists of, as it lies in its files. The builder fills them,
-// the store names them, the queries read them; nobody else should look.
+// History::Columns: what a history consists of, as it is in its files. The builder fills them, the
+// store names them, the queries read them; other code should not use them.
 //
-// Little is stored that can be computed from what is near. Values between two nodes of the series
-// tree come from the blocks that the events in between are about, and where that isn't the whole
-// truth (memory from the device, frees that wait) from short lists of corrections.
+// It stores little that can be computed from neighbouring values. Values between two nodes of the
+// series tree come from the blocks of the events in between. Where that isn't exact (memory from
+// the device, pending frees), short lists of corrections add the rest.
 #pragma once
 
 #include <array>
@@ -65,7 +65,7 @@ struct WideSlack {
     Bytes slack = 0;
 };
 
-// A block that was let go at `freed` and could be granted again from `reused` on. In the order of
+// A block that was freed at `freed` and could be allocated again from `reused` on. In the order of
 // `freed`, which no two have in common.
 struct Wait {
     EventIndex freed = 0;
@@ -148,7 +148,7 @@ struct History::Columns {
     StringTable strings;
     StackTable stacks;
     std::atomic<const HistoryNames*> names = nullptr;            // the last of `all_names`
-    std::vector<std::unique_ptr<const HistoryNames>> all_names;  // nobody knows who reads them
+    std::vector<std::unique_ptr<const HistoryNames>> all_names;  // readers may still use them
     SharedCounts counts;
     std::atomic<bool> complete = false;
     std::size_t most_events = kMostEvents;  // that there are addresses for
@@ -206,10 +206,10 @@ struct History::Columns {
     Nanoseconds time(EventIndex event) const;
     Bytes granted(BlockIndex block) const;
 
-    // The builder's: the wait of a block that was let go; null if it didn't wait.
+    // The builder's: the wait of a block that was freed; null if it didn't wait.
     Wait* wait_of(BlockIndex block);
 
-    // The builder's: when the block's bytes came back; kNever if they have not.
+    // The builder's: when the block's bytes were free again; kNever if they are not.
     EventIndex reused_so_far(BlockIndex block);
 
     // kNever if that is at `events` or later. `freed` is the block's.

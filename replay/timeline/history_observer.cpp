@@ -178,8 +178,8 @@ void HistoryObserver::use(const EventBatch& events, std::size_t i, const SeriesV
         come_back(waiting(before_) - waiting(values));
 }
 
-// The program lets go, or the device is done. What waits longer than the program says, the
-// allocator holds back for another stream.
+// The program frees a block, or the device is done. If a block is pending for longer than the
+// program says, the allocator holds it back for another stream.
 void HistoryObserver::end(const EventBatch& events, std::size_t i, const SeriesValues& values) {
     BlockIndex& here = slot(events.slot[i]);
     NewEvent event{
@@ -220,7 +220,7 @@ void HistoryObserver::give_back(std::deque<Deferred>::iterator which) {
     deferred_.erase(which);
 }
 
-// So many bytes are no longer awaited (wraps: a negative number is none).
+// This many bytes are no longer pending (wraps: a negative number is none).
 void HistoryObserver::come_back(Bytes bytes) {
     if (bytes > kLargestRequest)
         return;

@@ -1,8 +1,9 @@
-// HistoryObserver: makes a history of a replay while it goes by.
+// HistoryObserver: builds a history of a replay while it runs.
 //
-// What the allocator grants is seen from the change of its usage. A free that waits for other
-// streams shows in it as well, but not which free is over when: bytes that come back are given to
-// the oldest that fit, and at the latest to whose addresses are granted again.
+// The change of the allocator's usage shows what it allocated. A free that is pending on other
+// streams shows there too, but not when each one completes. So bytes that come back count for the
+// oldest pending free that fits, and at the latest for the block whose addresses are allocated
+// again.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 
 namespace tidemark {
 
-// Memory that came from a device or went back to it.
+// Memory that was reserved from a device or released to it.
 struct SegmentStep {
     std::uint64_t event = 0;
     Range range;

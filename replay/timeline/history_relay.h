@@ -1,5 +1,5 @@
-// HistoryRelay: takes what a replay reports and lets another thread make the history of it, so that
-// on two cores a history costs the replay little more than a copy of its outcomes.
+// HistoryRelay: takes what a replay reports and lets another thread build the history, so that on
+// two cores a history costs the replay little more than a copy of its outcomes.
 //
 // Used by the replay's thread. Order is kept; so the history is the same as without it. Where the
 // system gives no thread, the work is done at once.

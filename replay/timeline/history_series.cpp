@@ -86,7 +86,7 @@ class SeriesReader {
         return kLeaf << (TreeOrder::kBits * level);
     }
 
-    // The highest level of which a node may lie within so many events.
+    // The highest level whose nodes can fit within so many events.
     static std::size_t level_for(std::size_t events) {
         std::size_t level = 0;
         while (span_of(level + 1) <= events)
@@ -106,8 +106,8 @@ class SeriesReader {
         }
     }
 
-    // Widens by all events of [begin, end), which nodes of `level` hold: those that lie within
-    // first, since the two that are cut may then have nothing to add.
+    // Widens by all events of [begin, end), which nodes of `level` hold: first the nodes that are
+    // entirely within, since the two that are cut may then have nothing to add.
     void nodes(SeriesColumn& column, std::size_t level, std::size_t begin, std::size_t end) {
         const std::size_t span = span_of(level);
         const std::size_t first_whole = (begin + span - 1) / span;
@@ -124,8 +124,8 @@ class SeriesReader {
         cut(column, level, end_whole * span, end);
     }
 
-    // The same for events of one node of `level`, not all of them. Nothing is read of a node that
-    // cannot change the column.
+    // The same for events of one node of `level`, not all of them. A node that cannot change the
+    // column is not read.
     void cut(SeriesColumn& column, std::size_t level, std::size_t begin, std::size_t end) {
         if (begin == end)
             return;
@@ -310,8 +310,8 @@ struct ColumnGrid {
     Position edge(std::size_t i) const { return column_edge(begin, end, i, columns); }
 };
 
-// The first events of columns [from, to) and of what comes behind them. The times of all are sent
-// for before any is read.
+// The first events of columns [from, to), and the first event after them. It prefetches all their
+// times before it reads any.
 std::vector<std::size_t> edges_of(const History::Columns& columns, std::size_t events,
                                   const ColumnGrid& grid, std::size_t from, std::size_t to) {
     std::vector<std::size_t> edges(to - from + 1);
@@ -377,7 +377,7 @@ Position History::end(AxisUnit unit) const {
 
 void History::series(AxisUnit unit, Position begin, Position end,
                      std::span<SeriesColumn> columns) const {
-    // Of a window of fewer events all is in the processor's cache, and no second thread pays.
+    // A window of fewer events fits into the processor's cache, and a second thread doesn't pay.
     constexpr std::size_t kFar = std::size_t{1} << 20U;
     if (columns.empty())
         return;

@@ -1,5 +1,5 @@
-// InnermostAnnotations: which named stretch of the program an event lies in; where several are
-// open, the one that began last. A plain value; thread-safe to read.
+// InnermostAnnotations: which named range of the program an event is in; if several are open, the
+// one that started last. A plain value; thread-safe to read.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class InnermostAnnotations {
   public:
     InnermostAnnotations() = default;
 
-    // Of those that `history` has now. O(annotations * log annotations); 8 bytes for each begin and
+    // Of those that `history` has now. O(annotations * log annotations); 8 bytes for each start and
     // end.
     explicit InnermostAnnotations(const History& history);
 

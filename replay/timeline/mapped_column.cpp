@@ -1,6 +1,6 @@
 // mapped_column: files under mappings that are longer than they are. A page beyond the end of its
-// file must not be touched, so a file grows before its column does, and by disk blocks that are
-// really there: a full disk is an Error here and never a signal later.
+// file must not be touched, so a file grows before its column does, and by allocated disk blocks: a
+// full disk is an Error here and never a signal later.
 #include "replay/timeline/mapped_column.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kFirstStep = std::size_t{64} << 10U;
 constexpr std::size_t kLastStep = std::size_t{16} << 20U;
-// So much of a file without a name stays in memory: most runs are short, and making and filling a
-// file for each of their columns would take longer than the run.
+// This much of a file without a name stays in memory: most runs are short, and creating and filling
+// a file for each of their columns would take longer than the run.
 constexpr std::size_t kInMemory = std::size_t{256} << 10U;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
@@ -56,7 +56,7 @@ void* reserve(int file, std::size_t bytes) {
 }
 
 tl::unexpected<Error> no_addresses(const std::string& path) {
-    return fail(ErrorCode::unsupported, "the process may have too few addresses",
+    return fail(ErrorCode::unsupported, "the process may use too little address space",
                 path.empty() ? "a file without a name" : path,
                 "give it more address space (ulimit -v)");
 }
@@ -117,7 +117,7 @@ MappedBytes::~MappedBytes() {
 }
 
 // From memory to a file. Readers meanwhile find the same bytes at the same addresses: the file has
-// them before it takes the memory's place.
+// them before it replaces the memory.
 Result<void> MappedBytes::move_to_file() {
     file_ = open_unnamed(path_);
     if (file_ < 0)
@@ -148,7 +148,7 @@ Result<void> MappedBytes::grow(std::size_t bytes) {
         std::min(std::max(whole_pages(bytes), capacity_ + step), address_space_);
     if (wanted < bytes)
         return no_addresses(path_);
-    // Whatever is there already isn't asked for again: some file systems would write it.
+    // Existing bytes are not allocated again: some file systems would write them.
     const int code = ::posix_fallocate(file_, static_cast<off_t>(capacity_),
                                        static_cast<off_t>(wanted - capacity_));
     if (code != 0)
@@ -162,7 +162,7 @@ Result<void> MappedBytes::finish(std::size_t bytes) {
     if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         return failed("cannot be finished", path_, errno);
     capacity_ = bytes;
-    // Addresses that nothing will lie at are others'.
+    // Addresses that nothing will use are free for others.
     const std::size_t kept = whole_pages(std::max(bytes, kPage));
     if (kept < address_space_ && ::munmap(data_ + kept, address_space_ - kept) == 0)
         address_space_ = kept;
@@ -175,7 +175,7 @@ void MappedBytes::begin_sync() const {
 }
 
 Result<void> MappedBytes::sync() const {
-    // That an empty one is there its folder knows.
+    // For an empty file, the folder's entry is enough.
     if (file_ >= 0 && capacity_ > 0 && ::fsync(file_) != 0)
         return failed("cannot be written", path_, errno);
     return {};

@@ -1,9 +1,9 @@
 // MappedColumn: an array of plain values in a mapped file, which grows at its end while others read
-// what has been published. Its elements never move, so pointers into it stay valid. (Where there
-// are no threads they move as it grows, when nobody reads: column_in_memory.cpp.)
+// what has been published. Its elements never move, so pointers into it stay valid. (On systems
+// without threads they move as it grows, while nobody reads: column_in_memory.cpp.)
 //
 // One writer, any number of readers: the writer pushes, fills, and publishes; readers look only
-// below size(). What the page cache does not keep lives on the disk, not in memory.
+// below size(). What the page cache does not keep is on the disk, not in memory.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@
 
 namespace tidemark {
 
-// Whether the process may have so many addresses more, in one piece: who makes several columns asks
-// for all of them together. Thread-safe, of this moment.
+// Whether the process may have so many more addresses, in one piece: code that makes several
+// columns asks for all of them together. Thread-safe, of this moment.
 bool has_addresses(std::size_t bytes);
 
 // The bytes behind a column: a file that grows in steps under one mapping.
@@ -28,13 +28,14 @@ class MappedBytes {
   public:
     // A new file `name` in the open folder `folder`, or for "" one without a name that goes with
     // the process: in memory while it is small, then in $TMPDIR or /tmp; it may grow to `most`
-    // bytes, for which addresses are set aside now. Errors: io (no room, no right, it is there);
-    // unsupported: the process may not have so many addresses.
+    // bytes, for which addresses are reserved now. Errors: io (no room, no permission, the file
+    // exists); unsupported: the process may not have so many addresses.
     static Result<std::unique_ptr<MappedBytes>> create(const std::string& name, std::size_t most,
                                                        int folder = -1);
 
-    // All of the file that is open for reading as `file`, read-only; the descriptor stays its
-    // owner's and isn't needed any more. Nobody may cut the file meanwhile. Errors: io, of `path`.
+    // All of the file that is open for reading as `file`, read-only; the descriptor still belongs
+    // to its owner and is no longer needed. Nobody may truncate the file meanwhile. Errors: io, of
+    // `path`.
     static Result<std::unique_ptr<MappedBytes>> open(int file, const std::string& path);
 
     MappedBytes(const MappedBytes&) = delete;
@@ -52,7 +53,8 @@ class MappedBytes {
     // Cuts the file to `bytes`, for good. Errors: io.
     Result<void> finish(std::size_t bytes);
 
-    // Has the disk begin to write the named file's bytes; and waits until it has them. Errors: io.
+    // Makes the disk start to write the named file's bytes; and waits until it has them. Errors:
+    // io.
     void begin_sync() const;
     Result<void> sync() const;
 
@@ -136,7 +138,7 @@ class MappedColumn {
 
     const T& at(std::size_t index) const { return data_[index]; }
 
-    // From now on readers may look at all that was pushed.
+    // From now on readers may read everything that has been pushed.
     void publish() { published_.store(count_, std::memory_order_release); }
 
     // What readers may look at.
@@ -146,7 +148,7 @@ class MappedColumn {
 
     std::span<const T> all() const { return {data_, size()}; }
 
-    // What it all lies in.
+    // The bytes behind the column.
     const MappedBytes* bytes() const { return bytes_.get(); }
 
     // Cuts the file to what was pushed. Errors: io.

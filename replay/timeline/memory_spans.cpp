@@ -15,7 +15,7 @@ struct Piece {
     std::uint16_t device = 0;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    Bytes page = 0;               // of memory; 0: goes back as a whole
+    Bytes page = 0;               // of memory; 0: released as a whole
     BlockIndex block = kNoBlock;  // or of memory none
     bool more = false;            // of a block that has a piece already
 };
@@ -123,7 +123,7 @@ class SpanWalk {
     }
 
   private:
-    // Nothing lies between the last block and here.
+    // There is nothing between the last block and here.
     void leave_free(std::uint64_t until) {
         if (until <= at_)
             return;

@@ -1,6 +1,6 @@
-// Memory spans: the memory that a run held from its devices at an instant, piece by piece, with
-// what lies in it: what is free, in how many gaps, and who keeps a piece from going back. Blocks
-// in second mappings (views) count where the memory has its home.
+// Memory spans: the memory that a run held from its devices at one moment, piece by piece, with its
+// content: how much is free, in how many gaps, and which block pins a piece. Blocks in second
+// mappings (views) count where the memory has its home.
 //
 // Pure, thread-safe; O(segments + live log live).
 #pragma once
@@ -19,8 +19,8 @@ struct MemorySpan {
     Address begin = Address::null;
     Bytes size = 0;
     Bytes taken = 0;          // by live blocks
-    Bytes cached = 0;         // free, in whole segments or pages: it can go back to the device
-    Bytes fragmentation = 0;  // free beside a block, in the same segment or page
+    Bytes cached = 0;         // free, in whole segments or pages: it can be released
+    Bytes fragmentation = 0;  // unreleasable: a block is in the same segment or page
     Bytes largest_gap = 0;    // of what is free
     std::uint32_t gaps = 0;
     std::uint32_t blocks = 0;     // one with parts in several pieces counts in one
@@ -44,7 +44,7 @@ struct FreeSpace {
     std::uint64_t spans = 0;
     std::uint64_t blocks = 0;
 
-    // What share of the free memory lies outside the largest gap; 0 if nothing is free.
+    // What share of the free memory is outside the largest gap; 0 if nothing is free.
     double scattered() const {
         return free == 0 ? 0 : 1 - static_cast<double>(largest) / static_cast<double>(free);
     }

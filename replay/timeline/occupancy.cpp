@@ -1,6 +1,6 @@
-// Drawing blocks into cells: areas by splats, kinds by asking which block covers most of a cell.
-// A few columns at a time, so that what is needed on the way is small beside the cells: a strip of
-// columns is a thread's, and no two have cells in common.
+// Drawing blocks into cells: areas by splats, kinds by asking which block covers most of a cell. A
+// few columns at a time, so that the working memory is small compared with the cells. Each strip of
+// columns belongs to one thread, and no two strips share cells.
 #include "replay/timeline/occupancy.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace tidemark {
 namespace {
 
-// Adds what of a rectangle lies in a strip to the strip's splat: a cell has the same as of all.
+// Adds the part of a rectangle that is in a strip to the strip's splat: each cell gets what it
+// would get from the whole.
 void add_within(Splat& splat, const ColumnStrip& strip, const CellPatch& patch) {
     const std::uint32_t begin = strip.begin * Splat::kAcross;
     const std::uint32_t end = strip.end * Splat::kAcross;
@@ -129,7 +130,7 @@ class BlockPainter {
         std::uint32_t kind;
     };
 
-    // Draws what of a block counts elsewhere there; where that ends.
+    // Draws the part of a block that counts elsewhere at that place; returns where it ends.
     std::uint32_t draw_viewed(const Drawn& drawn, const Block& block, std::uint16_t device) {
         std::uint32_t until = 0;
         counts_ = 0;
@@ -204,7 +205,7 @@ class OccupancyArtist {
     }
 
   private:
-    // What a strip shows: blocks that are there when it begins, and those that are born in it.
+    // What a strip shows: blocks that are live when it begins, and those that are allocated in it.
     struct Shown {
         std::vector<BlockIndex> older;
         BlockIndex begin = 0;
@@ -236,8 +237,8 @@ class OccupancyArtist {
     OccupancyHeatmap heatmap_;
 };
 
-// Strips of all columns, so many that each is small, but each block or segment that is looked at in
-// every strip has its price: `visits` of them in each.
+// Strips of all columns: enough that each is small, but not too many, because each strip visits
+// `visits` blocks and segments.
 std::vector<ColumnStrip> OccupancyArtist::strips(std::size_t visits) const {
     constexpr std::size_t kCells = 1U << 19U;   // of a strip
     constexpr std::size_t kVisits = 1U << 21U;  // 0.05 s
@@ -333,7 +334,7 @@ void OccupancyArtist::keep_blocks(const ColumnStrip& strip, BlockPainter& painte
     });
 }
 
-// A cell in which nobody won the lot is as the one before.
+// A cell without a drawn kind gets the kind of the one before.
 void OccupancyArtist::settle_kinds() {
     const std::uint32_t columns = heatmap_.frame.columns;
     for (std::size_t i = 0; i < heatmap_.cells.size(); ++i) {

@@ -46,7 +46,7 @@ struct OccupancyCell {
 constexpr std::uint8_t kHiddenKind = 255;
 
 // OccupancyCell::flags.
-constexpr std::uint8_t kWaitingCell = 1;   // what takes most was let go; the device isn't done
+constexpr std::uint8_t kWaitingCell = 1;   // what takes most is pending free on the device
 constexpr std::uint8_t kReservedCell = 2;  // addresses are reserved, for some of the time
 constexpr std::uint8_t kShadeBits = 2;     // two bits from here: shade_of() what takes most
 
@@ -84,7 +84,7 @@ OccupancyHeatmap draw_occupancy(const History& history, const AddressLayout& lay
                                 const BlockClasses& classes, const OccupancyFrame& frame,
                                 const OccupancyOptions& options = {});
 
-// All of the run. `columns` x `rows` as wanted, e.g. 4096 x 2048.
+// All of the run. `columns` x `rows` as needed, e.g. 4096 x 2048.
 OccupancyFrame whole_frame(const History& history, const AddressLayout& layout, AxisUnit unit,
                            std::uint32_t columns, std::uint32_t rows);
 

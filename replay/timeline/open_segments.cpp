@@ -26,7 +26,7 @@ Segment part(const Segment& whole, std::uint64_t first, std::uint64_t last, Even
     return segment;
 }
 
-// Pages, which may be told apart no more once they are joined.
+// Pages, which can no longer be distinguished once they are joined.
 bool is_paged(SegmentKind kind) {
     return kind == SegmentKind::mapping || kind == SegmentKind::view;
 }
@@ -59,7 +59,8 @@ Result<void> OpenSegments::begin(MappedColumn<Segment>& segments, const Segment&
     return {};
 }
 
-// A whole segment or reservation is known by its begin; of mappings all goes that the range holds.
+// The start of a whole segment or reservation identifies it. Of mappings, every part within the
+// range goes.
 Result<void> OpenSegments::end(MappedColumn<Segment>& segments, const Segment& range) {
     const Key key{range.device, range.kind, to_integer(range.begin)};
     if (!is_paged(range.kind)) {

@@ -17,9 +17,9 @@ namespace tidemark {
 
 class OpenSegments {
   public:
-    // Writes the change down in `segments`. Equal pages that are mapped one behind the other at one
-    // event are one segment, as long as it is not published; of a mapping that is unmapped in part,
-    // the rest is a new one. Of what never came nothing goes. O(log alive). Errors: io.
+    // Writes the change to `segments`. Equal pages that are mapped one behind the other at one
+    // event are one segment, as long as it is not published; if a mapping is unmapped in part, the
+    // rest is a new one. Memory that never came cannot go. O(log alive). Errors: io.
     Result<void> change(MappedColumn<Segment>& segments, const Segment& change, bool begins);
 
   private:

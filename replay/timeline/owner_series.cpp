@@ -1,4 +1,4 @@
-// owner_series: the sweep, and counting what lies between two of the moments that it kept.
+// owner_series: the sweep, and counting between two of the moments that it kept.
 #include "replay/timeline/owner_series.h"
 
 #include <algorithm>

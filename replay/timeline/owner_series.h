@@ -1,11 +1,12 @@
-// OwnerSeries: who holds a run's allocated memory over time: the bytes of each class of blocks
-// after each event. The sum over all owners is what Series::allocated says, after every event.
+// OwnerSeries: which owners hold a run's allocated memory over time: the bytes of each class of
+// blocks after each event. The sum over all owners is what Series::allocated says, after every
+// event.
 //
-// Made by one sweep over the events, some 25 ns each, and swept on where a history grows. Nothing
-// is kept for an event by itself: the bytes of all owners before each run of 64 events, the largest
-// sum of each run, of 16 runs, and so on, and an owner for each block. What lies between is counted
-// when it is asked for. That is, in files without names, 0.3 + owners / 8 bytes an event and one a
-// block.
+// One sweep over the events makes it, at about 25 ns each; where a history grows, the sweep goes
+// on. It keeps nothing for single events, but the bytes of all owners before each run of 64 events,
+// the largest sum of each run, of 16 runs, and so on, and an owner for each block. Values in
+// between are counted on request. That is, in files without names, 0.3 + owners / 8 bytes an event
+// and one a block.
 //
 // One thread extends it while any number of others read what is known so far.
 #pragma once
@@ -45,7 +46,7 @@ class OwnerSeries {
     // another series would be right. Errors: io, and it cannot be extended any more.
     Result<bool> extend(const std::atomic<bool>& cancelled);
 
-    // So many events are known, from the first on.
+    // How many events are known, from the first onward.
     std::size_t events() const { return events_.load(std::memory_order_acquire); }
 
     const History& history() const { return *history_; }

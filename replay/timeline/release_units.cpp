@@ -1,5 +1,5 @@
-// release_units: finding the pieces that a block's ends lie in, and keeping the sum of what is free
-// in pieces that are taken in part.
+// release_units: finding the pieces that contain a block's ends, and keeping the sum of free memory
+// in pieces that are in use in part.
 #include "replay/timeline/release_units.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::uint64_t last_byte_of(Address address, Bytes size) {
     return begin + std::min(size - 1, std::numeric_limits<std::uint64_t>::max() - begin);
 }
 
-// What is free in a piece that can't go back.
+// What is unreleasable in a piece.
 Bytes stuck(Bytes taken, Bytes size) {
     return taken == 0 ? 0 : size - std::min(taken, size);
 }
@@ -172,7 +172,7 @@ void ReleaseUnits::count(std::uint16_t device, const BlockLife& block, bool take
         change(mapped->piece, last - mapped->begin + 1, block.born, takes);
 }
 
-// Takes no more away than there is, whatever a history says.
+// Never subtracts more than the value, whatever a history says.
 void ReleaseUnits::change(Number number, Bytes bytes, EventIndex born, bool takes) {
     if (number == kNone)
         return;

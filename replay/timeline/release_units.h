@@ -1,9 +1,10 @@
-// ReleaseUnits: the pieces in which memory can go back to its device, and how much of each is
-// taken. What is free in a piece of which something is taken cannot go back: that is fragmentation.
+// ReleaseUnits: the pieces in which memory can be released to its device, and how much of each is
+// in use. Free memory in a piece that is in use in part is unreleasable: that is fragmentation.
 //
-// A segment goes back whole, mapped memory by pages, as they were mapped (Segment::page). A second
-// mapping (view) is of the same memory as its home, whichever of the two stays. A block counts in
-// the pieces that its ends lie in, if these were there before it: those between are taken whole.
+// A segment is released as a whole, mapped memory by pages, as they were mapped (Segment::page). A
+// second mapping (view) is of the same memory as its home, whichever of the two stays. A block
+// counts in the pieces that contain its ends, if these existed before it; the pieces in between are
+// entirely in use.
 //
 // Not thread-safe.
 #pragma once

@@ -1,6 +1,6 @@
-// TreeOrder: where the nodes of a growing tree lie if each is appended when it is complete: its
-// children first, then itself. So one column holds all levels, grows at its end, and what lies
-// there stays.
+// TreeOrder: where the nodes of a growing tree are if each is appended when it is complete: its
+// children first, then itself. So one column holds all levels, grows at its end, and its nodes
+// never move.
 //
 // Level 0 are the leaves' own nodes; a node of level L + 1 has 16 children of level L.
 #pragma once

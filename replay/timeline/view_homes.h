@@ -1,6 +1,6 @@
-// ViewHomes: where the memory counts that is mapped a second time. An allocator may map memory that
-// has a place already at another one as well (SegmentKind::view); sums count it once, at its home,
-// and so must be counted what lies in a view.
+// ViewHomes: where memory counts that is mapped a second time. An allocator may map memory that
+// already has an address at another one too (SegmentKind::view). Sums count it once, at its home,
+// so blocks in a view must be counted there as well.
 //
 // Not thread-safe while it changes.
 #pragma once
@@ -84,11 +84,11 @@ class ViewHomes {
     std::map<Key, Segment> views_;
 };
 
-// A part of a block that lay in a view when it was born, at its home.
+// A part of a block that was in a view when it was allocated, at its home.
 struct ViewedPart {
     BlockIndex block = kNoBlock;
     Range home;
-    EventIndex until = kNever;  // then the view ends; what lies there may count there from then on
+    EventIndex until = kNever;  // then the view ends; from then on a block there may count there
 };
 
 // In order of the blocks, of the first `counts`. O((views + blocks) log views), 0 without views.

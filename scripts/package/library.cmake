@@ -1,5 +1,5 @@
-# How a library of ours is declared, so that programs outside the tree can use it: its headers as
-# <tidemark/...>, its target as tidemark::NAME, from find_package and add_subdirectory alike.
+# Declares our libraries so that programs outside the tree can use them: headers as <tidemark/...>,
+# and the target tidemark::NAME, both with find_package and with add_subdirectory.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -10,8 +10,8 @@ endif()
 
 set(tidemark_include ${PROJECT_BINARY_DIR}/include)
 
-# Writes headers, and all of ours that they include, as users include them. They name each other
-# from the root of the tree here, and from "tidemark/" there.
+# Writes headers, and our headers that they include, in the form for users. They include each other
+# relative to the root of the tree here, and with "tidemark/" there.
 function(tidemark_publish)
     set(open ${ARGN})
     while(open)
@@ -34,7 +34,7 @@ function(tidemark_publish)
     endwhile()
 endfunction()
 
-# A header of the C library, which includes of ours only others of its folder: <tidemark/NAME>.
+# A header of the C library, which includes only our headers in its own folder: <tidemark/NAME>.
 function(tidemark_publish_c header)
     get_filename_component(folder ${header} DIRECTORY)
     get_filename_component(name ${header} NAME)
@@ -47,8 +47,8 @@ endfunction()
 
 # tidemark_library(NAME HEADERS HEADER ... [REQUIRES NAME ...] [LIBRARIES PKG-CONFIG-NAME ...]
 #                  [LINK FLAG ...])
-# A library tidemark_NAME, tidemark::NAME to others. REQUIRES: ours that it links. LIBRARIES and
-# LINK: what pkg-config adds for a static link.
+# A library tidemark_NAME, with the alias tidemark::NAME. REQUIRES: our libraries that it links.
+# LIBRARIES and LINK: what pkg-config adds for a static link.
 function(tidemark_library name)
     cmake_parse_arguments(PARSE_ARGV 1 library "" "" "HEADERS;REQUIRES;LIBRARIES;LINK")
     set(target tidemark_${name})
@@ -61,7 +61,7 @@ function(tidemark_library name)
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tidemark_include}>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    # A policy in a file of its own takes what it needs of the core with it; a page has none.
+    # A policy in its own file includes the parts of the core that it needs; a page has no such file.
     set(moves ON)
     if(TIDEMARK_PAGE)
         set(moves OFF)
@@ -81,7 +81,7 @@ function(tidemark_library name)
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
-# Once, after all libraries: what find_package(tidemark) reads.
+# Called once, after all libraries: writes the files that find_package(tidemark) reads.
 function(tidemark_install_package)
     set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
     configure_package_config_file(${PROJECT_SOURCE_DIR}/scripts/package/tidemark-config.cmake.in
@@ -91,7 +91,7 @@ function(tidemark_install_package)
         COMPATIBILITY SameMinorVersion)
     install(FILES ${PROJECT_BINARY_DIR}/package/tidemark-config.cmake
         ${PROJECT_BINARY_DIR}/package/tidemark-config-version.cmake DESTINATION ${folder})
-    # What was published once and isn't any more.
+    # Removes headers that were published earlier and no longer are.
     get_property(published GLOBAL PROPERTY tidemark_published)
     list(TRANSFORM published PREPEND ${tidemark_include}/tidemark/)
     file(GLOB_RECURSE there ${tidemark_include}/tidemark/*)

@@ -1,15 +1,15 @@
 # The build that runs in a browser (scripts/make-page): WebAssembly by Emscripten, without threads.
-# Libraries of others are compiled from their Debian sources, which TIDEMARK_PAGE_SOURCES holds, a
-# folder each; headers alone come from Debian's packages.
+# Third-party libraries are compiled from their Debian sources in TIDEMARK_PAGE_SOURCES, a folder
+# each; header-only libraries come from Debian's packages.
 set(TIDEMARK_PAGE_SOURCES "" CACHE PATH "Unpacked sources: imgui, xz, zlib, zstd")
 set(TIDEMARK_PAGE_HEADERS /usr/include CACHE PATH "Where fmt, nlohmann, tl and xxhash.h are")
 
-# Sizes have 64 bits as elsewhere, so that all is counted as elsewhere; what runs is lowered to 32.
+# Sizes have 64 bits, so that everything is counted as elsewhere; the program is lowered to 32 bits.
 add_compile_options(-sMEMORY64=2 -fwasm-exceptions -fexperimental-library)
 add_link_options(-sMEMORY64=2 -fwasm-exceptions -fexperimental-library)
 add_compile_definitions(FMT_HEADER_ONLY XXH_INLINE_ALL XXH_VECTOR=0)
 
-# Only what is named: all of /usr/include is for another machine.
+# Only these headers: /usr/include as a whole is for another machine.
 set(headers ${PROJECT_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${headers})
 foreach(name fmt nlohmann tl xxhash.h xxh3.h)
@@ -44,7 +44,7 @@ add_library(ZLIB::ZLIB ALIAS zlib)
 tidemark_page_library(zstd zstd INCLUDE lib DEFINE ZSTD_DISABLE_ASM ZSTD_LEGACY_SUPPORT=0
     SOURCES lib/common/*.c lib/compress/*.c lib/decompress/*.c)
 add_library(zstd::libzstd_shared ALIAS zstd)
-# What reads .xz, and writes it.
+# Reads and writes .xz.
 tidemark_page_library(lzma xz INCLUDE src/liblzma/api
     PRIVATE src/common src/liblzma src/liblzma/common src/liblzma/check src/liblzma/lz
         src/liblzma/rangecoder src/liblzma/lzma src/liblzma/delta src/liblzma/simple

@@ -1,5 +1,5 @@
-# The programs and the C library, with the manual page and what shells need to complete our words, as the program
-# itself tells them.
+# The programs and the C library, with the manual page and the shell completions that the program itself
+# prints.
 set(words ${PROJECT_BINARY_DIR}/words)
 file(MAKE_DIRECTORY ${words})
 add_custom_command(OUTPUT ${words}/tidemark.1 ${words}/tidemark ${words}/_tidemark ${words}/tidemark.fish
@@ -9,7 +9,7 @@ add_custom_command(OUTPUT ${words}/tidemark.1 ${words}/tidemark ${words}/_tidema
     COMMAND tidemark completion fish > ${words}/tidemark.fish
     DEPENDS tidemark VERBATIM)
 add_custom_target(words ALL DEPENDS ${words}/tidemark.1)
-# What scripts/make-page builds, for whom this build is not; installed where it is.
+# Installs the page of scripts/make-page if it exists; this build doesn't create it.
 set(page ${PROJECT_SOURCE_DIR}/build/tidemark.html)
 if(TIDEMARK_INSTALL)
     install(TARGETS tidemark RUNTIME)
@@ -29,7 +29,7 @@ if(TIDEMARK_INSTALL)
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
-# What the Python package holds of ours, below its folder: cmake --install BUILD --component python.
+# Our files in the folder of the Python package: cmake --install BUILD --component python.
 set(for_python COMPONENT python EXCLUDE_FROM_ALL)
 if(TIDEMARK_WHEEL)
     set_property(TARGET tidemark tidemark-view APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../lib")
@@ -44,15 +44,15 @@ install(FILES ${tidemark_include}/tidemark/tidemark.h ${tidemark_include}/tidema
 install(FILES ${page} DESTINATION share/tidemark OPTIONAL ${for_python})
 if(TARGET tidemark::viz)
     install(TARGETS tidemark-view RUNTIME DESTINATION bin ${for_python})
-    # GLFW comes along as the library that the viewer looks for when a window is wanted: linked, it
-    # would want X11 where no window is.
+    # GLFW is shipped as a library that the viewer loads when it opens a window: if it were linked, the
+    # viewer would need X11 even without a window.
     set_property(TARGET tidemark-view APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../lib")
     find_package(glfw3 QUIET)
     if(TARGET glfw)
         install(FILES $<TARGET_FILE:glfw> DESTINATION lib RENAME libglfw.so.3 ${for_python})
     endif()
 endif()
-# What is inside our files wants its license with it. Debian keeps them there.
+# Code inside our files must come with its license. Debian keeps licenses there.
 string(REGEX MATCH "^[0-9]+" compiler "${CMAKE_CXX_COMPILER_VERSION}")
 foreach(package libcli11-dev libexpected-dev libfmt-dev libgif-dev libglfw3-dev libimgui-dev
         liblzma-dev libpng-dev liburing-dev libxxhash-dev libzstd-dev

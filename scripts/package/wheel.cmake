@@ -1,25 +1,25 @@
-# The build that goes into a Python wheel (see pyproject.toml): what must run on other Linux systems
-# takes the libraries of others with it, C++'s included, and needs of the system only glibc and
-# libgcc: a libgcc of our own would want a newer glibc. libtidemark.so has the programs inside, which
-# share most of it; a program is a file that calls its main() there.
-message(NOTICE "Tidemark is compiled now: some 10 minutes on two cores, less on more.")
+# The build for a Python wheel (see pyproject.toml). Because it must run on other Linux systems, it
+# includes third-party libraries, the C++ library too, and needs only glibc and libgcc from the system:
+# a libgcc of its own would need a newer glibc. libtidemark.so contains the programs, which share most
+# of it; a program is a file that calls its main() there.
+message(NOTICE "Compiling Tidemark: about 10 minutes on two cores, less on more.")
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 add_compile_definitions(FMT_HEADER_ONLY)  # Debian has no static fmt
-# What is not used goes, of ours and of others: some of C++'s library would want a newer glibc.
+# Unused code is removed, ours and others': parts of the C++ library would need a newer glibc.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-static-libstdc++
     LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:--gc-sections)
-# Debian's static libpng fits programs only, so the shared one comes along (auditwheel).
+# Debian's static libpng works only for programs, so the shared one is included (auditwheel).
 find_library(PNG_LIBRARY_RELEASE NAMES libpng16.so libpng.so)
-# What is linked by its name alone is looked for here first.
+# Libraries that are linked by name are searched here first.
 set(static ${PROJECT_BINARY_DIR}/static)
 file(MAKE_DIRECTORY ${static})
 find_library(TIDEMARK_STATIC_XXHASH NAMES libxxhash.a REQUIRED)
 file(CREATE_LINK ${TIDEMARK_STATIC_XXHASH} ${static}/libxxhash.a SYMBOLIC)
 link_directories(BEFORE ${static})
 
-# Once zstd is found: the static one under the shared one's name.
+# After zstd was found: the static library under the shared one's name.
 function(tidemark_wheel_zstd)
     find_library(TIDEMARK_STATIC_ZSTD NAMES libzstd.a REQUIRED)
     get_target_property(configurations zstd::libzstd_shared IMPORTED_CONFIGURATIONS)

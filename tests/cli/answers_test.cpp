@@ -133,7 +133,7 @@ TEST_CASE("compare runs what can be set unless told which", "[cli]") {
     CHECK(said.code == 0);
     CHECK(is_ascii(said.out));
     CHECK(contains(said.out, "| policy "));
-    CHECK(contains(said.out, " first | "));
+    CHECK(contains(said.out, " baseline | "));
     CHECK(!contains(said.out, "**"));
     CHECK(answer["runs"].size() >= 3);
     CHECK(contains(said.out, answer["verdict"].get<std::string>()));
@@ -178,7 +178,7 @@ TEST_CASE("verify finds no difference in recordings of the real allocator", "[cl
         const Said said = support::tidemark({"verify", path});
         INFO(said.out << said.err);
         CHECK(said.code == 0);
-        CHECK(contains(said.out, "every decision is the recorded one"));
+        CHECK(contains(said.out, "every decision matches the recording"));
     }
 }
 

@@ -89,7 +89,7 @@ struct AttachFolder : support::LiveFolder {
 // Why attaching cannot be tried here; "" = it can.
 std::string obstacle() {
 #ifndef TIDEMARK_PROBED_PROGRAM
-    return "probes are read on x86-64 alone";
+    return "probes can be read only on x86-64";
 #else
     if (::access("/sys/bus/event_source/devices/uprobe/type", R_OK) != 0)
         return "this kernel has no probes of programs";
@@ -217,7 +217,7 @@ TEST_CASE("a signal ends the recording, and the program goes on", "[cli][attach]
             CHECK(support::tidemark({"live", "--recover"}).code == 0);
         } else {
             CHECK(code == 0);
-            CHECK(contains(support::read_file(err), "it still runs"));
+            CHECK(contains(support::read_file(err), "it is still running"));
         }
         CHECK(events_of(recording).size() > 100);
     }
@@ -245,7 +245,7 @@ TEST_CASE("attaching without the rights says which", "[cli][attach]") {
     CHECK(as_nobody({TIDEMARK_PROGRAM, "record", "--attach", ours.id()}, folder.file("out3"),
                     folder.file("err3"))
               ->end() == 5);
-    CHECK(contains(support::read_file(folder.file("err3")), "may not be looked at"));
+    CHECK(contains(support::read_file(folder.file("err3")), "no permission to examine"));
     CHECK(as_nobody({TIDEMARK_PROGRAM, "record", "--attach", theirs->id()}, folder.file("out4"),
                     folder.file("err4"))
               ->end() == 5);

@@ -25,7 +25,7 @@ TEST_CASE("what a full card didn't have is promised by no advice", "[cli][card]"
     const json advice = tidemark_json({"advise", kFull});
 
     CHECK(advice["limit_bytes"] == kRoom);
-    CHECK(contains(advice["limit_source"], "all that its card had"));
+    CHECK(contains(advice["limit_source"], "the memory that its card had for it"));
     CHECK_FALSE(advice["limit_is_inferred"]);
     CHECK_FALSE(advice["improves"]);
     CHECK(advice["best"]["out_of_memory"] == 1);
@@ -34,7 +34,7 @@ TEST_CASE("what a full card didn't have is promised by no advice", "[cli][card]"
     const std::string text = support::tidemark({"advise", kFull}).out;
     CHECK_FALSE(contains(text, "export "));
     CHECK(contains(text, "66.0 GiB reserved and 100 MiB free"));
-    CHECK(text.starts_with("No setting helps: 1.90 GiB must go of what is live at once"));
+    CHECK(text.starts_with("No setting helps: the program must hold 1.90 GiB less at once"));
     CHECK(contains(text, "device full\n      forward (/app/model.py:181): aten::relu\n"));
     CHECK_FALSE(contains(text, "unwind"));
 }

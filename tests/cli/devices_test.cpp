@@ -80,7 +80,7 @@ TEST_CASE("the doctor's exit code answers what is required", "[cli]") {
     const Said unknown = support::tidemark({"doctor", "--require", "cudaa"}, kBare);
 
     CHECK(missing.code == 1);
-    CHECK(contains(missing.out, "\nRequired and not here: cuda\n"));
+    CHECK(contains(missing.out, "\nRequired but missing: cuda\n"));
     CHECK(here.code == 0);
     CHECK_FALSE(contains(here.out, "Required"));
     CHECK(unknown.code == 2);
@@ -139,7 +139,7 @@ TEST_CASE("the doctor finds GPUs, and what they lack", "[cli]") {
     CHECK(contains(said.out, "\nyes  cuda "));
     CHECK(contains(said.out, "\nyes  memory-pools "));
     CHECK(contains(said.out, "\nno   virtual-memory "));
-    CHECK(contains(said.out, "neither GPU nor driver offers it"));
+    CHECK(contains(said.out, "neither the GPU nor the driver supports it"));
     CHECK(contains(said.out, "there is one GPU"));
-    CHECK(contains(said.out, "\nRequired and not here: virtual-memory\n"));
+    CHECK(contains(said.out, "\nRequired but missing: virtual-memory\n"));
 }

@@ -31,7 +31,7 @@ TEST_CASE("info says what is in a trace", "[cli]") {
     CHECK(contains(said.out, "Events: "));
     CHECK(contains(said.out, "requested, peak"));
     CHECK(contains(said.out, "size from"));
-    CHECK(contains(said.out, "lives for"));
+    CHECK(contains(said.out, "lifetime"));
 }
 
 TEST_CASE("a trace survives the way to .tmk, to JSONL and back", "[cli]") {

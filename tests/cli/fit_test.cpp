@@ -107,7 +107,7 @@ TEST_CASE("fit tells what it does not know", "[cli][fit]") {
     const Said said = support::tidemark({"fit", kRing});
 
     CHECK(said.code == 0);
-    CHECK(contains(said.out, "note: the recording begins in the middle"));
+    CHECK(contains(said.out, "note: the recording starts in the middle"));
     CHECK(contains(support::tidemark({"fit", kSteps}).out, "no row for the recorded settings"));
 }
 

@@ -208,9 +208,11 @@ Lines command_lines(const Inputs& in) {
 
 std::set<std::string> catalogue() {
     return {
+#define TIDEMARK_GROUP(title)
 #define TIDEMARK_COMMAND(name) #name,
 #include "replay/cli/commands.inc"
 #undef TIDEMARK_COMMAND
+#undef TIDEMARK_GROUP
     };
 }
 

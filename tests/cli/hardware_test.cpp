@@ -54,7 +54,7 @@ TEST_CASE("a device that nobody knows meets the nearest word", "[cli][cuda]") {
         const Said said = support::tidemark({"replay", kSample, "--device", word});
         INFO(said.err);
         CHECK(said.code == 2);
-        CHECK(contains(said.err, "'" + word + "' is no device"));
+        CHECK(contains(said.err, "'" + word + "' is not a device"));
         CHECK(contains(said.err, hint));
     }
     const Said profile = support::tidemark({"replay", kSample, "--device", "sim:h20"});
@@ -262,7 +262,7 @@ TEST_CASE("a replay over tiers runs on a device, beside its prediction", "[cli][
         {"replay", trace, "--gpu-memory", "60%", "--device", "cuda:0"}, fake("memory=1073741824"));
     CHECK(text.code == 0);
     CHECK(contains(text.out, "predicted"));
-    CHECK(contains(text.out, "every byte that was compared is right"));
+    CHECK(contains(text.out, "every byte that was compared is correct"));
 
     const Said broken =
         support::tidemark({"replay", trace, "--gpu-memory", "60%", "--device", "cuda:0"},
@@ -274,7 +274,7 @@ TEST_CASE("a replay over tiers runs on a device, beside its prediction", "[cli][
     const Said small = support::tidemark(
         {"replay", trace, "--gpu-memory", "2GiB", "--device", "cuda:0"}, fake("memory=1073741824"));
     CHECK(small.code == 3);
-    CHECK(contains(small.err, "make --gpu-memory smaller"));
+    CHECK(contains(small.err, "choose a smaller --gpu-memory"));
     const Said simulated =
         support::tidemark({"replay", trace, "--gpu-memory", "60%", "--device", "sim:h200"});
     CHECK(simulated.code == 2);

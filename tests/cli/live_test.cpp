@@ -54,7 +54,7 @@ TEST_CASE("live --clean removes what has ended and is old enough", "[cli][live]"
 
     CHECK(contains(support::tidemark({"live", "--clean"}).out, "removed " + young));
     CHECK_FALSE(fs::exists(young));
-    CHECK(contains(support::tidemark({"live", "--recordings"}).out, "No recording lies in"));
+    CHECK(contains(support::tidemark({"live", "--recordings"}).out, "No recordings in"));
 }
 
 TEST_CASE("one program that can't be recovered keeps no other from it", "[cli][live]") {

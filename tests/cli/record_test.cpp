@@ -81,7 +81,7 @@ TEST_CASE("record keeps every kind of allocation with its size and its function"
                      "allocate cuMemAllocHost 2 6291456", "free cuMemFreeHost 2 6291456",
                      "allocate cuMemHostRegister 2 1048576", "free cuMemHostUnregister 2 1048576"});
     CHECK(left_alive(events) == 0);
-    CHECK(contains(said.err, "host memory: 3 allocations, 6.00 MiB at once at most"));
+    CHECK(contains(said.err, "host memory: 3 allocations, at most 6.00 MiB at once"));
 
     const auto info = support::tidemark_json({"info", folder.recording});
     CHECK(info["devices"].size() == 3);
@@ -192,7 +192,7 @@ TEST_CASE("record knows streams and pools, and doesn't count what a graph gets",
     CHECK(allocations[2].pool == 1);
     CHECK(allocations[3].pool == 0);  // the device's own, by its handle
     CHECK(std::ranges::any_of(events, [](const RecordedEvent& each) {
-        return each.record.kind == RecordKind::mark && contains(each.text, "a graph gets 5242880");
+        return each.record.kind == RecordKind::mark && contains(each.text, "a graph allocates 5242880");
     }));
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("report says the same in words", "[report]") {
     CHECK(contains(said.out, "peaked at 8.30 GiB"));
     CHECK(contains(said.out, "peak reserved: 10.5 GiB, 2.23 GiB more (+26.9 %)"));
     CHECK(contains(said.out, "PYTORCH_ALLOC_CONF"));
-    CHECK(contains(said.out, "In tenths of the run"));
+    CHECK(contains(said.out, "In each tenth of the run"));
 }
 
 TEST_CASE("report says of two traces in a sentence which peaks lower", "[report]") {

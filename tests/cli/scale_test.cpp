@@ -35,7 +35,7 @@ TEST_CASE("shapes make a batch and a length of steps of one size", "[cli][scale]
     CHECK(rows["sizes_known"] == false);
     // A line beside other answers.
     const Said fit = support::tidemark({"fit", path, "--memory", "8GiB"});
-    CHECK(contains(fit.out, "The batch can be, instead of 6: "));
+    CHECK(contains(fit.out, "Largest batch that fits (recorded: 6): "));
 }
 
 TEST_CASE("the run that scale writes peaks as it says", "[cli][scale]") {
@@ -105,7 +105,7 @@ TEST_CASE("fit and advise end with how much larger steps can be", "[cli][scale]"
     CHECK(fitted["largest_steps"].size() == 2);
     CHECK(fitted["largest_steps"][0]["recorded"] == true);
     CHECK(fitted["largest_steps"][0]["growth_surely"] > 1.5);
-    const std::string line = "Steps can be so much larger than those recorded";
+    const std::string line = "Largest steps that fit, relative to those recorded";
     CHECK(contains(support::tidemark({"fit", kSample, "--memory", "16GiB"}).out, line));
     CHECK(contains(support::tidemark({"advise", kSample, "--memory", "8GiB"}).out, line));
     CHECK_FALSE(contains(support::tidemark({"fit", kSample}).out, line));
@@ -119,19 +119,19 @@ TEST_CASE("what scale can't be rows_of is said", "[cli][scale]") {
         CHECK(said.code == 2);
         CHECK(contains(said.err, why));
     };
-    refused({}, "says no growth");
+    refused({}, "no growth is given");
     refused({"--tokens", "2"}, "'2' instead of what? This recording doesn't say");
-    refused({"--batch", "2x"}, "'2x' is no growth");
+    refused({"--batch", "2x"}, "'2x' is not a growth");
     for (const char* none : {"24/", "/16", "x2/1", "0/16", "24/0", "24/16/8", "a"})
-        refused({"--tokens", none}, "is no growth");
-    refused({"--tokens", "x0"}, "'x0' is no growth");
+        refused({"--tokens", none}, "is not a growth");
+    refused({"--tokens", "x0"}, "'x0' is not a growth");
     refused({"--tokens", "x1000"}, "1000 is not above 0");
     refused({"--tokens", "x2", "--batch", "x2"}, "contradicts");
-    refused({"--length", "x2"}, "does not tell length from batch");
+    refused({"--length", "x2"}, "do not tell sequence length from batch size");
     refused({"--steps", "3"}, "3 is not from the 6 steps recorded");
     refused({"--steps", "1000000"}, "more than 200,000,000");
-    refused({"--tokens", "x2", "--along", "batch"}, "is of --fit");
-    refused({"--tokens", "x2", "--overhead", "1GiB"}, "is of --fit");
-    refused({"--tokens", "x2", "--one-more"}, "is of --fit and -o");
+    refused({"--tokens", "x2", "--along", "batch"}, "needs --fit");
+    refused({"--tokens", "x2", "--overhead", "1GiB"}, "needs --fit");
+    refused({"--tokens", "x2", "--one-more"}, "needs --fit and -o");
     refused({"--steps", "10", "--one-more", "--fit", "8GiB"}, "contradicts --steps");
 }

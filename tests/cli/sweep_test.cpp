@@ -238,7 +238,7 @@ TEST_CASE("the sweep of the guide runs from its file", "[cli][sweep][docs]") {
         support::write_file(folder / "bad.json", text);
         return support::refusal({"sweep", "--spec", folder / "bad.json"}, code);
     };
-    CHECK(contains(refusal("traces: a", 3), "is no JSON"));
+    CHECK(contains(refusal("traces: a", 3), "is not JSON"));
     CHECK(contains(refusal("{\"polices\": []}", 3), "did you mean 'policies'?"));
     CHECK(contains(refusal("{\"grid\": [\"torch\", 3]}", 3), "bad.json: /grid/1"));
     CHECK(contains(refusal("{\"seed\": -1}", 3), "/seed"));

@@ -123,11 +123,11 @@ TEST_CASE("how a reservation grows is asked of increase alone, in numbers", "[cl
         CHECK(said.code == 2);
         CHECK(contains(said.err, why));
     };
-    refused({"--padding", "2"}, "--padding: is of --over-reservation increase");
-    refused({"--beyond-limit"}, "--beyond-limit: is of --over-reservation increase");
+    refused({"--padding", "2"}, "--padding: needs --over-reservation increase");
+    refused({"--beyond-limit"}, "--beyond-limit: needs --over-reservation increase");
     for (const char* padding : {"0.5", "x", "1e9", "nan", "inf"})
         refused({"--over-reservation", "increase", "--padding", padding}, "is not from 1 to 1000");
-    refused({"--reservation-limit", "120%"}, "'120%' is no share of memory");
+    refused({"--reservation-limit", "120%"}, "'120%' is not a share of memory");
 }
 
 TEST_CASE("options of allocator policies and of tiers contradict each other, with what to say",

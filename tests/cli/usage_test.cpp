@@ -98,7 +98,7 @@ TEST_CASE("unknown words are wrong usage and meet the nearest known one", "[cli]
         {{"replay", "x.tmk", "--memory", "-1"}, "--memory"},
         {{"replay", "x.tmk", "--picture", "oil"}, "one of: auto, unicode, ascii, none"},
         {{"compare", "x.tmk", "-j", "many"}, "--threads"},
-        {{"compare", "-", "-", "-p", "torch"}, "once only"},
+        {{"compare", "-", "-", "-p", "torch"}, "only once"},
         {{"info", "x.tmk", "--strict", "--lenient"}, "--lenient"},
     };
     for (const Case& each : cases) {

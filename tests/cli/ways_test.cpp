@@ -146,7 +146,7 @@ TEST_CASE("ranks are aligned by their steps", "[cli]") {
                                   {"least_of_it_bytes", 2048}});
     CHECK(contains(said.out, "9.00 KiB (5)"));
     CHECK(contains(said.out,
-                   "of the 8 steps that all ranks have they are farthest apart in step 5: "
+                   "of the 8 steps that all ranks have, they differ most in step 5: "
                    "rank1.jsonl requests 9.00 KiB at its peak, rank0.jsonl 2.00 KiB (part 5: 9.00 "
                    "KiB and 2.00 KiB)"));
 }
@@ -219,6 +219,18 @@ TEST_CASE("completions and the manual know every command and option", "[cli]") {
     CHECK(shell("bash -c '. " + folder / "bash" +
                 "; COMP_WORDS=(tidemark com); COMP_CWORD=1; _tidemark; "
                 "[[ \"${COMPREPLY[*]}\" == *compare* ]]'") == 0);
+    const auto completes = [&](const std::string& line, const std::string& reply) {
+        INFO(line);
+        CHECK(shell("bash -c '. " + folder / "bash" + "; COMP_LINE=\"" + line +
+                    "\"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(" TIDEMARK_PROGRAM
+                    " compare x); COMP_CWORD=2; _tidemark; "
+                    "[[ \"${COMPREPLY[*]}\" == \"" +
+                    reply + "\" ]]'") == 0);
+    };
+    completes("tidemark compare x -p torch:exp", "expandable_segments=");
+    completes("tidemark compare x --policy=torch:expandable_segments=t", "true");
+    completes("tidemark compare x -p best", "best-fit");
+    completes("tidemark compare x --spill s3f", "s3fifo");
     CHECK(support::tidemark({"completion", "tcsh"}).code == 2);
     const Said manual = support::tidemark({"man"});
     CHECK(manual.out.starts_with(".TH TIDEMARK 1"));

@@ -194,10 +194,10 @@ def test_threads_may_use_what_another_closes():
 
 
 @pytest.mark.parametrize("wrong, what", [
-    (dict(memory=1.5), "memory: a whole number is wanted, not 1.5"),
-    (dict(limit="1"), "limit: a whole number is wanted, not '1'"),
-    (dict(machine=3), "machine: a text is wanted, not 3"),
-    (dict(policy=3), "policy: a text is wanted, not 3")])
+    (dict(memory=1.5), "memory: expected a whole number, not 1.5"),
+    (dict(limit="1"), "limit: expected a whole number, not '1'"),
+    (dict(machine=3), "machine: expected a string, not 3"),
+    (dict(policy=3), "policy: expected a string, not 3")])
 def test_wrong_types_are_named(wrong, what):
     with pytest.raises(TypeError) as raised:
         tidemark.Context(**wrong)

@@ -191,7 +191,7 @@ def test_a_buffer_is_freed_in_any_state_once(memory):
 def test_arrays_of_others_become_buffers(memory):
     with pytest.raises(tidemark.OptionError, match="contiguous"):
         memory.from_array(numpy.zeros((4, 4), "f4")[:, 1])
-    with pytest.raises(tidemark.OptionError, match="no type"):
+    with pytest.raises(tidemark.OptionError, match="isn't a numeric type"):
         memory.empty(3, "tape")
     square = memory.from_array(numpy.arange(6, dtype="i8").reshape(2, 3), tag="square")
     assert (square.shape, square.typestr, square.tag) == ((2, 3), "<i8", "square")
@@ -386,7 +386,7 @@ def test_a_controller_that_does_not_answer_is_waited_for_once(open_memory):
         while not said:
             assert all(holds(buffer, number) for number, buffer in enumerate(buffers))
     assert memory.statistics().pressures == 1
-    assert "does not come back" in str(said[0].message)
+    assert "does not return" in str(said[0].message)
     go_on.set()
 
 

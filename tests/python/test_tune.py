@@ -87,7 +87,7 @@ def test_the_line_is_tried_and_written(tune, tmp_path):
     assert lines[1].startswith("  export ")
     assert "7.73 GiB -> 6.14 GiB (predicted: 6.59 GiB)" in lines[2]
     assert lines[3].lstrip().startswith("step ")
-    assert lines[4] == "  all 6 losses alike"
+    assert lines[4] == "  all 6 losses match"
     assert lines[5] == 'import tidemark.torch; tidemark.torch.use("extent")'
     assert lines[6] == "  the script did not run with it"  # this PyTorch cannot be compiled for
     assert (tmp_path / "tuned.sh").read_text() == lines[1].strip() + "\n"
@@ -108,7 +108,7 @@ def test_a_rank_of_torchrun_runs_as_often_as_the_others(tune, tmp_path):
     helped = tune("-o", "tuned.sh", "train.py", **torchrun)
     assert helped.returncode == 0, helped.stderr
     assert helped.stdout.startswith("rank 1: Set expandable_segments:True")
-    assert "rank 1: what came of it\n  peak reserved" in helped.stdout
+    assert "rank 1: result\n  peak reserved" in helped.stdout
     assert not (tmp_path / "tuned.sh").exists()  # rank 0 writes it
     nothing = tune("train.py", sample="torch/graphs.pickle.xz", **torchrun)
     assert nothing.stdout.startswith("rank 1: Nothing helps")
@@ -131,7 +131,7 @@ def test_the_drop_in_is_a_row_where_it_needs_less(tune, tmp_path):
 
 def test_what_cannot_be_compared_is_said(tune):
     failed = tune("train.py", "--fail")
-    assert failed.returncode == 1 and "ended with 3" in failed.stderr
+    assert failed.returncode == 1 and "ended with exit code 3" in failed.stderr
     idle = tune("train.py", "--idle")
     assert idle.returncode == 1 and "used no GPU" in idle.stderr
     assert tune().returncode == 2

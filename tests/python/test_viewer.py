@@ -96,4 +96,4 @@ def test_wrong_use_is_refused(small):
         port = int(re.search(r":(\d+)/", viewer.url)[1])
         with pytest.raises(tidemark.UnsupportedError) as refused:
             tidemark.view(small, port=port)
-        assert "another program has this port" in str(refused.value)
+        assert "another program uses this port" in str(refused.value)

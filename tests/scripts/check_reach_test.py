@@ -61,7 +61,7 @@ int sum(Base& base) { return base.drawn() + int(Colour::red) + int(Colour::green
         result = self.check()
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stdout.splitlines(),
-                         [f"core/used.h: nothing of the product names {one}; use it or delete it"
+                         [f"core/used.h: nothing in the product names {one}; use it or delete it"
                           for one in ("blue", "forgotten")])
 
     def test_an_option_that_only_tests_set_is_found(self):
@@ -75,7 +75,7 @@ int sum(Base& base) { return base.drawn() + int(Colour::red) + int(Colour::green
         result = self.check()
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stdout.count("\n"), 1, result.stdout)
-        self.assertIn("core/inner.h: nothing of the product sets InnerOptions::forgotten", result.stdout)
+        self.assertIn("core/inner.h: nothing in the product sets InnerOptions::forgotten", result.stdout)
 
     def test_an_example_is_a_user(self):
         self.plant("core/alone.h", "")

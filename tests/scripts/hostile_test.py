@@ -68,8 +68,8 @@ class Calls(unittest.TestCase):
     def test_raw_text_and_broken_json_are_found(self):
         self.assert_faulty("raw", "printf 'a\\033[31mb'")
         self.assert_faulty("raw", "printf 'gnp\\342\\200\\256exe'")
-        self.assert_faulty("no JSON", "echo '{\"a\": nan}'", "--json")
-        self.assert_faulty("no JSON", "echo '{\"dur\": -270576.-903}'", "--json")
+        self.assert_faulty("invalid JSON", "echo '{\"a\": nan}'", "--json")
+        self.assert_faulty("invalid JSON", "echo '{\"dur\": -270576.-903}'", "--json")
 
 
 if __name__ == "__main__":

@@ -153,14 +153,14 @@ class Prove(unittest.TestCase):
     def test_a_rerun_that_asks_for_other_memory_fails_only_if_its_figures_differ(self):
         checks, _ = self.prove(digest="other")
         self.assertEqual([each for each in checks if not each.ok], [])
-        told = [each.what for each in checks if "asked for other memory" in each.note]
+        told = [each.what for each in checks if "requested other memory" in each.note]
         self.assertEqual(len(told), 4, told)
         first = {"requests": 9, "requests_digest": "a", "outcome": "finished",
                  "stats": {"reserved_bytes.all.peak": 100 * MIB}}
         second = dict(first, requests_digest="b", stats={"reserved_bytes.all.peak": 102 * MIB})
         check = prove_checks.check_again("moe", "peak again", first, second)
         self.assertEqual((check.ok, check.note),
-                         (False, "asked for other memory: 9 requests for 9"))
+                         (False, "requested other memory: 9 requests for 9"))
 
     def test_where_a_run_died_is_told_and_counters_are_compared(self):
         checks, report = self.prove(real_least={"": 651 * MIB, ADVISED: 600 * MIB})

@@ -1,13 +1,15 @@
-// adversarial: access patterns that hurt. Each breaks a rule of thumb that some policy rests on:
+// adversarial: access patterns that hurt. Each breaks a rule of thumb on which some policy relies:
 //
-//   scan    a cycle through everything: with a little less memory, LRU never has what comes next
-//   flood   a small hot set, and again and again a scan through all else that is used just once:
-//           who keeps what is recent loses the hot set
+//   scan    a cycle through everything: with a little less memory, LRU has just evicted what is
+//           needed next
+//   flood   a small hot set and, again and again, a scan through everything else, used only once:
+//           policies that keep what is recent lose the hot set
 //   sizes   from one byte to gigabytes, as many of each: counting buffers is not counting bytes
 //   gang    kernels that need most of the memory together, never the same part of it
-//   phases  one half, then the other, for long: who keeps what was often used keeps the wrong half
+//   phases  one half, then the other, each for long: policies that keep what was used often keep
+//           the wrong half
 //
-// Buffers are written when they are made; then most uses read, one in eight writes.
+// Buffers are written when they are made; after that most uses read, and one in eight writes.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,19 +27,19 @@ constexpr std::array<std::string_view, 5> kPatterns{"scan", "flood", "sizes", "g
 
 constexpr std::array kAdversarialOptions{
     events_option("100000", "1",
-                  "At most so many events; always at least all buffers made and freed."),
-    seed_option("Another seed, other sizes and choices."),
+                  "At most this many events, but always enough to make and free all buffers."),
+    seed_option("Another seed gives other sizes and choices."),
     choice_option("pattern", "scan", kPatterns,
-                  "scan: a cycle through all; flood: scans through what is used once, beside a hot "
-                  "set; sizes: of every magnitude; gang: kernels that need most of it together; "
-                  "phases: one half, then the other."),
-    bytes_option("working_set", "8GiB", {"1MiB", "1PiB"}, "All buffers together."),
+                  "scan: a cycle through all buffers; flood: a hot set, and scans through buffers "
+                  "that are used once; sizes: buffers of every magnitude; gang: kernels that need "
+                  "most of the memory together; phases: one half, then the other."),
+    bytes_option("working_set", "8GiB", {"1MiB", "1PiB"}, "Size of all buffers together."),
     bytes_option("buffer", "64MiB", {"1KiB", "1TiB"},
-                 "Largest buffer, the smallest is half of it; not for `sizes`. At most a 16th of "
-                 "the working set is taken."),
+                 "Largest buffer; the smallest is half of it. Not for `sizes`. At most 1/16 of the "
+                 "working set."),
     percent_option("gang", "50", {"1", "100"},
                    "Share of the working set that a kernel of `gang` uses."),
-    count_option("rate", "3000", {"1", "1000000"}, "Bytes that kernels move in a time.", "GB/s"),
+    count_option("rate", "3000", {"1", "1000000"}, "Speed at which kernels move bytes.", "GB/s"),
 };
 
 class Adversarial {
@@ -57,7 +59,7 @@ class Adversarial {
             const std::uint64_t before = program_.event_count();
             TM_TRY(round());
             if (program_.event_count() == before)
-                break;  // not even one kernel fits any more
+                break;  // not even one kernel fits any longer
         }
         for (const Buffer& buffer : buffers_)
             TM_TRY(program_.free(buffer.slot, kStream));
@@ -90,7 +92,7 @@ class Adversarial {
         return {};
     }
 
-    // As many of each power of two, up to a quarter of the working set, as it has room for.
+    // As many of each power of two, up to a quarter of the working set, as there is room for.
     Result<void> make_sizes() {
         const auto powers = static_cast<std::uint64_t>(std::bit_width(working_set_ / 4));
         Bytes left = working_set_;
@@ -145,14 +147,15 @@ class Adversarial {
         return {};
     }
 
-    // The first eighth is hot; between two scans through all else each of it is used four times.
+    // The first eighth is hot; between two scans through everything else each hot buffer is used
+    // four times.
     Result<void> flood() {
         const std::size_t hot = std::max<std::size_t>(1, buffers_.size() / 8);
         TM_TRY(use_any(0, hot, hot * 4));
         return pass(hot, buffers_.size());
     }
 
-    // One of the buffers goes and another of any size comes; then eight are used.
+    // One of the buffers is freed and another of any size is made; then eight are used.
     Result<void> churn() {
         if (!has_room(3))
             return use(buffers_.front());
@@ -165,7 +168,7 @@ class Adversarial {
         return use_any(0, buffers_.size(), 8);
     }
 
-    // Kernels that begin anywhere and go on until they have their share of the working set.
+    // Kernels that start anywhere and continue until they have their share of the working set.
     Result<void> gang() {
         const Bytes wanted = working_set_ / 100 * gang_;
         std::size_t index = program_.random().below(buffers_.size());
@@ -187,7 +190,7 @@ class Adversarial {
         return {};
     }
 
-    // One half, sixteen times through in any order; then the other.
+    // One half, sixteen times through in random order; then the other.
     Result<void> phase() {
         const std::size_t half = buffers_.size() / 2;
         const bool second = phases_++ % 2 == 1;

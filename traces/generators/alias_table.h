@@ -16,7 +16,7 @@ class AliasTable {
     // At least one weight must not be 0; their sum times their count must be below 2^63.
     explicit AliasTable(std::span<const std::uint32_t> weights);
 
-    // The index that 64 random bits stand for.
+    // The index that 64 random bits select.
     std::uint32_t pick(std::uint64_t bits) const {
         const std::uint64_t high = bits >> 32U;
         const std::uint64_t low = bits & 0xffffffffU;

@@ -1,5 +1,5 @@
-// Generators: seeded programs that never ran, as traces. "NAME:key=value,..." names one; the same
-// text gives the same events on every machine. A new one is a new file here and one line in
+// Generators: made-up programs, as traces, determined by a seed. "NAME:key=value,..." names one;
+// the same text gives the same events on every machine. To add one, add a file here and one line in
 // generators.inc: TIDEMARK_GENERATOR(name).
 #pragma once
 
@@ -24,8 +24,9 @@ struct GeneratorInfo {
 // The catalogue (generators.cpp).
 std::span<const GeneratorInfo> all_generators();
 
-// Runs the generator that `spec` names, as above. Every option, defaults written out, is in the
-// returned information's metadata. Errors: bad_option, with the nearest name; those of the sink.
+// Runs the generator that `spec` names, as described above. The returned information's metadata has
+// every option, with defaults written out. Errors: bad_option, with the nearest name; those of the
+// sink.
 Result<TraceInfo> generate(std::string_view spec, TraceSink& sink);
 
 }  // namespace tidemark

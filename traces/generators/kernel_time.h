@@ -1,5 +1,5 @@
-// How long a made-up kernel runs: a launch, and then whichever takes longer, moving its bytes or
-// computing. In whole numbers, so that every machine says the same. Values; thread-safe.
+// How long a made-up kernel runs: the launch, plus the longer of moving its bytes and computing. In
+// whole numbers, so that every machine gets the same result. Values; thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // kv-cache: a language model answers in conversations that are mostly idle. Each conversation keeps
-// a cache of keys and values in blocks, one buffer for each block and layer, which grows as it goes
-// on. Now and then one of them has a new turn: its prompt is read (prefill), then an answer is
-// produced step by step (decode), and all its blocks are read in each step, together with those of
-// the others at work and the layer's weights. Which conversation is next follows Zipf's law, so
-// some come back soon and most of what lives isn't needed for long. One that has grown to its end
-// is closed, and another begins instead.
+// a cache of keys and values in blocks, one buffer for each block and layer, which grows as the
+// conversation goes on. Now and then a conversation has a new turn: its prompt is read (prefill),
+// then an answer is produced step by step (decode). Each step reads all its blocks, together with
+// those of the other active conversations and the layer's weights. Which conversation is next
+// follows Zipf's law, so some come back soon, and most of what is live isn't needed for long. A
+// conversation that has reached its full length is closed, and a new one replaces it.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -21,12 +21,13 @@ namespace {
 
 constexpr std::array kKvCacheOptions{
     events_option("100000", "1",
-                  "No turn begins that would go past so many events; all end whole."),
-    seed_option("Another seed, other conversations."),
+                  "At most this many events: no turn starts that would exceed it, and all turns "
+                  "end completely."),
+    seed_option("Another seed gives other conversations."),
     count_option("sessions", "200", {"1", "100000"},
                  "Conversations that are open, most of them idle."),
     count_option("active", "8", {"1", "1024"},
-                 "Conversations that are answered at the same time, at most."),
+                 "Most conversations that are answered at the same time."),
     count_option("blocks", "32", {"2", "10000"},
                  "Blocks in a layer at which a conversation is closed."),
     bytes_option("block", "2MiB", {"1", "16GiB"}, "Size of a block of one layer."),
@@ -35,14 +36,15 @@ constexpr std::array kKvCacheOptions{
                  "Tokens that a step adds to an answer: more make a shorter trace."),
     count_option("layers", "2", {"1", "200"}, "Layers, each with weights and blocks of its own."),
     bytes_option("weights", "512MiB", {"1", "64GiB"}, "Weights of a layer, read in every step."),
-    count_option("skew", "1", {"0", "3"},
-                 "Who comes back: 0 all alike, else in proportion to 1/rank^skew."),
+    count_option(
+        "skew", "1", {"0", "3"},
+        "Which conversations come back: 0 = all equally often, else in proportion to 1/rank^skew."),
     count_option("think", "1000", {"0", "100000000"},
                  "Time from one turn of a conversation to its next, on average.", "ms"),
     count_option("tflops", "400", {"1", "100000"},
-                 "What kernels compute in a time: how long prompts take.", "TFLOP/s"),
+                 "Computing speed of kernels; decides how long prompts take.", "TFLOP/s"),
     count_option("rate", "3000", {"1", "1000000"},
-                 "Bytes that kernels move in a time: how long steps take.", "GB/s"),
+                 "Speed at which kernels move bytes; decides how long steps take.", "GB/s"),
 };
 
 struct Session {
@@ -92,7 +94,7 @@ class KvCache {
 
   private:
     static constexpr StreamId kStream = StreamId::default_stream;
-    static constexpr Bytes kState = Bytes{1} << 20U;  // what flows from layer to layer
+    static constexpr Bytes kState = Bytes{1} << 20U;  // the buffer passed from layer to layer
 
     Result<void> load() {
         TM_TRY(program_.allocate(kState, kStream, state_));
@@ -104,7 +106,7 @@ class KvCache {
         return {};
     }
 
-    // Lets the turns begin whose time has come, while there is room for them.
+    // Starts the turns whose time has come, while there is room for them.
     void admit() {
         while (!full_ && next_turn_ <= program_.now() && active_.size() < most_active_) {
             Random& random = program_.random();
@@ -114,7 +116,7 @@ class KvCache {
             next_turn_ += static_cast<Nanoseconds>(think_ > 0 ? 1 + random.below(2 * think_) : 0);
             Session& session = sessions_[who];
             if (session.steps != 0 && think_ == 0)
-                return;  // nobody thinks and this one is at work: somebody in a later step
+                return;  // nobody thinks and this one is active: in a later step
             if (session.steps != 0)
                 continue;
             session.prompt = prompt;
@@ -133,7 +135,7 @@ class KvCache {
         return (tokens + block_tokens_ - 1) / block_tokens_;
     }
 
-    // Events until all who are at work are done and everything is freed, at most.
+    // The most events until all active conversations are done and everything is freed.
     std::uint64_t events_left() const {
         std::uint64_t events = program_.live_count();
         for (const std::uint32_t who : active_) {
@@ -146,7 +148,7 @@ class KvCache {
         return events;
     }
 
-    // One step of everyone at work; who has just come has its prompt read first.
+    // One step of all active conversations; new ones have their prompts read first.
     Result<void> step() {
         TM_TRY(program_.mark("step"));
         for (const std::uint32_t who : active_) {
@@ -171,8 +173,8 @@ class KvCache {
         return {};
     }
 
-    // Adds so many tokens to each of these conversations: a kernel for each layer, which reads all
-    // that is there and writes what is new.
+    // Adds this many tokens to each of these conversations: one kernel per layer, which reads the
+    // whole cache and writes what is new.
     Result<void> extend(std::span<const std::uint32_t> whom, std::uint64_t tokens) {
         for (const std::uint32_t who : whom) {
             Session& session = sessions_[who];
@@ -227,11 +229,11 @@ class KvCache {
     std::uint64_t stride_;
     std::uint64_t layers_;
     Bytes weights_;
-    std::uint64_t think_;  // ns from turn to turn, of all together
+    std::uint64_t think_;  // ns from turn to turn, over all conversations
     KernelRates rates_;
     std::uint32_t state_ = kNoSlot;
     std::vector<std::uint32_t> weight_slots_;  // by layer
-    std::vector<std::uint32_t> active_;        // sessions at work
+    std::vector<std::uint32_t> active_;        // active sessions
     std::vector<Use> uses_;                    // of one kernel
     Nanoseconds next_turn_ = 0;
     bool written_ = false;  // the state

@@ -1,11 +1,11 @@
 // mix: requests with the sizes and lifetimes of real programs, in random order. The workload for
-// benchmarks and for traces longer than anybody has recorded.
+// benchmarks and for traces longer than any recording.
 //
-// Each allocation draws a size, then a lifetime from the histogram for sizes like it, counted in
+// Each allocation draws a size, then a lifetime from the histogram for similar sizes, counted in
 // allocations. Lifetimes of 32 and more are stretched or shrunk so that on average `live`
-// allocations live; the short ones, which are what makes a program a program, stay as they are.
-// When the events run out the rest is freed, each in its time. What is due when is kept in a timer
-// wheel, so the cost of an event is constant.
+// allocations are live. The short ones, which characterise a program, stay as they are. When the
+// events run out the rest is freed, each block at its time. A timer wheel holds what is due when,
+// so the cost of an event is constant.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -26,13 +26,13 @@ constexpr std::array<std::string_view, 3> kShapes{"training", "churn", "uniform"
 
 constexpr std::array kMixOptions{
     events_option("1000000", "2",
-                  "How many events; one or two fewer where they don't come out even."),
-    seed_option("Another seed, another trace."),
+                  "Number of events; one or two fewer if they don't divide evenly."),
+    seed_option("Another seed gives another trace."),
     count_option("streams", "1", {"1", "1024"},
-                 "Streams; half the requests are on the first, and with more than one, an eighth "
-                 "are used on a second."),
+                 "Number of streams. Half of the requests are on the first; with more than one, an "
+                 "eighth are also used on a second."),
     count_option("live", "2000", {"1", "10000000"},
-                 "Allocations that live at the same time, on average."),
+                 "Allocations that are live at the same time, on average."),
     choice_option("shape", "training", kShapes,
                   "Sizes and lifetimes: of training runs, of random churn under a limit, or spread "
                   "evenly over all powers of two from 512 B to 64 MiB.",
@@ -57,7 +57,7 @@ class Wheel {
         head = slot;
     }
 
-    // Calls `end(slot)` for all that are due at `now`; every step must be asked for.
+    // Calls `end(slot)` for every slot that is due at `now`; must be called for every step.
     template <class End>
     Result<void> advance(std::uint64_t now, End end) {
         std::uint32_t slot = std::exchange(heads_[now & (heads_.size() - 1)], kNoSlot);
@@ -120,7 +120,7 @@ AliasTable size_table(const Shape& shape) {
     return AliasTable(weights);
 }
 
-// By how much long lives are stretched, in 1/65536, so that lives are `live` on average.
+// The factor by which long lifetimes are stretched, in 1/65536, so that on average `live` are live.
 std::uint64_t stretch_for(const Shape& shape, std::uint64_t live) {
     std::array<std::uint64_t, 3> weight_of_range{};
     std::uint64_t total = 0;

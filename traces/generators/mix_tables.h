@@ -1,4 +1,4 @@
-// Sizes and lifetimes of real programs, distilled by scripts/distil_mix.py from PyTorch snapshots:
+// Sizes and lifetimes of real programs, extracted by scripts/distil_mix.py from PyTorch snapshots:
 // `training` from GPT-2, ResNet-50 and a mixture of experts (batches, lengths and resolutions vary
 // from step to step), `churn` from random requests under a memory limit. Data only.
 #pragma once

@@ -1,4 +1,5 @@
-// Options of generators, declared in a line each. All texts must live as long as the program.
+// Options of generators, each declared on one line. All texts must stay valid as long as the
+// program runs.
 #pragma once
 
 #include <span>
@@ -8,7 +9,7 @@
 
 namespace tidemark::generators {
 
-// The least and the most that a value may be, in text form.
+// The smallest and the largest value, as text.
 struct ValueRange {
     std::string_view least;
     std::string_view most;

@@ -7,7 +7,8 @@
 
 namespace tidemark::generators {
 
-// Weights of `count` ranks: in proportion to 1 / rank^skew, the least being 1. For an AliasTable.
+// Weights of `count` ranks, in proportion to 1 / rank^skew, the smallest being 1. For an
+// AliasTable.
 inline std::vector<std::uint32_t> rank_weights(std::uint64_t count, std::uint64_t skew) {
     constexpr std::uint64_t kFirst = 1U << 24U;
     std::vector<std::uint32_t> weights;

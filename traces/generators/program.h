@@ -1,6 +1,6 @@
-// Program: a made-up program at work. It hands out slots, lets time pass and writes down what
-// happens, so that a generator is only about what is allocated, used and when.
-// Memory O(live). Not thread-safe.
+// Program: a made-up running program. It hands out slots, lets time pass and records what happens,
+// so that a generator only decides what is allocated and used, and when. Memory O(live). Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace tidemark::generators {
 
-// Who lets time pass: the program, half a microsecond to two and a half after each event, or the
+// What advances time: the program, by half a microsecond to two and a half after each event; or the
 // generator, with pass() and go_to(), between which everything happens at the same moment.
 enum class Pace : std::uint8_t { by_event, by_generator };
 
@@ -51,8 +51,8 @@ class Program {
         return add({.slot = slot, .stream = stream, .kind = EventKind::record_use});
     }
 
-    // One kernel: its uses, which must be resident together, stand where it begins. It takes no
-    // time of its own: whoever knows how long it runs says so afterwards (pass).
+    // One kernel: its uses, which must be resident together, are recorded at its start. It takes no
+    // time by itself: the caller adds its duration afterwards (pass).
     Result<void> launch(std::span<const Use> uses, StreamId stream) {
         ++kernel_;
         for (const Use& use : uses)
@@ -64,7 +64,7 @@ class Program {
         return {};
     }
 
-    // A task, which works on `stream` from now on, asks for a reservation; and gives it back, the
+    // A task, which works on `stream` from now on, requests a reservation; and returns one of the
     // same size.
     Result<void> reserve(std::uint32_t task, Bytes size, StreamId stream) {
         return add({.size = size, .stream = stream, .aux = task, .kind = EventKind::reserve});
@@ -91,10 +91,10 @@ class Program {
 
     Result<void> end(std::string_view name) { return named(EventKind::range_end, name); }
 
-    // Time goes by.
+    // Time passes.
     void pass(Nanoseconds duration) { time_ += duration; }
 
-    // It is `time` now, unless that is past.
+    // Sets the time to `time`, unless that is in the past.
     void go_to(Nanoseconds time) { time_ = std::max(time_, time); }
 
     Nanoseconds now() const { return time_; }
@@ -107,7 +107,7 @@ class Program {
 
     std::uint32_t slot_count() const { return slots_.count(); }
 
-    // To be called at the end: what there is to say about the trace on `streams` streams.
+    // Call this at the end: the information about the trace on `streams` streams.
     Result<TraceInfo> finish(std::uint64_t streams) {
         TM_TRY(events_.flush());
         info_.event_count = events_.count();

@@ -1,11 +1,11 @@
-// query: a query engine. Tables stand in memory in chunks, loaded once; tasks come one at a time on
-// each stream. A task joins and sorts: it reserves what it thinks it needs, builds a hash table
-// from some chunks of one table, probes it with all chunks of another, sorts what was found, and
-// gives its memory and its reservation back. Some tasks find more rows than were expected: their
-// hash table is built anew, twice as large, and goes beyond what was reserved.
+// query: a query engine. Tables are in memory in chunks, loaded once; each stream runs one task at
+// a time. A task joins and sorts. It reserves what it thinks it needs, builds a hash table from
+// some chunks of one table, probes it with all chunks of another, sorts the matches, and frees its
+// memory and its reservation. Some tasks find more rows than expected: they rebuild their hash
+// table at twice the size, and exceed what they reserved.
 //
 // Time: a task's operations follow each other; streams run side by side. Waiting for a reservation
-// takes no time here: that is for a replay to find out.
+// takes no time here: a replay finds out how long it takes.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -22,27 +22,28 @@ namespace {
 
 constexpr std::array kQueryOptions{
     events_option("100000", "1",
-                  "At most so many events, in whole tasks; always at least one task."),
-    seed_option("Another seed, other tasks."),
+                  "At most this many events, in whole tasks, but at least one task."),
+    seed_option("Another seed gives other tasks."),
     count_option("tasks", "0", {"0", "4000000000"},
-                 "At most so many tasks; 0: as many as fit into the events."),
+                 "At most this many tasks; 0 = as many as fit into the events."),
     count_option("streams", "4", {"1", "1024"}, "Streams, each with one task at a time."),
-    count_option("tables", "4", {"1", "1000"}, "Tables that stand in memory throughout."),
+    count_option("tables", "4", {"1", "1000"}, "Tables that are in memory throughout."),
     count_option("chunks", "16", {"1", "10000"},
-                 "Chunks of a table; a task probes with all chunks of one."),
+                 "Chunks of a table; a task probes with all chunks of one table."),
     bytes_option("batch", "32MiB", {"1KiB", "16GiB"},
                  "Size of a chunk, and of the batch that is decoded from it."),
-    count_option("skew", "1", {"0", "3"},
-                 "Which tables are read: 0 all alike, else in proportion to 1/rank^skew."),
+    count_option(
+        "skew", "1", {"0", "3"},
+        "Which tables are read: 0 = all equally often, else in proportion to 1/rank^skew."),
     percent_option("heavy", "10", {"0", "100"},
                    "Tasks whose hash table is four times as large as others'."),
     percent_option("accuracy", "80", {"1", "100"},
-                   "A task reserves from its need up to need / accuracy; one that overshoots only "
-                   "from need * accuracy to just below its need."),
+                   "A task reserves between its need and need / accuracy; a task that overshoots "
+                   "reserves between need * accuracy and just below its need."),
     percent_option("overshoot", "15", {"0", "100"}, "Tasks that need more than they reserved."),
     count_option("think", "2000", {"0", "1000000000"},
                  "Time between the tasks of a stream, on average.", "us"),
-    count_option("rate", "400", {"1", "1000000"}, "Bytes that an operator moves in a time.",
+    count_option("rate", "400", {"1", "1000000"}, "Speed at which an operator moves bytes.",
                  "GB/s"),
 };
 
@@ -52,13 +53,13 @@ struct Work {
     std::uint64_t probe_table = 0;
     std::uint64_t build_chunks = 0;
     Bytes hash_size = 0;
-    Bytes output_size = 0;  // what one probed chunk gives
+    Bytes output_size = 0;  // the output for one probed chunk
     bool overshoots = false;
 };
 
 // A stream and its task.
 struct TaskStream {
-    Nanoseconds ready = 0;  // when it goes on
+    Nanoseconds ready = 0;  // when it continues
     bool running = false;
     std::uint32_t task = 0;
     Bytes reserved = 0;
@@ -100,7 +101,7 @@ class Query {
   private:
     static constexpr std::uint32_t kLoaded = 1;  // the event after which tables may be read
 
-    // The first to go on; of those, the one on the first stream. Null when all is done.
+    // The stream that continues first; among equals the first one. Null when everything is done.
     TaskStream* next_stream() {
         const bool may_start = !full_ && (tasks_ == 0 || started_ < tasks_);
         TaskStream* first = nullptr;
@@ -124,7 +125,7 @@ class Query {
         return {};
     }
 
-    // When all streams are done with them.
+    // When all streams have finished with them.
     Result<void> drop_tables() {
         for (std::uint32_t i = 1; i < streams_.size(); ++i) {
             TM_TRY(program_.record_event(kLoaded + i, StreamId{i}));
@@ -192,7 +193,7 @@ class Query {
         return outputs;
     }
 
-    // Puts the outputs into one buffer, and sorts that with another.
+    // Puts the outputs into one buffer, and sorts that with a second one.
     void sort(Plan& plan, const Work& work, const std::vector<std::uint32_t>& outputs) const {
         const Bytes size = work.output_size * chunks_;
         const std::uint32_t rows = plan.allocate(size);
@@ -214,18 +215,18 @@ class Query {
         plan.free(rows);
     }
 
-    // What a task that will need `need` bytes reserves.
+    // What a task with a need of `need` bytes reserves.
     Bytes estimate(Bytes need, bool overshoots) {
         Random& random = program_.random();
         const Bytes hundredth = need / 100;
         if (overshoots) {
-            const Bytes most = hundredth * (100 - accuracy_);  // that it is short of
+            const Bytes most = hundredth * (100 - accuracy_);  // the most that is missing
             return std::max<Bytes>(1, need - 1 - random.below(most + 1));
         }
         return need + random.below(hundredth * (100 - accuracy_) * 100 / accuracy_ + 1);
     }
 
-    // Begins a task, or notices that there is no room for its events.
+    // Starts a task, or notices that there is no room for its events.
     Result<void> start(TaskStream& stream, StreamId id) {
         const Work work = draw();
         Plan plan(rates_);

@@ -1,5 +1,5 @@
-// Plan: all that one task of a query engine will do, written down before it begins, so that what it
-// needs is known to the byte. Memory O(steps). Not thread-safe.
+// Plan: everything that one task of a query engine will do, planned before it starts, so that its
+// need is known to the byte. Memory O(steps). Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tidemark::generators {
 
-// Something that a kernel touches: a chunk of a table, or a buffer of the task's own.
+// Something that a kernel touches: a chunk of a table, or one of the task's own buffers.
 struct Operand {
     std::uint64_t index = 0;
     std::uint8_t mode = kReads;
@@ -48,7 +48,7 @@ class Plan {
         ++events_;
     }
 
-    // One kernel, which moves so many bytes.
+    // One kernel, which moves this many bytes.
     void kernel(std::vector<Operand> operands, Bytes moved) {
         events_ += operands.size();
         steps_.push_back({.kind = EventKind::use,
@@ -60,10 +60,10 @@ class Plan {
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(sizes_.size()); }
 
-    // The most that it has at the same time.
+    // The most memory that it has at the same time.
     Bytes need() const { return need_; }
 
-    // That it will take in a trace.
+    // The number of its events in a trace.
     std::uint64_t events() const { return events_; }
 
   private:

@@ -1,8 +1,8 @@
-// serving: a language model answers requests. Requests come and go; each keeps a cache of keys and
+// serving: a language model answers requests. Requests come and go. Each keeps a cache of keys and
 // values per layer that grows with every token it produces, and every step needs some scratch
-// whose size follows the number of requests at work. How the caches grow is what allocators feel:
-// `exact` allocates anew for every token (as torch.cat does), `double` when a power of two is
-// full, `block` adds a block of tokens and keeps the old ones (as paged engines do).
+// memory whose size depends on the number of active requests. Allocators feel how the caches grow:
+// `exact` reallocates for every token (as torch.cat does), `double` when a power of two is full,
+// `block` adds a block of tokens and keeps the old ones (as paged engines do).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -19,12 +19,13 @@ constexpr std::array<std::string_view, 3> kGrowths{"double", "exact", "block"};
 
 constexpr std::array kServingOptions{
     events_option("100000", "1",
-                  "No step begins that would go past so many events; all end whole."),
-    seed_option("Another seed, other requests."),
-    count_option("requests", "64", {"1", "100000"}, "Most requests at work at the same time."),
+                  "At most this many events: no step starts that would exceed it, and all steps "
+                  "end completely."),
+    seed_option("Another seed gives other requests."),
+    count_option("requests", "64", {"1", "100000"},
+                 "Most requests that are active at the same time."),
     count_option("layers", "8", {"1", "1000"}, "Layers, each with a cache of its own."),
-    bytes_option("token_bytes", "4KiB", {"1", "1GiB"},
-                 "What one token takes in one layer's cache."),
+    bytes_option("token_bytes", "4KiB", {"1", "1GiB"}, "Size of one token in one layer's cache."),
     choice_option("growth", "double", kGrowths, "How a cache grows."),
 };
 
@@ -59,7 +60,7 @@ class Serving {
   private:
     static constexpr StreamId kStream = StreamId::default_stream;
 
-    // Events of a step, at most: everyone grows, one comes, one's caches are freed, scratch.
+    // The most events of a step: every request grows, one arrives, one's caches are freed, scratch.
     std::uint64_t worst_step() const { return (2 * answers_.size() + 4) * layers_ + 8; }
 
     // 2^k to 2^(k+1) tokens, k drawn evenly from [low, high].

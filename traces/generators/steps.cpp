@@ -1,7 +1,7 @@
-// steps: a training loop. Parameters live throughout; each step goes forward through the layers,
-// keeping activations, and backward, freeing them in reverse while gradients appear; then the
-// optimizer uses the gradients up. The length of the batch changes from step to step and all
-// activations with it, which is what fragments a caching allocator.
+// steps: a training loop. Parameters are live throughout. Each step goes forward through the layers
+// and keeps activations, then backward, freeing them in reverse order while gradients appear; then
+// the optimizer consumes the gradients. The length of the batch changes from step to step, and with
+// it all activations, which fragments a caching allocator.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::array kStepsOptions{
     events_option("100000", "1",
-                  "At most so many events, in whole steps; always at least one step."),
-    seed_option("Another seed, other batches."),
+                  "At most this many events, in whole steps, but at least one step."),
+    seed_option("Another seed gives other batches."),
     count_option("layers", "24", {"1", "10000"}, "Layers of the model."),
     count_option("width", "1024", {"1", "65536"},
                  "Features of a layer: its parameters are 12 width^2 * 4 bytes."),
@@ -27,7 +27,8 @@ constexpr std::array kStepsOptions{
 
 // What a layer of a transformer keeps from forward to backward, as multiples of the width.
 constexpr std::array<Bytes, 6> kActivations{1, 3, 1, 1, 4, 4};
-// Its parameters, as multiples of the width's square; the last stands for what has one dimension.
+// Its parameters, as multiples of the width's square; the last represents everything
+// one-dimensional.
 constexpr std::array<Bytes, 5> kParameters{3, 1, 4, 4, 0};
 constexpr Bytes kItem = 4;
 
@@ -71,7 +72,7 @@ class Steps {
         return {};
     }
 
-    // Something that is needed for one operation only.
+    // A buffer that only one operation needs.
     Result<void> scratch(Bytes size) {
         Slots slots;
         TM_TRY(allocate(size, slots));
@@ -117,7 +118,7 @@ class Steps {
 
     Result<void> backward(Bytes unit) {
         TM_TRY(program_.begin("backward"));
-        Slots flowing;  // the gradient that is handed from layer to layer
+        Slots flowing;  // the gradient that is passed from layer to layer
         TM_TRY(allocate(unit, flowing));
         for (std::uint64_t layer = 0; layer < layers_; ++layer) {
             for (std::size_t i = kActivations.size(); i-- > 0;) {

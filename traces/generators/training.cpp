@@ -1,8 +1,8 @@
-// training: a transformer is trained. Weights, and Adam's two moments, live throughout. Each step
-// goes forward through the layers, keeping what backward will read; backward reads it in reverse
-// with the weights, frees it and makes gradients; the optimizer reads those and writes the weights.
-// So within a step every buffer's next use is known from the step before, and the order is the
-// worst one for LRU.
+// training: training a transformer. Weights, and Adam's two moments, are live throughout. Each step
+// goes forward through the layers and keeps what backward will read. Backward reads it in reverse
+// order with the weights, frees it and makes gradients. The optimizer reads the gradients and
+// writes the weights. So within a step every buffer's next use is known from the step before, and
+// the order is the worst one for LRU.
 //
 // A layer is a chain of operators: norm, q/k/v projection, attention, output projection, norm, up,
 // activation, down; residual additions count as part of their neighbours. Weights, activations and
@@ -21,30 +21,32 @@ namespace {
 
 constexpr std::array kTrainingOptions{
     events_option("100000", "1",
-                  "At most so many events, in whole steps; always at least one step."),
-    seed_option("Another seed, other kernel times, and with variable=true other lengths."),
+                  "At most this many events, in whole steps, but at least one step."),
+    seed_option("Another seed gives other kernel times, and with variable=true other lengths."),
     count_option("steps", "0", {"0", "1000000000"},
-                 "At most so many steps; 0: as many as fit into the events."),
+                 "At most this many steps; 0 = as many as fit into the events."),
     count_option("layers", "12", {"1", "1000"}, "Layers of the model."),
     count_option("hidden", "1024", {"1", "65536"},
                  "Features of a token; a layer has 12 hidden^2 weights."),
     count_option("batch", "8", {"1", "1024"}, "Sequences in a step."),
-    count_option("sequence", "1024", {"1", "131072"}, "Tokens in a sequence, at most."),
-    boolean_option("variable", "false",
-                   "Sequences of each step have another length, from half of it to all."),
+    count_option("sequence", "1024", {"1", "131072"}, "Most tokens in a sequence."),
+    boolean_option(
+        "variable", "false",
+        "The sequences of each step have another length, from half of `sequence` to all of it."),
     count_option("vocabulary", "32000", {"1", "262144"},
-                 "Different tokens: what the embedding and the last layer are as wide as."),
+                 "Number of different tokens: the width of the embedding and of the last layer."),
     boolean_option("adam", "true",
-                   "The optimizer keeps two moments of each weight; else it keeps nothing."),
-    count_option("tflops", "400", {"1", "100000"}, "What kernels compute in a time.", "TFLOP/s"),
+                   "The optimizer keeps two moments of each weight; otherwise it keeps nothing."),
+    count_option("tflops", "400", {"1", "100000"}, "Computing speed of kernels.", "TFLOP/s"),
     count_option("rate", "3000", {"1", "1000000"},
-                 "Bytes that kernels move in a time; the slower of the two counts.", "GB/s"),
+                 "Speed at which kernels move bytes; the slower of the two counts.", "GB/s"),
 };
 
 constexpr Bytes kElement = 2;
 constexpr Bytes kMoment = 4;
 
-// One operator of a layer. Widths are multiples of `hidden`; its input is what the one before gave.
+// One operator of a layer. Widths are multiples of `hidden`; its input is the previous one's
+// output.
 struct Operator {
     std::uint64_t in = 1;
     std::uint64_t out = 1;
@@ -63,7 +65,7 @@ constexpr std::array<Operator, 8> kLayer{{
     {.in = 4, .out = 1, .has_weight = true},    // down
 }};
 
-// A weight and what belongs to it. The gradient lives from backward to the optimizer.
+// A weight and what belongs to it. The gradient is live from backward to the optimizer.
 struct Weight {
     std::uint64_t elements = 0;
     std::uint32_t value = kNoSlot;
@@ -123,7 +125,7 @@ class Training {
 
     Result<void> free(std::uint32_t slot) { return program_.free(slot, kStream); }
 
-    // Runs a kernel: each byte of its buffers moves once for each way that it is used. Its time
+    // Runs a kernel: each byte of its buffers moves once for each way in which it is used. Its time
     // varies by up to a twentieth.
     Result<void> kernel(std::span<const Use> uses, Bytes moved, std::uint64_t flops = 0) {
         TM_TRY(program_.launch(uses, kStream));
@@ -152,7 +154,7 @@ class Training {
         return {};
     }
 
-    // A buffer with first contents.
+    // A buffer with initial contents.
     Result<void> make(Bytes size, std::uint32_t& slot) {
         TM_TRY(program_.allocate(size, kStream, slot));
         return kernel(std::array{Use{slot, kWrites}}, size);
@@ -210,7 +212,7 @@ class Training {
                       flops(op));
     }
 
-    // The last layer and the loss, whose gradient takes the place of the logits.
+    // The last layer and the loss, whose gradient replaces the logits.
     Result<void> loss() {
         const Tensor last = kept_.back();
         TM_ASSIGN(const Tensor logits, allocate(tokens_ * vocabulary_ * kElement));
@@ -245,14 +247,14 @@ class Training {
             for (auto op = kLayer.rbegin(); op != kLayer.rend(); ++op) {
                 if (op->has_weight)
                     --weight;
-                // Without a weight of its own, it gets one that it doesn't look at.
+                // An operator without a weight gets one that it doesn't use.
                 TM_TRY(backward(*op, weights_[op->has_weight ? weight : 0], flowing));
             }
         }
         return end_backward(flowing);
     }
 
-    // `flowing` is the gradient of the operator's output, and then of its input.
+    // `flowing` is the gradient of the operator's output, later of its input.
     Result<void> backward(const Operator& op, Weight& weight, Tensor& flowing) {
         const Tensor out = kept_.back();
         kept_.pop_back();
@@ -278,7 +280,7 @@ class Training {
         return {};
     }
 
-    // The embedding's share, and the end of what is left.
+    // The embedding's share, and then everything that is left is freed.
     Result<void> end_backward(const Tensor& flowing) {
         TM_TRY(kernel(std::array{Use{flowing.slot, kReads}, Use{kept_.front().slot, kReads},
                                  Use{weights_[0].gradient, kReads | kWrites}},
@@ -325,7 +327,8 @@ class Training {
 }  // namespace
 
 GeneratorInfo training() {
-    return {"training", "a transformer is trained: what is read forward is read again in reverse",
+    return {"training",
+            "training a transformer: what is read forward is read again in reverse order",
             kTrainingOptions, run<Training>};
 }
 

@@ -1,4 +1,4 @@
-// Blocks by realloc alone, for systems that can't move mappings (browsers).
+// Blocks by realloc only, for systems that can't move mappings (browsers).
 #include <cstdlib>
 #include <new>
 

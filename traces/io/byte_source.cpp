@@ -1,4 +1,4 @@
-// The window over a stream, and the streams: plain ones and those that a Decoder unwraps.
+// The window over a stream, and the streams: plain ones and those that a Decoder decompresses.
 #include "traces/io/byte_source.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class PlainSource final : public ByteSource {
   private:
     std::unique_ptr<RawInput> input_;
     std::unique_ptr<ReadAhead> ahead_;  // of a large file
-    std::span<std::byte> block_;        // of it: what has not been read
+    std::span<std::byte> block_;        // its unread part
     std::vector<std::byte> head_;
     std::size_t head_used_ = 0;
     std::uint64_t done_ = 0;
@@ -155,7 +155,7 @@ Result<std::unique_ptr<ByteSource>> unwrap(std::unique_ptr<RawInput> input, std:
 
 }  // namespace
 
-// Small files need no large buffer; the one byte more is for noticing the end.
+// Small files need no large buffer; the one extra byte shows where the file ends.
 std::size_t ByteSource::first_size() const {
     const std::uint64_t whole = raw_size();
     return compressed() || whole == 0 || whole >= kReadAhead ? kReadAhead
@@ -165,7 +165,7 @@ std::size_t ByteSource::first_size() const {
 Result<void> ByteSource::need(std::size_t count) {
     while (window().size() < count && !ended_) {
         if (cancelled_ && cancelled_())
-            return fail(ErrorCode::cancelled, "reading was given up", name_);
+            return fail(ErrorCode::cancelled, "reading was cancelled", name_);
         TM_ASSIGN(const bool taken, take_block());
         if (taken)
             continue;
@@ -195,12 +195,12 @@ Result<bool> ByteSource::take_block() {
     return true;
 }
 
-// Room in buffer_ behind the window, which is moved there or to its begin if need be.
+// Room in buffer_ behind the window, which is moved there or to the buffer's start if necessary.
 void ByteSource::make_room() {
     const std::size_t unread = window().size();
     std::size_t begin = in_block_ ? 0 : static_cast<std::size_t>(begin_ - buffer_.data());
     if (in_block_ || begin + unread == buffer_.size()) {
-        // Grows only by what has really come, so that a claimed length costs nothing.
+        // Grows only by bytes that have really come, so that a claimed length costs nothing.
         if (in_block_ && buffer_.size() < unread * 2)
             buffer_.resize(std::max(first_size(), unread * 2));
         if (unread != 0 && begin_ != buffer_.data())

@@ -1,6 +1,6 @@
 // ByteSource: the bytes of a file, of standard input, or of a compressed stream, read once from
-// begin to end. Compression (.xz, .zst, .gz) is recognised by content and undone on the way, so no
-// reader knows of it.
+// start to end. Compression (.xz, .zst, .gz) is recognised by content and undone on the way, so
+// readers don't notice it.
 //
 // A source keeps a window of unread bytes; readers look at the window and consume from its front.
 // Memory O(window). Not thread-safe.
@@ -40,27 +40,27 @@ class ByteSource {
         offset_ += count;
     }
 
-    // From now on need() fails with ErrorCode::cancelled where it would have to read and
-    // `cancelled` says so.
+    // From now on need() fails with ErrorCode::cancelled if it would have to read and `cancelled`
+    // returns true.
     void end_when(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
 
     // Offset of the window's first byte in the (uncompressed) stream.
     std::uint64_t offset() const { return offset_; }
 
-    // True if the bytes come out of a compressed stream.
+    // True if the bytes are decompressed.
     virtual bool compressed() const { return false; }
 
-    // The plain file whose bytes these are as they are; none for a pipe, or a compressed stream. It
-    // is the file that was opened, whatever has its name by now.
+    // The plain file whose bytes these are, unchanged; none for a pipe, or a compressed stream. It
+    // is the file that was opened, whatever file has its name by now.
     virtual FileDescriptor file() const { return FileDescriptor(); }
 
-    // True when the stream ended before its compressed form said so: the window ends early.
+    // True when the stream ended earlier than its compressed form declares: the window ends early.
     bool cut_off() const { return cut_off_; }
 
     // "path" or "standard input": for messages.
     const std::string& name() const { return name_; }
 
-    // Bytes of the underlying file consumed so far and in all (0 if unknown): for progress.
+    // Bytes of the underlying file consumed so far and in total (0 if unknown): for progress.
     virtual std::uint64_t raw_done() const = 0;
     virtual std::uint64_t raw_size() const = 0;
 
@@ -72,8 +72,9 @@ class ByteSource {
 
     bool cut_off_ = false;
 
-    // The next bytes where they lie, with kRoomInFront bytes before them that are free to be
-    // written to; valid until the call after the next. Empty: none that way, read() has the rest.
+    // The next bytes where they are in memory, with kRoomInFront bytes before them that may be
+    // overwritten; valid until the call after the next. Empty: not available this way; read() has
+    // the rest.
     virtual Result<std::span<std::byte>> next_block() { return std::span<std::byte>(); }
 
     static constexpr std::size_t kRoomInFront = 4096;
@@ -93,11 +94,11 @@ class ByteSource {
     bool ended_ = false;
 };
 
-// `path` or "-" for standard input; compressed streams are unwrapped. Errors: io (no such file, a
-// folder, no permission), unsupported (a compression we know but cannot undo).
+// `path` or "-" for standard input; compressed streams are decompressed. Errors: io (no such file,
+// a folder, no permission), unsupported (a compression that is known but not supported).
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path);
 
-// Bytes in memory, which must outlive the source; unwrapped likewise. For tests and fuzzing.
+// Bytes in memory, which must outlive the source; decompressed as above. For tests and fuzzing.
 Result<std::unique_ptr<ByteSource>> open_memory(std::span<const std::byte> bytes, std::string name);
 
 }  // namespace tidemark

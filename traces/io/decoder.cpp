@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kDamaged = "the compressed data are damaged";
 constexpr const char* kTooMuchMemory =
-    "the compressed stream asks for more than 512 MiB of memory to be unpacked";
+    "the compressed stream needs more than 512 MiB of memory to be unpacked";
 
 class XzDecoder final : public Decoder {
   public:
@@ -42,7 +42,7 @@ class XzDecoder final : public Decoder {
         const Step step{source.size() - stream_.avail_in, target.size() - stream_.avail_out};
         switch (status) {
             case LZMA_OK:
-            case LZMA_BUF_ERROR:  // no progress was possible: the stream goes on or is cut off
+            case LZMA_BUF_ERROR:  // no progress was possible: the stream continues or is cut off
                 return step;
             case LZMA_STREAM_END:
                 whole_ = true;
@@ -186,7 +186,7 @@ Compression compression_of(std::span<const std::byte> head) {
         Magic{"\x1f\x8b\x08"sv, Compression::gzip},
         Magic{"\x04\x22\x4d\x18"sv, Compression::lz4},
     };
-    if (begins_with(head, "PK\x03\x04"))  // what torch.save writes lies in it as it is
+    if (begins_with(head, "PK\x03\x04"))  // torch.save stores the pickle in it uncompressed
         return holds_plain_pickle(head) ? Compression::none : Compression::zip;
     for (const Magic& magic : kMagics) {
         if (begins_with(head, magic.bytes))

@@ -1,4 +1,4 @@
-// Marks, and where they stand.
+// Marks of file formats, and where they are.
 #include "traces/io/file_kind.h"
 
 #include <algorithm>
@@ -24,8 +24,9 @@ std::string_view without_blanks(std::string_view text) {
     return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
 
-// The text from the value of this member on, of the JSON object that `head` begins with. Empty if
-// the object itself has no such member here: in texts and in objects within it, words mean nothing.
+// The text from the value of this member on, of the JSON object at the start of `head`. Empty if
+// the object itself has no such member here: the same word in texts and in objects inside it
+// doesn't count.
 std::string_view member_of(std::string_view head, std::string_view name) {
     int depth = 0;
     for (std::size_t i = 0; i < head.size(); ++i) {

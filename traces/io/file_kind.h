@@ -1,6 +1,6 @@
-// FileKind: what is in a file, as far as its first bytes tell: of what Tidemark writes itself, and
-// of recordings. What a command writes may take the place of a file of the same kind, and of no
-// other (output_target.h).
+// FileKind: what is in a file, as far as its first bytes show: all formats that Tidemark writes
+// itself, and recordings. A command may replace a file only by one of the same kind
+// (output_target.h).
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace tidemark {
 
-// How .tmk files and live recordings (.tml) begin.
+// How .tmk files and live recordings (.tml) start.
 inline constexpr std::array<unsigned char, 8> kTmkMagic{0x89, 'T',  'M',  'K',
                                                         '\r', '\n', 0x1a, '\n'};
 inline constexpr std::array<unsigned char, 8> kRecordingMagic{0x89, 'T',  'M',  'L',
                                                               '\r', '\n', 0x1a, '\n'};
 
 enum class FileKind : std::uint8_t {
-    unknown,  // another program's or a person's; also what we write in another program's format
+    unknown,  // another program's or a person's; also other programs' formats that we write
     recording,
     jsonl_export,
     chrome_export,
@@ -38,11 +38,12 @@ enum class FileKind : std::uint8_t {
     figures,
 };
 
-// The first so many bytes of a file are enough.
+// This many bytes from the start of a file are enough.
 inline constexpr std::size_t kKindHead = 4096;
 
-// The kind of a file that begins so: each of our formats has a mark near its front. Pickles that
-// aren't ours count as recordings: PyTorch's snapshots are such. Pure. O(size).
+// The kind of a file that starts with `head`: each of our formats has a mark near its start.
+// Pickles that aren't ours count as recordings, since PyTorch's snapshots are pickles. Pure.
+// O(size).
 FileKind kind_of(std::string_view head);
 
 // "a recording", "a report": for messages.

@@ -1,8 +1,8 @@
 // GrowingArray: a vector for tens of millions of small records that are only ever appended.
 //
 // Grows by remapping pages instead of copying them, so the peak is the array itself and not the old
-// one beside the new. Trivially copyable elements only; pointers into it are valid until the next
-// push_back. Not thread-safe.
+// and the new one together. Trivially copyable elements only; pointers into it are valid until the
+// next push_back. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class GrowingArray {
         return {data_ + begin, count};
     }
 
-    // Makes room for `capacity` elements in all.
+    // Makes room for `capacity` elements in total.
     void reserve(std::size_t capacity) {
         if (capacity <= capacity_)
             return;

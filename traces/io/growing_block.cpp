@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 constexpr std::size_t kLarge = kHugePage;
 
-// Whole huge pages, which lets the system align them: aligned ones are moved as they are.
+// Whole huge pages, so that the system can align them: aligned ones are moved without copying.
 constexpr std::size_t mapped_size(std::size_t bytes) {
     return (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }
@@ -27,7 +27,7 @@ void* grow_mapping(void* block, std::size_t before, std::size_t bytes) {
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (grown == MAP_FAILED)
         throw std::bad_alloc();
-    ::madvise(grown, mapped_size(bytes), MADV_HUGEPAGE);  // a hint: small pages do as well
+    ::madvise(grown, mapped_size(bytes), MADV_HUGEPAGE);  // a hint: small pages work as well
     if (before != 0 && before < kLarge) {
         std::memcpy(grown, block, before);
         std::free(block);

@@ -1,5 +1,5 @@
-// How deep the brackets of a JSON text nest, whether or not the rest of it is JSON: a tree is only
-// built of what is shallow. Pure; O(length).
+// How deep the brackets of a JSON text nest, whether or not the rest of it is JSON: a tree is built
+// only from shallow texts. Pure; O(length).
 #pragma once
 
 #include <algorithm>

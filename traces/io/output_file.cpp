@@ -18,8 +18,8 @@ constexpr std::size_t kBufferSize = std::size_t{1} << 18U;
 
 constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
-// Calls attempt(name) with names beside `target` that tell a person who finds such a file what it
-// was, until it does not fail with EEXIST. Returns its last result (negative = failure).
+// Calls attempt(name) with names next to `target`, which tell a person who finds such a file what
+// it was, until it no longer fails with EEXIST. Returns its last result (negative = failure).
 template <class Attempt>
 int with_name_beside(const std::string& target, std::string& name, Attempt attempt) {
     constexpr int kAttempts = 100;
@@ -33,8 +33,8 @@ int with_name_beside(const std::string& target, std::string& name, Attempt attem
     return result;
 }
 
-// A file in the folder of `target` that has no name yet: whatever ends the program, nothing is left
-// behind. -1 where the file system has no such files.
+// A file in the folder of `target` that has no name yet: however the program ends, nothing is left
+// behind. -1 if the file system has no such files.
 int create_nameless(const std::string& target) {
     const std::filesystem::path folder = std::filesystem::path(target).parent_path();
     return ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kMode);
@@ -46,7 +46,7 @@ int create_named(const std::string& target, std::string& name) {
     });
 }
 
-// Gives a nameless file a name beside `target`.
+// Gives a nameless file a name next to `target`.
 int give_name(int descriptor, const std::string& target, std::string& name) {
     const std::string self = "/proc/self/fd/" + std::to_string(descriptor);
     return with_name_beside(target, name, [&](const char* candidate) {
@@ -54,7 +54,7 @@ int give_name(int descriptor, const std::string& target, std::string& name) {
     });
 }
 
-// Without it a name may be gone after a power cut, and its file with it.
+// Without it a name may be lost in a power cut, and its file with it.
 Result<void> sync_folder(const std::string& target) {
     const std::filesystem::path folder = std::filesystem::path(target).parent_path();
     const FileDescriptor opened(
@@ -168,7 +168,7 @@ Result<void> OutputFile::commit(bool synced) {
     if (::close(std::exchange(descriptor_, -1)) != 0)
         return io_error("cannot be written", path_);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-        return io_error("cannot take its name", path_);
+        return io_error("cannot be renamed to its name", path_);
     committed_ = true;
     return synced ? sync_folder(path_) : Result<void>{};
 }

@@ -1,7 +1,7 @@
-// OutputFile: a file that appears whole or not at all. Bytes go to a file beside the target that
-// has no name (or, where the file system knows no such files, a temporary one), and that takes the
-// target's name at `commit`; without a commit nothing is left behind.
-// "-" is standard output (no such promise). Not thread-safe.
+// OutputFile: a file that appears completely or not at all. Bytes go to a nameless file next to the
+// target (or, where the file system has no such files, to a temporary one), which gets the target's
+// name at `commit`. Without a commit nothing is left behind. "-" is standard output (without this
+// guarantee). Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -22,25 +22,25 @@ class OutputFile {
     OutputFile& operator=(const OutputFile&) = delete;
     ~OutputFile();  // removes the temporary file if commit() was not reached
 
-    // A file that somebody named. Errors: those of check_rule; io (the folder is missing, not
+    // A file that the user named. Errors: those of check_rule; io (the folder is missing, not
     // writable, ...), with the path.
     static Result<std::unique_ptr<OutputFile>> create(const OutputTarget& target);
 
-    // A file that we named ourselves, in a folder of our own: whatever is there is replaced.
-    // Errors: io.
+    // A file that Tidemark named, in a folder of its own: any existing file is replaced. Errors:
+    // io.
     static Result<std::unique_ptr<OutputFile>> create(const std::string& path);
 
     // Errors (io): those that `create` would return now, found before the work whose result goes
-    // there. Leaves nothing behind, and opens no pipe: its reader would see it end.
+    // there. Leaves nothing behind, and doesn't open pipes: the reader would see the pipe end.
     static Result<void> check(const std::string& path);
 
     // Buffered. Errors: io (no space, ...).
     Result<void> write(std::span<const std::byte> bytes);
     Result<void> write(std::string_view text);
 
-    // Flushes, syncs, renames, syncs the folder. Errors: io; those of check_rule, of what has come
-    // to be there meanwhile; the target is then as it was before.
-    // Not `synced`: it doesn't wait for the disk, and after a power cut the file may be empty.
+    // Flushes, syncs, renames, syncs the folder. Errors: io; those of check_rule, if another file
+    // has appeared there meanwhile. The target is then unchanged. Not `synced`: it doesn't wait for
+    // the disk, and after a power cut the file may be empty.
     Result<void> commit(bool synced = true);
 
   private:
@@ -49,11 +49,11 @@ class OutputFile {
     Result<void> flush();
 
     std::string path_;
-    std::optional<OutputTarget> target_;  // none: ours alone
-    std::string temporary_;               // its name until then, if it has one
+    std::optional<OutputTarget> target_;  // none: an internal file
+    std::string temporary_;               // its name before commit, if it has one
     std::string buffer_;
     int descriptor_ = -1;
-    bool replaces_ = false;  // takes the place of path_ at the end; else writes there directly
+    bool replaces_ = false;  // replaces path_ at commit; else writes there directly
     bool committed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Looks at what is there.
+// Examines an existing file before it is replaced.
 #include "traces/io/output_target.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kForceHint = "choose another name, or write over it with --force";
+constexpr const char* kForceHint = "choose another name, or overwrite it with --force";
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Result<void> check_rule(const OutputTarget& target) {
 
     if (target.force || (::stat(target.path.c_str(), &status) == 0 && status.st_size == 0))
         return {};
-    // What can't be unpacked is somebody else's all the same.
+    // A file that can't be unpacked still belongs to somebody else.
     const Result<FileKind> looked = kind_of_file(target.path);
     if (!looked && looked.error().code == ErrorCode::io)
         return tl::make_unexpected(looked.error());
@@ -57,7 +57,7 @@ Result<void> check_rule(const OutputTarget& target) {
     if (kind == FileKind::recording)
         return fail(ErrorCode::bad_option, "exists and is a recording", target.path, kForceHint);
     if (kind == FileKind::unknown)
-        return fail(ErrorCode::bad_option, "exists, and nothing in it says that Tidemark wrote it",
+        return fail(ErrorCode::bad_option, "exists, and nothing in it shows that Tidemark wrote it",
                     target.path, kForceHint);
     if (kind == target.kind)
         return {};

@@ -1,8 +1,9 @@
-// OutputTarget: a file that is to be written, with what decides whether it may be. Every output of
-// ours to a file that somebody named passes this rule (OutputFile::create takes nothing else):
-// - a file that is read at the same time is never written, by whatever name it goes;
-// - a file that is there is replaced only by one of the same kind, and a recording never, unless
-//   `force` says so.
+// OutputTarget: an output file, with everything that decides whether it may be written. Every
+// output of Tidemark to a file that the user named follows this rule (OutputFile::create takes
+// nothing else):
+// - a file that is being read is never written, under any name;
+// - an existing file is replaced only by one of the same kind, and a recording never, unless
+//   `force` is set.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace tidemark {
 
-// Which file it is, whatever its path: links and hard links lead to the same one.
+// The identity of a file, whatever its path: links and hard links lead to the same one.
 struct FileIdentity {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
@@ -29,23 +30,24 @@ std::optional<FileIdentity> file_identity(const std::string& path);
 struct OutputTarget {
     std::string path = {};  // "" = nothing is written; "-" = standard output
     FileKind kind = FileKind::unknown;
-    bool force = false;                     // what is there may be replaced, but if it is read
+    // an existing file may be replaced, unless it is being read
+    bool force = false;
     std::vector<FileIdentity> inputs = {};  // what is read at the same time
 
     bool wanted() const { return !path.empty(); }
 };
 
-// The kind of what is in a file: compressed or not, a recording is one; all else that is
-// compressed is unknown. Errors: io.
+// The kind of a file's content: a recording counts as one whether or not it is compressed; other
+// compressed files are unknown. Errors: io.
 Result<FileKind> kind_of_file(const std::string& path);
 
-// Whether the rule lets it be written now. Nothing there, an empty file that isn't read, what is no
-// file (a pipe, /dev/null), "-" and "" may. Changes nothing. Errors: bad_option; io, where it can't
-// be looked at.
+// Whether the rule allows writing it now. It does for a missing file, an empty file that isn't
+// read, anything that is not a file (a pipe, /dev/null), "-" and "". Changes nothing. Errors:
+// bad_option; io, if it can't be examined.
 Result<void> check_rule(const OutputTarget& target);
 
-// The same, and whether it can be written at all, to be asked before work that takes long. Errors:
-// also those of OutputFile::check.
+// The same, and whether it can be written at all; call it before long work. Errors: also those of
+// OutputFile::check.
 Result<void> check_target(const OutputTarget& target);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// The system's calls by descriptor, so that nothing is exchanged between a look and its use.
+// System calls on descriptors, so that nothing can be exchanged between a check and the use.
 #include "traces/io/own_folder.h"
 
 #include <cerrno>
@@ -17,20 +17,20 @@ namespace {
 
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
-// Whether it is this user's, and nobody else may write it.
+// Whether it belongs to this user and nobody else may write it.
 Result<void> check_owner(const struct stat& status, const std::string& path) {
     if (status.st_uid != ::geteuid())
         return fail(ErrorCode::io, "belongs to another user", path,
-                    "it is that of user " + std::to_string(status.st_uid));
+                    "it belongs to user " + std::to_string(status.st_uid));
     if ((status.st_mode & kOthersWrite) != 0)
         return fail(ErrorCode::io, "can be written by other users", path,
-                    "chmod go-w '" + path + "' if all that is in it is yours");
+                    "chmod go-w '" + path + "' if everything in it is yours");
     return {};
 }
 
 Result<void> check_name(const std::string& name, const std::string& path) {
     if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-        return fail(ErrorCode::io, "is no name in a folder", path);
+        return fail(ErrorCode::io, "is not a name in a folder", path);
     return {};
 }
 
@@ -43,7 +43,7 @@ Result<FileDescriptor> open_own(int from, const std::string& path, const std::st
         if (code == ENOENT)
             return fail(ErrorCode::not_found, "there is no such folder", shown);
         if (code == ENOTDIR || code == ELOOP)
-            return fail(ErrorCode::io, "is not a folder (a link to one is none)", shown);
+            return fail(ErrorCode::io, "is not a folder (links to folders aren't followed)", shown);
         return io_error("cannot be opened", shown, code);
     }
 
@@ -77,7 +77,7 @@ Result<FileDescriptor> open_regular(int from, const std::string& name, int flags
     if (::fstat(file.get(), &status) != 0)
         return io_error("cannot be examined", path);
     if (!S_ISREG(status.st_mode))
-        return fail(ErrorCode::io, "is no regular file", path);
+        return fail(ErrorCode::io, "is not a regular file", path);
     TM_TRY(check_owner(status, path));
     return file;
 }
@@ -105,7 +105,7 @@ Result<OwnFolder> OwnFolder::open_folder(const std::string& name) const {
 }
 
 Result<std::vector<std::string>> OwnFolder::names() const {
-    // A descriptor of its own: how far it has been read belongs to an open file.
+    // A new descriptor: the read position belongs to an open file.
     const int file = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const std::unique_ptr<DIR, CloseFolder> folder(file < 0 ? nullptr : ::fdopendir(file));
     if (!folder) {
@@ -129,7 +129,7 @@ Result<std::vector<std::string>> OwnFolder::names() const {
 }
 
 Result<OwnFolder> OwnFolder::make(const std::string& path) {
-    std::error_code ignored;  // mkdir says what is wrong
+    std::error_code ignored;  // mkdir reports what is wrong
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     if (!parent.empty())
         std::filesystem::create_directories(parent, ignored);

@@ -1,9 +1,9 @@
-// OwnFolder: a folder that only the user who runs this program may write in, open. What lies in a
-// folder of somebody else, or in one that others may write in, is never read, written or deleted:
-// its names may lead anywhere, and change between a look and the next. So the folder is opened
+// OwnFolder: an open folder that only the user who runs this program may write in. Files in a
+// folder that belongs to another user, or that others may write in, are never read, written or
+// deleted: their names may lead anywhere, and may change between two looks. So the folder is opened
 // once, and every file in it is reached through that descriptor.
 //
-// Not thread-safe, but for open_file.
+// Not thread-safe, except for open_file.
 #pragma once
 
 #include <string>
@@ -15,29 +15,29 @@
 
 namespace tidemark {
 
-// The file at `path`, in a folder that may be anyone's, as OwnFolder::open_file opens one: `path`
-// itself is no link, the folders above may be. Thread-safe.
+// The file at `path`, in a folder that may belong to anyone, opened as by OwnFolder::open_file:
+// `path` itself may not be a link, but the folders above it may. Thread-safe.
 Result<FileDescriptor> open_own_file(const std::string& path, int flags);
 
 class OwnFolder {
   public:
-    // Errors: not_found: there is none; io: it is a link or no folder, belongs to another user, or
-    // others may write in it.
+    // Errors: not_found: it does not exist; io: it is a link or not a folder, belongs to another
+    // user, or others may write in it.
     static Result<OwnFolder> open(const std::string& path);
 
-    // The same, made first (0700, with the folders above it) where there is none.
+    // The same, but creates it first if it is missing (0700, with the folders above it).
     static Result<OwnFolder> make(const std::string& path);
 
-    // A file `name` (no path) in it, opened with `flags` as open(2) has them; O_CREAT always comes
-    // with O_EXCL, and the new file is for its owner only. Never waits, also not for a pipe's other
-    // end. Errors: not_found; io: the system's, or it is a link, no regular file, belongs to
-    // another user, or others may write it.
+    // A file `name` (not a path) in it, opened with `flags` as in open(2); O_CREAT always comes
+    // with O_EXCL, and the new file is for its owner only. Never waits, not even for the other end
+    // of a pipe. Errors: not_found; io: the system's, or it is a link, not a regular file, belongs
+    // to another user, or others may write it.
     Result<FileDescriptor> open_file(const std::string& name, int flags) const;
 
-    // The folder `name` in it, on the same terms. Errors: as of open().
+    // The folder `name` in it, under the same conditions. Errors: as of open().
     Result<OwnFolder> open_folder(const std::string& name) const;
 
-    // What lies in it, in no order, "." and ".." left out. Errors: io.
+    // The names in it, in no order, without "." and "..". Errors: io.
     Result<std::vector<std::string>> names() const;
 
     int descriptor() const { return folder_.get(); }

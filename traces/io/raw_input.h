@@ -1,5 +1,5 @@
-// RawInput: where a ByteSource's bytes come from before anything is unwrapped: an open file or
-// memory. Not thread-safe.
+// RawInput: where a ByteSource's bytes come from before decompression: an open file or memory. Not
+// thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ class RawInput {
     // Errors: io, with the input's name.
     virtual Result<std::size_t> read(std::span<std::byte> target) = 0;
 
-    // Bytes in all; 0 = not known (a pipe).
+    // Bytes in total; 0 = not known (a pipe).
     virtual std::uint64_t size() const = 0;
 
-    // The plain file that it is of, for reading at offsets; none: a pipe, standard input, memory.
+    // The plain file behind it, for reading at offsets; none: a pipe, standard input, memory.
     virtual FileDescriptor file() const { return FileDescriptor(); }
 };
 

@@ -1,4 +1,4 @@
-// Blocks that go round between two threads.
+// Blocks that circulate between two threads.
 #include "traces/io/read_ahead.h"
 
 #include <exception>
@@ -37,7 +37,7 @@ Result<std::span<std::byte>> ReadAhead::next() {
     return std::span(last_->bytes).subspan(kHeadroom, *last_->filled);
 }
 
-// Up to a whole block, so that a short one is the last but for the empty one.
+// Up to a whole block, so that a short block is always the last one before the empty one.
 void ReadAhead::fill(Block& block) {
     block.bytes.resize(kHeadroom + kBlock);
     const std::span<std::byte> target = std::span(block.bytes).subspan(kHeadroom);
@@ -47,7 +47,7 @@ void ReadAhead::fill(Block& block) {
         if (!got) {
             if (*block.filled == 0)
                 block.filled = std::move(got);
-            return;  // an error behind good bytes comes again with the next block
+            return;  // the error behind good bytes occurs again with the next block
         }
         *block.filled += *got;
         if (*got == 0 || *block.filled == target.size())

@@ -1,6 +1,6 @@
-// ReadAhead: reads a large file on a thread of its own, some blocks before they are asked for. The
-// copy out of the system's cache is a tenth of the time of an import; a mapping would save it too,
-// but a file that somebody cuts short while it is mapped kills the program.
+// ReadAhead: reads a large file on its own thread, a few blocks in advance. Copying out of the
+// system's cache takes 10 % of the time of an import. A mapping would save that too, but the
+// program is killed if somebody truncates a file while it is mapped.
 //
 // To be used by one thread. Memory: four blocks.
 #pragma once
@@ -19,10 +19,11 @@ namespace tidemark {
 
 class ReadAhead {
   public:
-    // So many bytes in front of each block are the caller's to write to.
+    // The caller may write to this many bytes in front of each block.
     static constexpr std::size_t kHeadroom = 4096;
 
-    // `input` must outlive this, and belongs to it. Reading begins with the first call of next().
+    // `input` must outlive this, and nobody else may use it. Reading starts with the first call of
+    // next().
     explicit ReadAhead(RawInput& input);
 
     ~ReadAhead() { empty_.cancel(); }
@@ -31,7 +32,7 @@ class ReadAhead {
     ReadAhead& operator=(const ReadAhead&) = delete;
 
     // The next block, valid until the call after the next; empty = the end. Errors: those of the
-    // input, at the byte where they occurred. Both come again if one calls again.
+    // input, at the byte where they occurred. Further calls return the same.
     Result<std::span<std::byte>> next();
 
   private:
@@ -51,8 +52,8 @@ class ReadAhead {
     std::array<Block, 4> blocks_;
     WorkQueue<Block*> empty_;
     WorkQueue<Block*> filled_;
-    Block* before_ = nullptr;  // the block given before the last
-    Block* last_ = nullptr;    // the block given last
+    Block* before_ = nullptr;  // the block before the last one returned
+    Block* last_ = nullptr;    // the last block returned
     Thread worker_;            // last: it uses the queues until it is joined
 };
 

@@ -1,7 +1,8 @@
-// The clock of living programs: a counter of the processor, read in a few nanoseconds, and what it
-// takes to turn it into time. A home of the wall clock beside core/base/stopwatch.h, because asking
-// the system costs as much as a whole event may (25 ns): what is measured here is a running
-// program, and no result of a replay ever comes from it. Thread-safe, never fails.
+// The clock of running programs: a counter of the processor, read in a few nanoseconds, and the
+// data to convert it into time. This is the second user of the wall clock, after
+// core/base/stopwatch.h, because asking the system costs as much as a whole event may (25 ns). It
+// measures only running programs; no result of a replay ever depends on it. Thread-safe, never
+// fails.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@
 
 namespace tidemark::live {
 
-// The system's monotonic clock; since an unknown begin.
+// The system's monotonic clock; its start is unknown.
 inline Nanoseconds monotonic_now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
@@ -30,7 +31,7 @@ inline Nanoseconds unix_now() {
         .count();
 }
 
-// Whether the processor's counter runs at one speed, whatever the processor does.
+// Whether the processor's counter runs at constant speed, whatever the processor does.
 inline bool has_steady_counter() {
 #if defined(__x86_64__)
     unsigned a = 0;
@@ -65,8 +66,8 @@ class TickScale {
   public:
     TickScale() = default;
 
-    // `later` must not lie before `earlier`; if they are the same, ticks count as nanoseconds.
-    // Times are from 0 to 2^61.
+    // `later` must not be before `earlier`; if they are the same, ticks count as nanoseconds. Times
+    // are from 0 to 2^61.
     TickScale(ClockPair earlier, ClockPair later, Nanoseconds start) {
         const std::uint64_t ticks = later.ticks - earlier.ticks;
         if (later.ticks > earlier.ticks && later.time > earlier.time)
@@ -75,7 +76,7 @@ class TickScale {
         offset_ = later.time - start;
     }
 
-    // Never negative; at most some 146 years.
+    // Never negative; at most about 146 years.
     Nanoseconds time(std::uint64_t ticks) const {
         constexpr double kMost = 4.6e18;
         const auto distance = static_cast<double>(static_cast<std::int64_t>(ticks - origin_));

@@ -1,4 +1,4 @@
-// Pieces are put together by the session in their headers.
+// The session in their headers shows which pieces belong together.
 #include "traces/live/kept_recordings.h"
 
 #include <algorithm>
@@ -129,7 +129,7 @@ Result<bool> remove_recording(const OwnFolder& folder, const KeptRecording& reco
     const FileLock lock(folder.open_file(name_of(recording.files.back()), O_RDONLY));
     if (!lock.held())
         return false;
-    // A program locks the next piece before it leaves the last one.
+    // A program locks the next piece before it unlocks the last one.
     if (const std::string next = piece_after(recording); !next.empty()) {
         const std::string unnamed = next + ".part";
         const auto is_there = [&folder](const std::string& name) {

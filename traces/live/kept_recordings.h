@@ -1,8 +1,8 @@
-// KeptRecordings: the recordings that lie in a folder, whose they are, and removing those that
-// nobody writes any more. Thread-safe.
+// KeptRecordings: the recordings in a folder, their owners, and how to remove those that nobody
+// writes any longer. Thread-safe.
 //
-// A program locks the piece of its recording that it writes (flock), so that it is known for alive
-// also from another container or computer, where its process can't be seen.
+// A program locks the piece of its recording that it writes (flock), so other containers or
+// computers, which can't see its process, know that it is running.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 namespace tidemark::live {
 
 enum class RecordingState : std::uint8_t {
-    in_use,       // its program lives, or somebody writes it
-    unrecovered,  // its program died, and what it published last is still in shared memory
+    in_use,       // its program is running, or somebody writes it
+    unrecovered,  // its program died, and its last events are still in shared memory
     ended,
 };
 
@@ -31,15 +31,15 @@ struct KeptRecording {
     RecordingState state = RecordingState::ended;
 };
 
-// The user's recordings in `folder`, the one that was written last at the end. Files that are none,
-// or somebody else's, are left out; `skipped` is told which and why. `programs`: all that are
-// known, dead ones included. O(files).
+// The user's recordings in `folder`, the most recently written one at the end. Other files, and
+// other users' files, are left out; `skipped` is told which and why. `programs`: all known
+// programs, including dead ones. O(files).
 std::vector<KeptRecording> list_recordings(const std::string& folder,
                                            std::span<const LiveProgram> programs,
                                            std::vector<Error>* skipped = nullptr);
 
-// Removes all pieces of an ended recording that was listed in `folder`. False: it isn't an ended
-// one, or somebody has begun to write it since. Errors: io; some pieces may be gone then.
+// Removes all pieces of an ended recording that was listed in `folder`. False: it hasn't ended, or
+// somebody has started to write it since. Errors: io; some pieces may be gone then.
 Result<bool> remove_recording(const OwnFolder& folder, const KeptRecording& recording);
 
 }  // namespace tidemark::live

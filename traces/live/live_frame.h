@@ -1,4 +1,4 @@
-// LiveFrame: a site in a program, as whoever captures stacks knows it.
+// LiveFrame: a call site in a program, as a stack capture describes it.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ void LiveSet::add_name(std::span<const Record> slots) {
     names_.insert(names_.end(), slots.begin(), slots.end());
 }
 
-// The text: each ring has an id of its own for it.
+// The text: each ring has its own id for it.
 std::string LiveSet::name_of(const Record& range) const {
     const Record* slots = nullptr;
     const auto id = static_cast<std::uint32_t>(range.extra);
@@ -108,7 +108,7 @@ void LiveSet::allocate(const Record& record) {
     if (slot == blocks_.size())
         blocks_.emplace_back();
     blocks_[slot] = record;
-    // A free was lost if somebody is there already.
+    // A free was lost if another block is there already.
     const std::uint32_t before = block_slots_.exchange(key(record), slot);
     if (before != kNoSlot) {
         blocks_[before].kind = RecordKind::none;
@@ -124,7 +124,7 @@ void LiveSet::free(const Record& record) {
     slots_.give_back(slot);
 }
 
-// It keeps its bytes until the device is done with them.
+// It keeps its bytes until the device has finished with them.
 void LiveSet::retire(const Record& record) {
     const std::uint32_t slot = block_slots_.find(key(record));
     if (slot != kNoSlot)

@@ -1,7 +1,7 @@
-// LiveSet: what is alive in a program after the records seen so far, and every name: what is
-// written at the begin of each segment of a recording, so that a reader may begin there. Memory
-// O(live + names). Of ranges the last kMostOpenRanges that are open: a program that ends
-// none would otherwise have ever more of them. Not thread-safe.
+// LiveSet: what is live in a program after the records so far, and every name. Each segment of a
+// recording starts with it, so that a reader may start there. Memory O(live + names). Of the open
+// ranges only the last kMostOpenRanges are kept: a program that never ends ranges would otherwise
+// have more and more of them. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tidemark::live {
 
-// Of ranges that were begun and not ended, the last so many are known.
+// Of ranges that have begun and not ended, the last this many are known.
 constexpr std::size_t kMostOpenRanges = 1024;
 
 class LiveSet {
@@ -52,14 +52,15 @@ class LiveSet {
     std::string name_of(const Record& range) const;
 
     std::vector<Record> names_;  // with payloads, but for those that pass
-    std::unordered_map<std::uint64_t, std::size_t> strings_;      // in names_, by id
+    // with payloads, except temporary ones
+    std::unordered_map<std::uint64_t, std::size_t> strings_;
     std::map<std::uint32_t, std::vector<Record>> passing_names_;  // the last of each ring, by id
     HashIndex block_slots_;                                       // of blocks_, by key
     VacantIds slots_;
     std::vector<Record> blocks_;                                         // kind none: vacant
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> segments_;  // by device and address
     std::map<std::pair<std::uint8_t, std::uint64_t>, Record> mappings_;
-    std::vector<OpenRange> ranges_;  // in order of begin
+    std::vector<OpenRange> ranges_;  // in order of their start
 };
 
 }  // namespace tidemark::live

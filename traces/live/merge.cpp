@@ -1,4 +1,4 @@
-// The ring with the oldest record gives as long as its numbers follow one another.
+// The ring with the oldest record supplies records as long as its numbers are consecutive.
 #include "traces/live/merge.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ bool Merger::merge(std::span<RingSpan> rings, const TickScale& scale, std::size_
     return false;
 }
 
-// Records that follow one another, those that come too late included.
+// Consecutive records, including those that come too late.
 void Merger::take_run(RingSpan& ring, std::uint64_t until, const TickScale& scale, std::size_t most,
                       std::vector<Record>& out) {
     while (!ring.empty() && out.size() < most) {

@@ -1,8 +1,8 @@
 // Merging: the records of several rings, put into the order in which they happened.
 //
-// Each sequence number exists once. What follows the last one may be missing for a moment: a thread
-// has taken a number and not yet written its record. Then merging stops there and goes on later;
-// only of a dead program, or when the record is given up, a gap is skipped and counted.
+// Each sequence number exists once. The record after the last one may be missing for a moment: a
+// thread has taken a number and not yet written its record. Merging then stops there and continues
+// later. A gap is skipped and counted only if the program is dead, or when the record is given up.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tidemark::live {
 // Slots [begin, end) of a ring, counted since its start.
 struct RingSpan {
     const Record* slots = nullptr;
-    std::uint64_t mask = 0;  // slots in the ring, less one
+    std::uint64_t mask = 0;  // slots in the ring, minus one
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
 
@@ -42,15 +42,15 @@ class Merger {
     // Records that are missing: skipped gaps.
     std::uint64_t missing() const { return missing_; }
 
-    // Appends records with their payloads to `out`, times turned by `scale`, up to a gap or until
-    // `out` has `most` slots or more; moves the spans' begins. Records older than next() are left
-    // out, but for names: they were counted as missing. Damaged ones (a payload that goes beyond
-    // the end) end their ring. Returns whether it stopped at a gap. O(records * rings in the worst
-    // case).
+    // Appends records with their payloads to `out`, with times converted by `scale`, up to a gap or
+    // until `out` has `most` slots or more; advances the starts of the spans. Records older than
+    // next() are left out, except names: they were counted as missing. Damaged ones (a payload that
+    // goes beyond the end) end their ring. Returns whether it stopped at a gap. O(records * rings)
+    // in the worst case.
     bool merge(std::span<RingSpan> rings, const TickScale& scale, std::size_t most,
                std::vector<Record>& out);
 
-    // Goes on behind a gap: to the oldest record there is.
+    // Continues behind a gap: at the oldest record there is.
     void skip_gap(std::span<const RingSpan> rings);
 
   private:
@@ -60,7 +60,7 @@ class Merger {
 
     std::uint64_t next_ = 0;
     std::uint64_t missing_ = 0;
-    std::uint64_t latest_ = 0;  // time of the last record: clocks of processors differ a little
+    std::uint64_t latest_ = 0;  // time of the last record: processors' clocks differ a little
 };
 
 }  // namespace tidemark::live

@@ -1,6 +1,6 @@
-// NameTables: what the ids in records mean: strings, stacks, sites and streams of all rings of
-// a program, put into the tables of a trace or a history. Ids that were never defined mean
-// nothing: their definition was lost. Memory O(names). Not thread-safe.
+// NameTables: what the ids in records mean: strings, stacks, sites and streams of all rings of a
+// program, in the tables of a trace or a history. Ids that were never defined mean nothing: their
+// definition was lost. Memory O(names). Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Named {
     std::uint32_t pool = 0;   // of pools()
 };
 
-// What is known of a program, or of the settings of its allocator; dense numbers of the strings.
+// A fact about a program, or a setting of its allocator; dense numbers of the strings.
 struct NamedSetting {
     std::uint32_t key = 0;
     std::uint32_t value = 0;
@@ -29,10 +29,10 @@ struct NamedSetting {
 
 class NameTables {
   public:
-    // Both outlive it.
+    // Both must outlive it.
     NameTables(StringTable& strings, StackTable& stacks) : strings_(strings), stacks_(stacks) {}
 
-    // Takes in a name with its payload: `slots` begins with its record. O(length).
+    // Adds a name with its payload; `slots` starts with its record. O(length).
     void define(std::span<const Record> slots);
 
     std::uint32_t string(std::uint64_t id) const;
@@ -48,7 +48,7 @@ class NameTables {
     // The program's pools by dense number; [0] is the default pool.
     const std::vector<std::uint32_t>& pools() const { return pools_; }
 
-    // Each key once, in the order in which they came; the last value counts.
+    // Each key once, in order of appearance; the last value counts.
     const std::vector<NamedSetting>& settings() const { return settings_; }
 
   private:

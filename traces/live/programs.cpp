@@ -1,4 +1,4 @@
-// Looks into the runtime folders.
+// Searches the runtime folders.
 #include "traces/live/programs.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ ClockPair whole_clock(std::span<const std::byte> page) {
 void add_ring(const RingCounters& ring, const Header& header, ProgramCounters& counters) {
     counters.dropped += ring.dropped;
     counters.unreported += ring.dropped > ring.reported ? ring.dropped - ring.reported : 0;
-    // The tail may have moved on beyond the head that was read.
+    // The tail may have advanced beyond the head that was read.
     const std::uint64_t waiting =
         ring.head > ring.tail ? std::min<std::uint64_t>(ring.head - ring.tail, header.ring_slots)
                               : 0;
@@ -86,7 +86,7 @@ std::string list_text(const std::vector<LiveProgram>& programs, const std::vecto
     for (const LiveProgram& program : programs)
         text +=
             fmt::format("{}{} ({})", text.empty() ? "" : ", ", program.process(), program.name());
-    text = text.empty() ? "no program publishes here; see docs/guide/live.md"
+    text = text.empty() ? "no program publishes on this computer; see docs/guide/live.md"
                         : "programs that can be attached: " + text;
     if (!skipped.empty())
         text += "; skipped: " + to_text(skipped.front());
@@ -143,7 +143,7 @@ std::optional<RingCounters> read_ring(const ReadAt& read, const Header& header,
                         word<std::uint64_t>(control, offsetof(RingControl, reported))};
 }
 
-// Plain reads: a mapping would let whoever cuts the file short kill the reader.
+// Plain reads: with a mapping, truncating the file would kill the reader.
 ReadAt OpenProgram::reader() const {
     return [this](std::uint64_t offset, std::span<std::byte> target) -> std::size_t {
 #ifdef SEEK_HOLE
@@ -197,7 +197,8 @@ Result<LiveProgram> find_program(std::string_view text) {
         if (!text.empty() && program.name().starts_with(text))
             named.push_back(program);
     }
-    // A name's begin is enough unless several begin like that; the living go before the dead.
+    // The start of a name is enough unless several start like that; running programs come before
+    // dead ones.
     const auto narrow = [&named](const auto& keep) {
         std::vector<LiveProgram> kept;
         std::copy_if(named.begin(), named.end(), std::back_inserter(kept), keep);

@@ -1,5 +1,5 @@
-// Programs: which living programs publish on this computer, read from the files they share, without
-// their knowing. Thread-safe.
+// Programs: which running programs publish on this computer, read from the files that they share,
+// without disturbing them. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace tidemark::live {
 
-// The second page of a shared file and what its rings say, copied at one moment.
+// The second page of a shared file and the state of its rings, copied at one moment.
 struct ProgramCounters {
     std::uint64_t sequence = 0;    // records published
-    std::uint64_t written = 0;     // of them in the recording
+    std::uint64_t written = 0;     // of them, in the recording
     std::uint64_t dropped = 0;     // not published, or lost on the way
     std::uint64_t unreported = 0;  // of those, without a record that reports them
     std::uint64_t forgotten = 0;
@@ -29,8 +29,8 @@ struct ProgramCounters {
     std::uint32_t failures = 0;
     std::uint32_t rings_used = 0;
     bool closed = false;
-    double fullest_ring = 0;  // share of it that waits to be recorded
-    ClockPair clock;          // the last one that is surely whole; {} = none
+    double fullest_ring = 0;  // the share of it that has yet to be recorded
+    ClockPair clock;          // the last complete one; {} = none
 };
 
 struct LiveProgram {
@@ -50,11 +50,11 @@ struct LiveProgram {
 // Reads up to `target.size()` bytes at `offset` of a shared file; less at its end.
 using ReadAt = std::function<std::size_t(std::uint64_t offset, std::span<std::byte> target)>;
 
-// From a shared file that `read` reads. Errors: those of parse_header. Whatever it holds is bounded
-// by what a file can hold.
+// From a shared file that `read` reads. Errors: those of parse_header. Whatever the file contains,
+// its values are bounded by what a file can hold.
 Result<LiveProgram> parse_program(const ReadAt& read, const std::string& path);
 
-// What the first two lines of a ring's control say; nothing if they aren't there.
+// The first two lines of a ring's control; nothing if they are missing.
 struct RingCounters {
     std::uint64_t head = 0;
     std::uint64_t tail = 0;
@@ -69,29 +69,29 @@ struct OpenProgram {
     LiveProgram program;
     FileDescriptor file;
 
-    // What was never written isn't read: a file without memory behind it is at its end there. Not
-    // to outlive this.
+    // Doesn't read what was never written: a file without memory behind it ends there. Must not
+    // outlive this.
     ReadAt reader() const;
 };
 
-// The shared file at `shared_path`, which lies in a folder of the user's own. Errors: those of
+// The shared file at `shared_path`, which is in one of the user's own folders. Errors: those of
 // OwnFolder and of parse_program.
 Result<OpenProgram> open_program(const std::string& shared_path);
 
-// The same, for who wants no more than that.
+// The same, for callers that need no more than that.
 Result<LiveProgram> read_program(const std::string& shared_path);
 
-// All programs in the runtime folders, dead ones that nobody has recovered included, in order of
-// process. What can't be taken for one (another version, a broken file, somebody else's, no file at
-// all) is left out; `skipped` is told what that is and why, and folders that can't be looked into.
+// All programs in the runtime folders, including dead ones that nobody has recovered, in order of
+// process id. Unusable files (another version, a broken file, another user's, not a file at all)
+// are left out; `skipped` is told what they are and why, and which folders can't be searched.
 std::vector<LiveProgram> list_programs(std::vector<Error>* skipped = nullptr);
 
-// The one that `text` names: a process id, or a program's name, whole or the begin of it. Errors:
-// not_found, with a list of those that can be had and what was skipped; bad_option: several have
-// that name.
+// The program that `text` names: a process id, or a program's name or the start of it. Errors:
+// not_found, with a list of the available ones and what was skipped; bad_option: several have that
+// name.
 Result<LiveProgram> find_program(std::string_view text);
 
-// Whether a program is still there: its process lives and is the same.
+// Whether a program is still running: its process exists and is the same one.
 bool is_alive(const Header& header);
 
 }  // namespace tidemark::live

@@ -1,5 +1,5 @@
-// The process has one publisher; each thread keeps its ring and the number of the publisher that it
-// had it from, so that one comparison says whether it is still good.
+// The process has one publisher. Each thread keeps its ring and the number of the publisher that
+// the ring belongs to, so one comparison shows whether it is still valid.
 #include "traces/live/publisher.h"
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace tidemark::live {
 namespace {
 
-// The publisher there is; null: none, or this is a child made by fork().
+// The current publisher; null: none, or this is a child made by fork().
 std::atomic<Publisher::State*> the_state = nullptr;
-// Its number; changes when it goes. 0: there never was one.
+// Its number; changes when it ends. 0: there never was one.
 std::atomic<std::uint64_t> the_generation = 0;
-// Held where a publisher goes and where a thread ends.
+// Held when a publisher ends and when a thread ends.
 std::mutex the_end;
 
 struct ThreadRing {
@@ -43,8 +43,8 @@ void give_ring_back(void*) {
     thread_ring = {};
 }
 
-// Has the ring given back when the thread ends. A key and no thread_local: those may publish when
-// they are destroyed, and would take a ring that nobody gives back.
+// Returns the ring when the thread ends. A key instead of thread_local: thread_local objects may
+// publish when they are destroyed, and would take a ring that nobody returns.
 class ThreadEnd {
   public:
     ThreadEnd() : made_(::pthread_key_create(&key_, give_ring_back) == 0) {}
@@ -130,7 +130,7 @@ Result<void> check(const PublishOptions& options) {
     return {};
 }
 
-// The files of a recording that are there, but for empty ones: a name that was claimed.
+// The existing files of a recording, except empty ones: those are claimed names.
 bool is_there(const std::string& path, bool segmented) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -148,13 +148,13 @@ bool is_there(const std::string& path, bool segmented) {
     return false;
 }
 
-// A recording takes the place of nothing else, unless that is asked for.
+// A recording replaces no other file, unless that is requested.
 Result<void> check_free(const PublishOptions& options, const Header& header) {
     const std::string path = text_of(header.recording);
     if (options.overwrite || !is_there(path, (header.flags & kSegmented) != 0))
         return {};
     return fail(ErrorCode::bad_option, "exists, and would be lost", path,
-                "give the recording another name, or ask for this one to be written over");
+                "give the recording another name, or request that this one be overwritten");
 }
 
 // Where the recording goes; sets the header's part of it. Returns the limit.
@@ -180,7 +180,7 @@ Result<Bytes> choose_recording(const PublishOptions& options, Header& header) {
     return limit;
 }
 
-// What has no name for its pool or stream would be recorded as of the default one: it is dropped.
+// An event whose pool or stream has no name would be recorded in the default one, so it is dropped.
 [[gnu::always_inline]] inline bool lacks_name(const RingLease& lease, const Record& record,
                                               PoolId pool, std::uint64_t stream) {
     const bool no_pool = record.site == lease.names.nothing() && pool != PoolId::default_pool;
@@ -262,7 +262,7 @@ Publisher::State::State(const Header& new_header, std::unique_ptr<SharedFile> ne
 }
 
 [[gnu::always_inline]] inline RingLease* Publisher::State::lease() {
-    // The second comparison: another publisher may have come, whose ring this thread has by now.
+    // The second comparison: there may be another publisher, whose ring this thread has by now.
     const std::uint64_t now = the_generation.load(std::memory_order_relaxed);
     if (thread_ring.generation == now && now == generation) [[likely]]
         return thread_ring.lease;
@@ -325,7 +325,7 @@ Result<std::unique_ptr<Publisher>> Publisher::start(const PublishOptions& option
 
 Publisher::~Publisher() {
     static_cast<void>(close());
-    // The recorder's thread belongs to the parent: nothing here can be taken apart.
+    // The recorder's thread belongs to the parent: nothing can be dismantled here.
     if (state_->process != ::getpid())
         static_cast<void>(state_.release());
 }
@@ -437,7 +437,7 @@ static RingLease* lease_here() {
     return state == nullptr ? nullptr : state->lease();
 }
 
-// The same, counting the event where there is no ring.
+// The same; counts the event if there is no ring.
 static RingLease* lease_or_count_here() {
     Publisher::State* const state = the_state.load(std::memory_order_acquire);
     return state == nullptr ? nullptr : state->lease_or_count();

@@ -13,7 +13,7 @@
 
 namespace tidemark::live {
 
-// Speaks for one device.
+// Observes one device.
 class DeviceEmitter final : public MemoryObserver {
   public:
     DeviceEmitter(Publisher::State& state, std::uint8_t device) : state_(state), device_(device) {}
@@ -44,10 +44,10 @@ class DeviceEmitter final : public MemoryObserver {
 struct Publisher::State {
     State(const Header& new_header, std::unique_ptr<SharedFile> new_file, Bytes history_limit);
 
-    // The calling thread's ring: null if there is none for it, or nothing is published any more.
+    // The calling thread's ring: null if there is none for it, or publishing has ended.
     RingLease* lease();
 
-    // As lease(); counts the caller's event where there is no ring.
+    // As lease(); counts the caller's event if there is no ring.
     RingLease* lease_or_count();
     void count_without_ring();
 

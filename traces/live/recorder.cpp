@@ -1,4 +1,4 @@
-// Look, merge, write, give back.
+// Look, merge, write, release.
 #include "traces/live/recorder.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 // Slots of a chunk: small enough to stay in a processor's cache between merging and writing.
 constexpr std::size_t kChunkSlots = 8192;
 
-// How long a record may be on its way into a ring before it is given up: its thread may have been
-// stopped by a debugger between taking a number and writing.
+// How long a record may be on its way into a ring before it is given up: a debugger may have
+// stopped its thread between taking a number and writing.
 constexpr Nanoseconds kLongestGap = 2'000'000'000;
 
-// Two readings of the clocks that are closer than that say little about their ratio.
+// Two readings of the clocks that are closer together than this say little about their ratio.
 constexpr Nanoseconds kClockStep = 1'000'000;
 
 constexpr auto kShortRest = std::chrono::milliseconds(1);
@@ -44,8 +44,8 @@ Result<void> Recorder::open() {
     return {};
 }
 
-// The program's signals are its own threads' business, from the thread's first moment on; a file
-// beyond a limit of the system is one of them, and an error in the recorder.
+// The recorder leaves the program's signals to the program's threads, from its first moment on. A
+// file beyond a limit of the system would raise one; in the recorder that is an error.
 Result<void> Recorder::start() {
     sigset_t all;
     sigset_t before;
@@ -70,8 +70,8 @@ void Recorder::run() {
         finished_ = tl::make_unexpected(ended.error());
 }
 
-// What the thread does, which is in a program of others: where that has no memory left, events are
-// lost and it goes on.
+// The thread's work, which runs in another program: if that has no memory left, events are lost and
+// the program continues.
 Result<bool> Recorder::drain_within(bool last) {
     try {
         if (last)
@@ -84,7 +84,7 @@ Result<bool> Recorder::drain_within(bool last) {
     }
 }
 
-// Counts what was merged and not written, and gives its slots back. Needs no memory.
+// Counts what was merged but not written, and frees its slots. Needs no memory.
 void Recorder::lose_records() {
     for (std::size_t at = 0; at < records_.size();) {
         const std::size_t end = at + 1 + static_cast<std::size_t>(payload_slots(records_[at]));
@@ -128,7 +128,7 @@ Result<void> Recorder::finish() {
     return {};
 }
 
-// Notes what is in the rings now; returns how much.
+// Notes the current content of the rings; returns how much there is.
 std::size_t Recorder::look() {
     spans_.clear();
     std::size_t found = 0;
@@ -173,7 +173,7 @@ Result<bool> Recorder::drain() {
     return result;
 }
 
-// A record that doesn't come is given up after a while: then it is missing, and others go on.
+// A record that doesn't arrive is given up after a while: it is then missing, and others go on.
 void Recorder::wait_at_gap() {
     const Nanoseconds now = monotonic_now();
     if (gap_since_ < 0 || gap_ != merger_.next()) {
@@ -200,8 +200,7 @@ Result<void> Recorder::write(std::uint64_t first, bool last) {
     return written;
 }
 
-// The next file, where it is time for it: until there is one, nothing is written, so that a limit
-// holds.
+// The next file, when it is due. Until it exists nothing is written, so that a limit holds.
 Result<void> Recorder::begin_segment(std::uint64_t first) {
     constexpr Nanoseconds kTryEvery = 1'000'000'000;
     if (!segments_.full())
@@ -226,7 +225,7 @@ Result<void> Recorder::append(std::uint64_t first, bool last) {
         owed_names_.erase(owed_names_.begin(),
                           owed_names_.begin() + static_cast<std::ptrdiff_t>(count));
     }
-    // What is missing and no ring reports: it has the number of what follows.
+    // Missing events that no ring reports: they get the number of the next record.
     const std::uint64_t lost = losses();
     if (lost != reported_) {
         const Record word{.sequence = first,
@@ -243,8 +242,8 @@ Result<void> Recorder::append(std::uint64_t first, bool last) {
     return appended;
 }
 
-// Counts the events that could not be written, with those that a ring reported as lost by them, and
-// keeps the names for later ones.
+// Counts the events that could not be written, together with those that a ring reported lost in
+// them, and keeps the names for later ones.
 void Recorder::give_up(std::span<const Record> slots) {
     for (std::size_t at = 0; at < slots.size();) {
         const Record& record = slots[at];
@@ -258,7 +257,7 @@ void Recorder::give_up(std::span<const Record> slots) {
     }
 }
 
-// Once: the program goes on, and whoever runs it should know.
+// Once: the program continues, and its user should know.
 void Recorder::report_failure(const Error& error) {
     if (!std::exchange(reported_failure_, true))
         std::fprintf(stderr, "tidemark: events are not recorded: %s\n",

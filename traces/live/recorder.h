@@ -1,7 +1,6 @@
-// Recorder: a thread in the program that empties the rings, puts their records into order and
-// appends them to the recording. A ring's slots are given back only when their records are in the
-// file, so that nothing is lost if the program is killed at any moment: it is in the file or still
-// in the rings.
+// Recorder: a thread in the program that empties the rings, sorts their records and appends them to
+// the recording. A ring's slots are freed only when their records are in the file, so nothing is
+// lost if the program is killed at any moment: each record is in the file or still in the rings.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +21,7 @@ namespace tidemark::live {
 
 class Recorder {
   public:
-    // `file` and `leases` outlive it.
+    // `file` and `leases` must outlive it.
     Recorder(SharedFile& file, RingLeases& leases, const Header& header, Bytes history_limit);
     Recorder(const Recorder&) = delete;
     Recorder& operator=(const Recorder&) = delete;
@@ -31,17 +30,17 @@ class Recorder {
     Result<void> open();
 
     // Starts the thread, which then owns everything here until stop(). Errors (io): the system has
-    // none.
+    // no thread.
     Result<void> start();
 
-    // Ends the thread, and records what is left: nobody may publish any more. Errors: io.
+    // Ends the thread, and records what is left; nobody may publish any longer. Errors: io.
     Result<void> stop();
 
-    // Empties the rings once; for programs that have no thread to give, and for tests. Returns
+    // Empties the rings once; for programs that have no thread for it, and for tests. Returns
     // whether it found anything. Errors: io; what was found is then counted as lost.
     Result<bool> drain();
 
-    // Lets go of the file, in a child made by fork().
+    // Closes the file, in a child made by fork().
     void leave() { segments_.leave(); }
 
   private:
@@ -70,15 +69,15 @@ class Recorder {
     ClockPair last_clock_;
     unsigned clock_turn_ = 0;
     std::vector<RingSpan> spans_;
-    std::vector<Record> records_;     // of the chunk at hand
+    std::vector<Record> records_;     // of the current chunk
     std::vector<Record> owed_names_;  // of chunks that could not be written
     std::uint64_t unwritten_ = 0;     // events in those
     std::optional<Error>
-        no_segment_;  // why the next file could not be begun, and when to try again
+        no_segment_;  // why the next file could not be started, and when to try again
     Nanoseconds next_try_ = 0;
     bool reported_failure_ = false;
     std::uint64_t reported_ = 0;  // of losses(), by records in the recording
-    std::uint64_t gap_ = 0;       // the number that was waited for last, and since when
+    std::uint64_t gap_ = 0;       // the last number that was waited for, and since when
     Nanoseconds gap_since_ = -1;
 
     std::mutex mutex_;  // guards stopping_

@@ -1,4 +1,4 @@
-// One file after the other.
+// One file after another.
 #include "traces/live/recording_chain.h"
 
 #include <cerrno>
@@ -72,7 +72,7 @@ Result<ChainPiece> RecordingChain::take(const FoundChunk& chunk) {
     return piece;
 }
 
-// The oldest file from `number` on that is there; 0 if there is none. The oldest may go at any
+// The oldest existing file from `number` on; 0 if there is none. The oldest may be removed at any
 // time.
 std::uint32_t RecordingChain::oldest_from(std::uint32_t number, std::uint32_t last) const {
     namespace fs = std::filesystem;
@@ -112,7 +112,7 @@ Result<bool> RecordingChain::open(std::uint32_t number) {
         return tl::make_unexpected(file.error());
     if (file->header().session != session_)
         return fail(ErrorCode::bad_input, "is the recording of another program", path);
-    // The next piece lies beside this one, wherever its header says that it once was.
+    // The next piece is next to this one, wherever its header says that it used to be.
     const auto recording = header_.recording;
     header_ = file->header();
     header_.recording = recording;

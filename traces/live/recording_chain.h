@@ -1,5 +1,5 @@
-// RecordingChain: a recording from its oldest piece that is still there to its end, across its
-// files, as it grows. Not thread-safe.
+// RecordingChain: a recording from its oldest existing piece to its end, across its files, as it
+// grows. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace tidemark::live {
 
-// Records in order; of a snapshot only where one must begin with it: at the begin of what is there.
+// Records in order; a snapshot only where one is needed: at the start of what still exists.
 struct ChainPiece {
     bool found = false;           // false: nothing follows, for now
-    bool snapshot = false;        // names and what lives
-    bool jumped = false;          // first of a snapshot: what lay before it is gone
-    std::uint64_t forgotten = 0;  // with `jumped`: so many records
+    bool snapshot = false;        // names and what is live
+    bool jumped = false;          // first of a snapshot: everything before it is gone
+    std::uint64_t forgotten = 0;  // with `jumped`: this many records
     std::uint64_t next_sequence = 0;
     std::vector<Record> records = {};  // with payloads
 };
 
 class RecordingChain {
   public:
-    // Reads the recording that `header` (of a shared file or of any piece) speaks of, from piece
-    // `first` on, or from the next one that is there.
+    // Reads the recording that `header` (of a shared file or of any piece) belongs to, from piece
+    // `first` on, or from the next one that exists.
     RecordingChain(const Header& header, std::uint32_t first, Owner owner);
 
-    // Takes up behind what has been read of piece `header` already, which the user has named:
-    // `next` is the sequence that follows.
+    // Continues behind piece `header`, which the user has named and which has been read: `next` is
+    // the sequence that follows.
     static RecordingChain after(const Header& header, std::uint64_t next);
 
-    // The next piece. `last` is the newest file there is, or 0 if that isn't known. Errors: io,
-    // also where a file isn't whose it must be; bad_input.
+    // The next piece. `last` is the newest file, or 0 if that isn't known. Errors: io, also if a
+    // file belongs to somebody else; bad_input.
     Result<ChainPiece> next(std::uint32_t last);
 
-    // The header of the file that is being read, but for the path, which is as given; of none yet:
-    // as given.
+    // The header of the file that is being read, except the path, which is as given; as given if
+    // none has been read yet.
     const Header& header() const { return header_; }
 
   private:
@@ -54,13 +54,13 @@ class RecordingChain {
     std::uint32_t wanted_;
     std::optional<RecordingFile> file_;
     bool begun_ = false;      // something was read
-    bool continues_ = false;  // the file follows what was read: its snapshot holds nothing new
+    bool continues_ = false;  // the file continues what was read: its snapshot has nothing new
     bool jump_reported_ = false;
     std::uint64_t next_ = 0;
     std::uint64_t gap_ = 0;
 };
 
-// The records of chunk bytes; of a damaged one those before the damage. O(bytes).
+// The records of chunk bytes; for a damaged chunk, those before the damage. O(bytes).
 std::vector<Record> records_of(std::span<const std::byte> slots);
 
 }  // namespace tidemark::live

@@ -1,4 +1,4 @@
-// Reads at offsets; what isn't whole is read again next time.
+// Reads at offsets; incomplete chunks are read again next time.
 #include "traces/live/recording_file.h"
 
 #include <utility>
@@ -25,7 +25,7 @@ Result<FileDescriptor> open_anyones(const std::string& path) {
     if (::fstat(file.get(), &status) != 0)
         return io_error("cannot be examined", path);
     if (!S_ISREG(status.st_mode))
-        return fail(ErrorCode::io, "is no regular file", path);
+        return fail(ErrorCode::io, "is not a regular file", path);
     return file;
 }
 
@@ -58,11 +58,11 @@ std::span<std::byte> RecordingFile::room_for(std::size_t bytes) {
 Result<FoundChunk> RecordingFile::next() {
     TM_ASSIGN(const std::size_t head, file_.read_at(offset_, room_for(sizeof(Chunk)), path_));
     FoundChunk found = find_chunk(std::span(bytes_).first(head));
-    // Zeros: somebody recovers the end just now, and has not come so far.
+    // Zeros: another program is recovering the end right now, and hasn't reached this point.
     if (found.needed == 0 && found.chunk.magic == 0)
         return FoundChunk{};
     if (found.needed == 0)
-        return fail(ErrorCode::bad_input, "has bytes that are no chunk",
+        return fail(ErrorCode::bad_input, "has bytes that are not a chunk",
                     fmt::format("{}:{:#x}", path_, offset_));
     if (head < sizeof(Chunk))
         return FoundChunk{};

@@ -1,6 +1,6 @@
-// A recording as its readers see it: a header, then chunks, of which the last may not be whole: it
-// is being written, or its program died. RecordingFile reads them from a file that may grow, by
-// plain reads, so that a file that is cut short meanwhile harms nobody. Not thread-safe.
+// A recording as its readers see it: a header, then chunks. The last chunk may be incomplete: it is
+// being written, or its program died. RecordingFile reads them from a file that may grow, by plain
+// reads, so truncating the file meanwhile harms nobody. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace tidemark::live {
 
-// Whose a recording may be. `anyone`'s is one that the user has named. Where a shared file's header
-// names it, it must be `oneself`'s: no link, and nobody else may write it.
+// Who may own a recording. `anyone`: the user has named it. If a shared file's header names it, it
+// must be the user's own: not a link, and nobody else may write it.
 enum class Owner : std::uint8_t { anyone, oneself };
 
 class RecordingFile {
   public:
-    // Never waits: a pipe is no recording. Errors: not_found; io; those of parse_header.
+    // Never waits: a pipe is not a recording. Errors: not_found; io; those of parse_header.
     static Result<RecordingFile> open(const std::string& path, Owner owner);
 
-    // Of what is open already; `path` is for messages. Errors: io; those of parse_header.
+    // For an open file; `path` is for messages. Errors: io; those of parse_header.
     static Result<RecordingFile> of(FileDescriptor file, const std::string& path);
 
     const FileDescriptor& descriptor() const { return file_; }
@@ -32,11 +32,11 @@ class RecordingFile {
 
     const std::string& path() const { return path_; }
 
-    // The next whole chunk; not `whole` if there is none yet. Its slots are valid until the next
-    // call. Errors: io; bad_input: what follows is no chunk.
+    // The next complete chunk; not `whole` if there is none yet. Its slots are valid until the next
+    // call. Errors: io; bad_input: what follows is not a chunk.
     Result<FoundChunk> next();
 
-    // Where the next chunk begins, or would.
+    // Where the next chunk starts, or will start.
     std::uint64_t offset() const { return offset_; }
 
   private:

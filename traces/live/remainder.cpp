@@ -22,13 +22,13 @@
 namespace tidemark::live {
 namespace {
 
-// The rings of a shared file: of each the records that wait, in a row.
+// The rings of a shared file: of each, its unrecorded records in a row.
 struct Rings {
     std::vector<std::vector<Record>> records;
     std::vector<RingSpan> spans;
 };
 
-// As many as can be read, in pieces: the counters may say anything.
+// As many as can be read, in pieces: the counters may have any value.
 std::vector<Record> waiting_in(const ReadAt& read, const Header& header, std::uint32_t ring) {
     constexpr std::uint64_t kPiece = 4096;
     const std::uint64_t slots = ring_offset(header, ring) + sizeof(RingControl);
@@ -89,12 +89,12 @@ struct RecordedEnd {
     Nanoseconds latest = 0;
     bool ended = false;  // there is an `end` already
 
-    // Of what follows the last whole chunk.
+    // The number of bytes after the last complete chunk.
     std::uint64_t offset() const { return file.offset(); }
 };
 
-// False: somebody else has it. A killed program has it until the last of its threads is gone, which
-// can be a while after the first, by which it is known as dead: so much is waited for.
+// False: somebody else has it. A killed program keeps it until the last of its threads is gone,
+// which can be a while after the first, by which it is known as dead. This waits for that long.
 bool lock(const FileDescriptor& file) {
     constexpr int kTries = 300;
     constexpr auto kRest = std::chrono::milliseconds(10);
@@ -106,14 +106,14 @@ bool lock(const FileDescriptor& file) {
     return false;
 }
 
-// The last file of the recording, if it is this program's and only this user's. Whoever writes it
-// has its lock, also from where its process can't be seen.
+// The last file of the recording, if it belongs to this program and only to this user. Whoever
+// writes it has its lock, even if its process can't be seen from here.
 Result<RecordingFile> open_last(const LiveProgram& program) {
     const std::string path =
         segment_path(program.header, std::max(program.counters.last_segment, 1U));
     Result<FileDescriptor> opened = open_own_file(path, O_RDWR);
     if (!opened && opened.error().code == ErrorCode::not_found)
-        return fail(ErrorCode::io, "is gone, and with it where the program's last events belong",
+        return fail(ErrorCode::io, "is gone, so there is no place for the program's last events",
                     path, "remove " + program.path + " if they aren't needed");
     if (!opened)
         return tl::make_unexpected(opened.error());
@@ -121,7 +121,7 @@ Result<RecordingFile> open_last(const LiveProgram& program) {
     if (file.header().session != program.header.session)
         return fail(ErrorCode::bad_input, "is the recording of another program", path);
     if (!lock(file.descriptor()))
-        return fail(ErrorCode::unsupported, "is being written by somebody else", path);
+        return fail(ErrorCode::unsupported, "is being written by another program", path);
     return file;
 }
 
@@ -132,7 +132,7 @@ Result<RecordedEnd> find_end(const LiveProgram& program) {
     for (;;) {
         const Result<FoundChunk> chunk = end.file.next();
         if (!chunk || !chunk->whole)
-            break;  // what is broken at the end is written anew
+            break;  // a broken end is overwritten
         if ((chunk->chunk.flags & kSnapshot) == 0)
             end.next = chunk->chunk.next_sequence;
         for (std::size_t at = 0; at < chunk->chunk.slots;) {
@@ -193,7 +193,7 @@ Remainder read_remainder(const ReadAt& read, const LiveProgram& program, std::ui
         merger.skip_gap(rings.spans);
         if (merger.next() == before)
             break;
-        // Numbers that no record has: their threads died between taking and writing.
+        // Numbers without a record: their threads died between taking and writing.
         rest.records.push_back({.sequence = before,
                                 .time = merger.latest(),
                                 .size = merger.missing() - missing,
@@ -224,14 +224,14 @@ Result<Remainder> recover(const LiveProgram& program) {
 
     if (::flock(left.file.get(), LOCK_EX | LOCK_NB) != 0 ||
         ::fstat(left.file.get(), &status) != 0 || status.st_nlink == 0)
-        return fail(ErrorCode::not_found, "is being recovered by somebody else, or has been",
-                    program.path);
+        return fail(ErrorCode::not_found,
+                    "is being recovered by another program, or has been already", program.path);
     TM_ASSIGN(left.program, parse_program(left.reader(), program.path));
     if (left.program.header.session != program.header.session)
-        return fail(ErrorCode::not_found, "is another program's by now", program.path);
+        return fail(ErrorCode::not_found, "belongs to another program by now", program.path);
     if (is_alive(left.program.header))
-        return fail(ErrorCode::unsupported, "the program lives: nothing is to be recovered",
-                    program.path);
+        return fail(ErrorCode::unsupported,
+                    "the program is still running: there is nothing to recover", program.path);
     TM_ASSIGN(const RecordedEnd end, find_end(left.program));
     Remainder rest;
     if (!end.ended) {

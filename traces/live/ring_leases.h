@@ -1,5 +1,5 @@
 // RingLeases: which thread writes into which ring. A thread takes a ring with its first event and
-// gives it back when it ends; the next one goes on where it stopped, names included.
+// returns it when it ends; the next thread continues where it stopped, names included.
 //
 // lease() and give_back() may be called from any thread, take no lock, and are rare.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace tidemark::live {
 
-// What a thread has in hand: its ring, and the site of its next event.
+// What a thread holds: its ring, and the site of its next event.
 struct RingLease {
     RingLease(SharedFile& file, const Header& header, NameBudget& budget, std::uint32_t index);
 
@@ -27,7 +27,7 @@ struct RingLease {
         return new_site(pool);
     }
 
-    // The same for events that bring their tag and stack: ids of strings and stacks, 0 = none.
+    // The same for events with their own tag and stack: ids of strings and stacks, 0 = none.
     std::uint32_t site_of(std::uint32_t own_tag, std::uint32_t own_stack, PoolId pool) {
         const OwnSite& known = own[own_index(own_tag, own_stack, pool)];
         if (own_tag == known.tag && own_stack == known.stack && pool == known.pool) [[likely]]
@@ -59,7 +59,7 @@ struct RingLease {
     RingNames names;
     std::uint32_t tag;
     std::uint32_t stack;
-    std::uint32_t site = 0;  // of site_pool; 0: to be found
+    std::uint32_t site = 0;  // of site_pool; 0: has yet to be found
     PoolId site_pool = PoolId::default_pool;
     std::uint64_t last_stream = 0;
     std::uint16_t last_number = 0;
@@ -75,14 +75,14 @@ struct RingLease {
         return (own_tag + own_stack + to_integer(pool)) % kOwnSites;
     }
 
-    // The last sites of events that brought their own: what allocates and what frees take turns.
+    // The last sites of events with their own site: allocating and freeing sites alternate.
     static constexpr std::size_t kOwnSites = 16;
     std::array<OwnSite, kOwnSites> own;
 };
 
 class RingLeases {
   public:
-    // `file` outlives it; `history_limit` as in PublishOptions.
+    // `file` must outlive it; `history_limit` as in PublishOptions.
     RingLeases(SharedFile& file, const Header& header, Bytes history_limit);
 
     // A ring for the calling thread; null if none is left, or no memory for it.
@@ -90,16 +90,16 @@ class RingLeases {
 
     void give_back(RingLease& lease);
 
-    // Makes a ring ready before a thread asks for one, if none is. For the recorder's thread.
+    // Prepares a ring before a thread needs one, if none is ready. For the recorder's thread.
     void keep_one_ready();
 
-    // Reports what the rings still owe; no other thread may publish any more.
+    // Reports what the rings have not reported yet; no other thread may publish any longer.
     void report_dropped();
 
   private:
     enum class State : std::uint32_t { untouched, preparing, ready, leased };
 
-    // False: it is in another state, somebody was quicker.
+    // False: it is in another state; another thread was faster.
     bool change(std::uint32_t ring, State from, State to);
     bool prepare(std::uint32_t ring);
     RingLease* take(std::uint32_t ring);

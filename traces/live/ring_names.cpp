@@ -121,7 +121,7 @@ std::uint32_t RingNames::site(std::uint32_t tag, std::uint32_t stack, PoolId poo
     return id;
 }
 
-// The pool is never another's: it decides where bytes may go.
+// The pool is always the real one: it decides where bytes may go.
 std::uint32_t RingNames::any_site(const Site& wanted) {
     const Site site{wanted.tag == nothing_ ? nothing_ : any_string(),
                     wanted.stack == nothing_ ? nothing_ : any_stack(), wanted.pool};

@@ -1,9 +1,9 @@
 // RingNames: the strings, stacks, sites and streams that the threads of one ring have named so far,
 // each defined in the ring before the first record that uses it. One thread at a time.
 //
-// A program that makes ever new names fills the budget that all rings share. From then on what is
-// new is called kTooManyNames: memory stays bounded, and nothing gets another's name. Texts of
-// marks and ranges are kept only while half of it is left, and defined at each use afterwards.
+// A program that keeps making new names fills the budget that all rings share. From then on new
+// names become kTooManyNames: memory stays bounded, and nothing gets another's name. Texts of marks
+// and ranges are kept only while half of the budget is left, and defined at each use afterwards.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class NameBudget {
   public:
     explicit NameBudget(Bytes bytes) : half_(bytes / 2), left_(bytes) {}
 
-    // False: so much isn't left.
+    // False: not enough is left.
     bool take(Bytes bytes);
 
     void give_back(Bytes bytes) { left_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -44,26 +44,26 @@ class NameBudget {
 
 class RingNames {
   public:
-    // `writer` and `budget` outlive it; `ring` is its number.
+    // `writer` and `budget` must outlive it; `ring` is its number.
     RingNames(RingWriter& writer, NameBudget& budget, std::uint32_t ring)
         : writer_(writer), budget_(budget), nothing_(ring << kNumberBits) {}
 
-    // The id of the argument, defined now if it is new. If there is no room for it in the ring:
-    // nothing(). O(length), but for new ones O(length log names).
+    // The id of the argument, defined now if it is new. If the ring has no room for it: nothing().
+    // O(length), but O(length log names) for new ones.
     std::uint32_t string(std::string_view text);
     std::uint32_t stack(std::span<const LiveFrame> frames);
     std::uint32_t site(std::uint32_t tag, std::uint32_t stack, PoolId pool);
 
-    // The same for the text of the very next record. is_passing(id): good for that one only.
+    // The same for the text of the very next record. is_passing(id): valid only for that one.
     std::uint32_t passing_string(std::string_view text);
 
     static bool is_passing(std::uint32_t id) { return (id & kPassingNumber) == kPassingNumber; }
 
-    // The number of a stream of the program, by its handle, of which a ring has 65,535; 0 for the
-    // default stream, and where there is no room or number.
+    // The number of a stream of the program, by its handle; a ring has 65,535. 0 for the default
+    // stream, and if there is no room or number.
     std::uint16_t stream(std::uint64_t handle);
 
-    // What is known of the program or its allocator. False: there is no room for it in the ring.
+    // A fact about the program or its allocator. False: the ring has no room for it.
     bool setting(std::string_view key, std::string_view value, bool of_allocator);
 
     std::uint32_t nothing() const { return nothing_; }
@@ -88,11 +88,11 @@ class RingNames {
                 .kind = RecordKind::site};
     }
 
-    // Of each kind, for what is called kTooManyNames.
+    // For each kind, the id that means kTooManyNames.
     static constexpr std::uint32_t kReservedNumbers = 4096;
 
     // Writes the definition of the next number of `used`, and counts it. `id` is nothing() if the
-    // ring has no room. False: the budget or the numbers are spent.
+    // ring has no room. False: the budget or the numbers are used up.
     bool define(std::uint32_t& used, Record record, std::span<const std::byte> payload,
                 std::uint32_t& id);
     std::uint32_t define_reserved(std::uint32_t& used, Record record,

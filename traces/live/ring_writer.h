@@ -1,9 +1,9 @@
 // RingWriter: the program's end of one ring, for one thread at a time. Writing takes a sequence
-// number, the time and a slot, and never waits: a record that finds the ring full is dropped and
-// counted, and a `lost` record says so as soon as there is room again.
+// number, the time and a slot, and never waits: if the ring is full the record is dropped and
+// counted, and a `lost` record reports it as soon as there is room again.
 //
-// A record takes its number only when its slot is sure, so that numbers have no gaps but those of
-// a thread that died between the two.
+// A record takes its number only when it has a slot, so the only gaps in the numbers are those of a
+// thread that died between the two.
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,10 @@ namespace tidemark::live {
 
 class RingWriter {
   public:
-    // What is kept free of events for the names that later ones need.
+    // Room that events leave for the names that later ones need.
     static constexpr std::uint64_t kRoomForNames = 512;
 
-    // `slots` is a power of two, at least twice kRoomForNames. Everything outlives the writer.
+    // `slots` is a power of two, at least twice kRoomForNames. Everything must outlive the writer.
     RingWriter(RingControl& control, Record* data, std::uint32_t slots,
                std::atomic<std::uint64_t>& sequence, bool steady_ticks)
         : control_(control),
@@ -31,10 +31,10 @@ class RingWriter {
           sequence_(sequence),
           steady_ticks_(steady_ticks) {}
 
-    // Writes `record` (its sequence is set here, and its time where it has none), or drops and
-    // counts it. False: dropped.
-    // Inline, so that its fields go from registers to the slot: a record in memory, stored field by
-    // field and copied at once, makes the processor wait for the stores.
+    // Writes `record` (its sequence is set here, and its time if it has none), or drops and counts
+    // it. False: dropped. Inline, so that its fields go from registers to the slot: copying a
+    // record from memory right after its fields were stored one by one makes the processor wait for
+    // the stores.
     [[gnu::always_inline]] bool put(const Record& record) {
         if (head_ - tail_ + 2 > capacity_ - kRoomForNames) [[unlikely]] {
             if (!has_room(2 + kRoomForNames)) {
@@ -49,8 +49,9 @@ class RingWriter {
         return true;
     }
 
-    // Writes a record for each of `parts`, or drops and counts all of them. Their numbers are taken
-    // at once: a number taken waits for the stores before it, and so for another processor's slots.
+    // Writes a record for each of `parts`, or drops and counts all of them. All numbers are taken
+    // at once: taking a number waits for the stores before it, and so for another processor's
+    // slots.
     [[gnu::always_inline]] bool put(const Record& common, std::span<const RecordPart> parts) {
         if (head_ - tail_ + parts.size() + 1 > capacity_ - kRoomForNames) [[unlikely]] {
             if (!has_room(parts.size() + 1 + kRoomForNames)) {
@@ -119,8 +120,8 @@ class RingWriter {
     }
 
     [[gnu::always_inline]] void write(const Record& record) {
-        // Taking the number waits for the stores before it, and reading the clock for the number:
-        // this order takes a third less than the other.
+        // Taking the number waits for the stores before it, and reading the clock waits for the
+        // number: this order takes a third less time than the other.
         const std::uint64_t ticks = time_of(record);
         const std::uint64_t sequence = sequence_.fetch_add(1, std::memory_order_relaxed);
         Record& slot = next_slot();
@@ -134,7 +135,7 @@ class RingWriter {
     }
 
     Record& next_slot() {
-        // The recorder's processor has the slots that come next.
+        // The slots that come next are in the cache of the recorder's processor.
         __builtin_prefetch(&data_[(head_ + 1 + kAhead) & mask_], 1);
         return data_[head_++ & mask_];
     }

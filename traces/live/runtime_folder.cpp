@@ -1,4 +1,4 @@
-// Folders and processes, as Linux has them.
+// Folders and processes on Linux.
 #include "traces/live/runtime_folder.h"
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ Error with_way_out(Error error) {
         return error;
     error.hint += error.hint.empty() ? "" : "; ";
     error.hint +=
-        "a folder of your own can be named by TIDEMARK_RUNTIME_DIR (of running programs) and "
+        "set a folder of your own in TIDEMARK_RUNTIME_DIR (for running programs) and "
         "TIDEMARK_RECORDINGS";
     return error;
 }
@@ -67,7 +67,7 @@ std::string program_name() {
 std::uint64_t process_start(std::uint32_t id) {
     std::ifstream file(fmt::format("/proc/{}/stat", id));
     std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    // "id (name) state ...": the name may hold anything, so count from its end.
+    // "id (name) state ...": the name may contain anything, so this counts from its end.
     const std::size_t after_name = text.rfind(')');
     if (after_name == std::string::npos)
         return 0;

@@ -25,14 +25,14 @@ struct Part {
     FileDescriptor file;
 };
 
-// Whether it is a file of ours that nobody writes: a program was killed before it had its name.
+// Whether it is one of our files that nobody writes: its program was killed before naming it.
 bool is_left_behind(const std::string& path) {
     const Result<FileDescriptor> file = open_own_file(path, O_RDONLY);
     return file && ::flock(file->get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-// A new file beside `path`: what others put there, a link above all, is neither followed nor
-// touched.
+// A new file next to `path`: anything that others put there, especially a link, is neither followed
+// nor touched.
 Result<Part> create_part(const std::string& path) {
     constexpr int kAttempts = 100;
     for (int i = 0; i < kAttempts; ++i) {
@@ -69,12 +69,13 @@ Result<void> SegmentFiles::begin_segment(std::uint64_t next, std::span<const Rec
     const std::uint32_t number = last_ + 1;
     const std::string path = segment_path(header_, number);
     TM_TRY(check_unused(path));
-    // It gets its name when it has its begin: readers find whole snapshots only.
+    // It gets its name when its start is complete, so readers find only complete snapshots.
     Part part;
     TM_ASSIGN(part, create_part(path));
     const std::string unnamed = part.path;
     FileDescriptor file = std::move(part.file);
-    // Says that somebody writes it (kept_recordings.h). Where locks can't be had, the process does.
+    // Shows that somebody writes it (kept_recordings.h). Where locks aren't available, the process
+    // shows it.
     static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
     std::swap(file_, file);  // from here on `file` is the last one
     const std::uint64_t last_size = std::exchange(size_, 0);
@@ -135,8 +136,8 @@ Result<void> SegmentFiles::append(std::uint64_t first, std::uint64_t next,
     return {};
 }
 
-// Whether the file is still there, and the disk has so much room that a recording may take some: it
-// must never be what fills it.
+// Whether the file still exists, and the disk has enough room for a recording: a recording must
+// never be what fills the disk.
 void SegmentFiles::look() {
     constexpr Bytes kLookEvery = 16_MiB;
     constexpr Nanoseconds kLookAfter = 1'000'000'000;
@@ -171,7 +172,7 @@ Result<void> SegmentFiles::put(Chunk chunk, std::span<const Record> slots, bool 
     if (code == 0)
         code = file_.write_at(size_ + head.size(), body);
     if (code != 0) {
-        // What was written of it would lie behind a shorter chunk that follows.
+        // The part that was written would otherwise be behind a shorter chunk that follows.
         static_cast<void>(::ftruncate(file_.get(), static_cast<off_t>(size_)));
         return io_error("cannot be written", segment_path(header_, header_.segment), code);
     }

@@ -1,9 +1,9 @@
 // SegmentFiles: the files of a recording as its writer sees them. Chunks are appended to the last
-// one by plain large writes; where there is a limit, a full file is followed by a new one that
-// begins with what lives, and the oldest are removed.
+// file by plain large writes. If there is a limit, a full file is followed by a new one that starts
+// with what is live, and the oldest are removed.
 //
-// A chunk that couldn't be written whole is written again over its own beginnings, so that a file
-// always consists of whole chunks and at most one broken one at its end. Not thread-safe.
+// A chunk that couldn't be written completely is written again over its incomplete start, so a file
+// always consists of complete chunks and at most one broken one at its end. Not thread-safe.
 #pragma once
 
 #include <cerrno>
@@ -27,24 +27,23 @@ class SegmentFiles {
     SegmentFiles(const SegmentFiles&) = delete;
     SegmentFiles& operator=(const SegmentFiles&) = delete;
 
-    // Opens the next file, with a header and `snapshot`, and forgets the oldest if the limit says
-    // so. `next` is the first sequence of what follows. Errors: io, also where another program
-    // writes a recording of that path; then the last file stays.
+    // Opens the next file, with a header and `snapshot`, and removes the oldest if the limit
+    // requires it. `next` is the first sequence of what follows. Errors: io, also if another
+    // program writes a recording of that path; then the last file stays.
     Result<void> begin_segment(std::uint64_t next, std::span<const Record> snapshot);
 
     // Appends `slots` as a chunk of the sequences [first, next). `last`: nothing follows, and it
-    // may take of the room that recordings leave. Errors: io; then it is as before.
+    // may use the room that recordings leave free. Errors: io; then nothing has changed.
     Result<void> append(std::uint64_t first, std::uint64_t next, std::span<const Record> slots,
                         bool last = false);
 
-    // The next file must be begun: the last one has had its share of the limit, or somebody has
-    // removed it.
+    // The next file must be started: the last one has had its share of the limit, or was removed.
     bool full() const {
         return limit_ != 0 && (refusal_ == ENOENT || size_ - begun_ >= limit_ / kPieces);
     }
 
-    // Closes the last file, for a child made by fork(), which would keep its lock. Only this may be
-    // called there.
+    // Closes the last file, for a child made by fork(), which would keep its lock. The only
+    // function that may be called there.
     void leave() { ::close(file_.get()); }
 
     std::uint32_t first_segment() const { return static_cast<std::uint32_t>(last_ - past_.size()); }
@@ -54,7 +53,7 @@ class SegmentFiles {
     std::uint64_t forgotten() const { return forgotten_; }  // sequences in files that are gone
 
   private:
-    // A limit is kept by so many files, the one being written included.
+    // Number of files that share a limit, including the one being written.
     static constexpr std::uint64_t kPieces = 4;
 
     struct Past {
@@ -73,14 +72,14 @@ class SegmentFiles {
     FileDescriptor file_;
     std::uint32_t last_ = 0;
     std::uint64_t size_ = 0;       // of the last file
-    std::uint64_t begun_ = 0;      // of it, what the header and the snapshot took
+    std::uint64_t begun_ = 0;      // of it, the size of the header and the snapshot
     std::uint64_t next_look_ = 0;  // at the disk, at this size or time
     Nanoseconds next_look_time_ = 0;
-    int refusal_ = 0;  // why nothing may be written, as it was then
+    int refusal_ = 0;  // why nothing may be written, at that time
     std::uint64_t first_sequence_ = 0;
     std::uint64_t next_sequence_ = 0;
     std::uint64_t forgotten_ = 0;
-    std::deque<Past> past_;  // the files before the last that are still there
+    std::deque<Past> past_;  // the existing files before the last
 };
 
 }  // namespace tidemark::live

@@ -13,8 +13,7 @@ namespace tidemark::live {
 namespace {
 
 tl::unexpected<Error> not_shared(std::string_view what, const std::string& path, int code) {
-    return io_error(what, path, code,
-                    "the folder of running programs can be set by TIDEMARK_RUNTIME_DIR");
+    return io_error(what, path, code, "set the folder of running programs in TIDEMARK_RUNTIME_DIR");
 }
 
 }  // namespace
@@ -26,7 +25,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::create(const OwnFolder& folder,
     std::unique_ptr<SharedFile> shared(new SharedFile(path, header));
     TM_ASSIGN(shared->file_, folder.open_file(name, O_RDWR | O_CREAT));
     shared->size_ = ring_offset(header, header.rings);
-    // Going beyond the limit would be a signal that ends the program.
+    // Exceeding the limit would raise a signal that ends the program.
     rlimit most{};
     if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < shared->size_) {
         ::unlink(path.c_str());
@@ -74,10 +73,11 @@ Record* SharedFile::slots(std::uint32_t ring) const {
 bool SharedFile::prepare(std::uint32_t ring) const {
     const std::uint64_t begin = ring_offset(header_, ring);
     const std::uint64_t size = ring_offset(header_, ring + 1) - begin;
-    // Taken first: touching what the system doesn't have would kill the program.
+    // Reserved first: touching memory that the system doesn't have would kill the program.
     if (::posix_fallocate(file_.get(), static_cast<off_t>(begin), static_cast<off_t>(size)) != 0)
         return false;
-    // Atomic: who follows the rings up to the highest in use may look at this one's head already.
+    // Atomic: readers that follow the rings up to the highest in use may look at this one's head
+    // already.
     for (std::uint64_t at = 0; at < size; at += 4096) {
         auto& word = *std::launder(reinterpret_cast<std::uint64_t*>(data_ + begin + at));
         __atomic_fetch_or(&word, 0, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 // SharedFile: the file in shared memory that a program publishes in: header, counters, rings. It
-// outlives the program, so that what the program said last can be read when it has died.
+// outlives the program, so that its last events can be read after it has died.
 //
 // Rings cost memory only when they are prepared. Thread-safe.
 #pragma once
@@ -17,8 +17,8 @@ namespace tidemark::live {
 
 class SharedFile {
   public:
-    // A new file in `folder` with `header` (sealed), which has its name, for its owner only.
-    // Errors: io (exists, no right, no shared memory left).
+    // A new file in `folder` with `header` (sealed) and the header's name, for its owner only.
+    // Errors: io (exists, no permission, no shared memory left).
     static Result<std::unique_ptr<SharedFile>> create(const OwnFolder& folder,
                                                       const Header& header);
 
@@ -31,7 +31,7 @@ class SharedFile {
     Record* slots(std::uint32_t ring) const;
 
     // Takes the memory of a ring and touches all of it, so that writing there never waits for the
-    // system. False: there is no memory left. Some 100 us a MiB.
+    // system. False: there is no memory left. About 100 us per MiB.
     bool prepare(std::uint32_t ring) const;
 
     // Removes the name; mappings and open files stay. Errors: io.

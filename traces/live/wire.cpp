@@ -59,7 +59,7 @@ void seal(Header& header) {
 Result<Header> parse_header(std::span<const std::byte> bytes, HeaderKind kind,
                             const std::string& where) {
     const auto& magic = kind == HeaderKind::shared ? kSharedMagic : kRecordingMagic;
-    const std::string_view what = kind == HeaderKind::shared ? "a living program" : "a recording";
+    const std::string_view what = kind == HeaderKind::shared ? "a running program" : "a recording";
     Header header;
     if (bytes.size() < offsetof(Header, session) ||
         std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
@@ -75,7 +75,7 @@ Result<Header> parse_header(std::span<const std::byte> bytes, HeaderKind kind,
     if (header.checksum != checksum_of(header) || header.size != sizeof header)
         return fail(ErrorCode::bad_input, "has a damaged header (wrong checksum)", where);
     if (!sound(header, kind))
-        return fail(ErrorCode::bad_input, "has a header of impossible numbers", where);
+        return fail(ErrorCode::bad_input, "has impossible numbers in its header", where);
     return header;
 }
 

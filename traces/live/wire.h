@@ -1,8 +1,8 @@
-// The wire format of living programs, version 1, described in docs/format-live.md: records of 48
-// bytes, written by the program's threads into rings of a shared file, and from there into a
+// The wire format of running programs, version 1, described in docs/format-live.md: records of 48
+// bytes, which the program's threads write into rings of a shared file, and from there into a
 // recording (.tml). Little-endian; the structures below are the bytes.
 //
-// Pure functions over bytes, thread-safe. Bytes of others are not trusted: parse_header and
+// Pure functions over bytes, thread-safe. Foreign bytes are not trusted: parse_header and
 // find_chunk refuse what is wrong, payload_slots is bounded.
 #pragma once
 
@@ -31,15 +31,15 @@ constexpr std::uint32_t kVersion = 1;
 
 enum class RecordKind : std::uint8_t {
     none = 0,
-    allocate = 1,  // address, size = asked for, extra = granted
+    allocate = 1,  // address, size = requested, extra = granted
     free = 2,      // address, size = granted
-    // size = asked for, extra = OutOfMemory::Cause, address = bytes that the device had free (0 =
-    // not told)
+    // size = requested, extra = OutOfMemory::Cause, address = bytes that the device had free (0 =
+    // not known)
     refused = 3,
     record_use = 4,  // address
     trim = 5,
-    // A free in two steps, address, size = asked for: the program lets go, and the device is done
-    // with the bytes. The second may follow at once.
+    // A free in two steps, address, size = requested: the program frees the block, and the device
+    // has finished with the bytes. The second may follow immediately.
     free_requested = 6,
     free_completed = 7,
     segment_alloc = 8,  // address, size: this and what follows in the order of SegmentChange
@@ -48,21 +48,21 @@ enum class RecordKind : std::uint8_t {
     unreserve = 11,
     map = 12,    // extra = where the same memory is mapped already and counts; 0 = it counts here
     unmap = 13,  // extra as map
-    // Something that the device ran touched a block: address, size = kUseReads | kUseWrites |
+    // Something that ran on the device touched a block: address, size = kUseReads | kUseWrites |
     // kUsePerhaps, extra = launch (a number of its own), the site's tag = its name. Address 0: it
-    // touched no block that is known, or with kUsePerhaps it isn't known what it touched.
+    // touched no known block or, with kUsePerhaps, it isn't known what it touched.
     use = 14,
-    // The device ran a launch, or one of the kernels of a graph that was launched: address = when
-    // it began, ns since the program's start, size = for how many ns, extra = the launch, the
-    // site's tag = its name. Comes when that is known, after the launch's uses.
+    // The device ran a launch, or one of the kernels of a launched graph: address = when it began,
+    // ns since the program's start, size = its duration in ns, extra = the launch, the site's tag =
+    // its name. Comes when that is known, after the launch's uses.
     execution = 15,
     range_begin = 16,  // extra = string
     range_end = 17,    // extra = string
     mark = 18,         // extra = string
-    lost = 19,         // size = so many records of this ring are missing before this one
+    lost = 19,         // size = this many records of this ring are missing before this one
     end = 20,          // the last: extra = 1 if the program died, 0 if it closed the recording
-    // The site's tag is the operator that asks for the device's next allocation, and the shapes of
-    // its arguments.
+    // The site's tag is the operator that makes the device's next allocation, and the shapes of its
+    // arguments.
     operation = 21,
 
     // Names. `site` says which one is defined; `size` bytes or frames follow in slots of their own.
@@ -70,11 +70,11 @@ enum class RecordKind : std::uint8_t {
     stack = 33,   // size = frames of 12 bytes: u32 name (string), u32 file (string), u32 line
     site = 34,    // address = tag (string), size = stack, extra = pool
     stream = 35,  // stream = number, extra = the program's handle
-    // What is known of the program or of its allocator: address = key, size = value (strings),
-    // extra = kOfAllocator or 0.
+    // A fact about the program or its allocator: address = key, size = value (strings), extra =
+    // kOfAllocator or 0.
     setting = 36,
 
-    // What lives where a segment of a recording begins, or where its program begins to tell.
+    // What is live at the start of a segment of a recording, or when its program starts to report.
     live_block = 48,    // as allocate
     live_segment = 49,  // as segment_alloc
     live_range = 50,    // as range_begin
@@ -97,7 +97,7 @@ struct Record {
 
 static_assert(sizeof(Record) == 48 && std::is_trivially_copyable_v<Record>);
 
-// In what the records of one moment differ: a kernel's uses of its buffers.
+// How the records of one moment differ: a kernel's uses of its buffers.
 struct RecordPart {
     std::uint64_t address;
     std::uint64_t size;
@@ -106,15 +106,15 @@ struct RecordPart {
 
 constexpr std::uint32_t kNumberBits = 20;  // of a name's id; the ring is above them
 constexpr std::uint32_t kMostNumbers = 1U << kNumberBits;
-// Of a string that is defined anew for each mark or end of a range that uses it.
+// For a string that is redefined for each mark or end of a range that uses it.
 constexpr std::uint32_t kPassingNumber = kMostNumbers - 1;
 constexpr std::uint32_t kMostRings = 1U << (32 - kNumberBits);
 constexpr std::size_t kMostText = 4096;  // bytes of a string; longer ones are cut
 constexpr std::size_t kMostFrames = 256;
 constexpr std::size_t kFrameSize = 12;
 
-// Slots of raw bytes that follow `record`; 0 for all but strings and stacks. More than a string or
-// stack may have is kBadPayload.
+// Slots of raw bytes that follow `record`; 0 for everything except strings and stacks. kBadPayload
+// if it is more than a string or stack may have.
 constexpr std::uint64_t kBadPayload = ~std::uint64_t{0};
 
 inline std::uint64_t payload_slots(const Record& record) {
@@ -134,17 +134,17 @@ inline std::uint64_t payload_slots(const Record& record) {
 // How many of `slots` fit into one chunk, no record cut from its payload.
 std::size_t whole_records(std::span<const Record> slots);
 
-// A definition, which everything behind it may rely on.
+// A definition, on which everything after it may rely.
 constexpr bool is_name(RecordKind kind) {
     return kind >= RecordKind::string && kind <= RecordKind::setting;
 }
 
-// A name that only the records right behind it use.
+// A name that only the records right after it use.
 constexpr bool is_passing(const Record& record) {
     return record.kind == RecordKind::string && (record.site & kPassingNumber) == kPassingNumber;
 }
 
-// What lives, and not what happens.
+// Describes what is live, not what happens.
 constexpr bool is_live(RecordKind kind) {
     return kind == RecordKind::live_block || kind == RecordKind::live_retired ||
            kind == RecordKind::live_segment || kind == RecordKind::live_mapping;
@@ -185,7 +185,7 @@ struct Header {
     std::array<char, 1024> recording{};   // the path of the recording
     std::array<DeviceEntry, kMostDevices> device{};
     std::array<std::byte, 1752> reserved{};  // zeros
-    std::uint64_t checksum = 0;              // of all before it
+    std::uint64_t checksum = 0;              // of everything before it
 };
 
 static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
@@ -196,7 +196,7 @@ constexpr std::uint32_t kSegmented = 2;    // the recording is NAME-000001.tml a
 constexpr std::array<unsigned char, 8> kSharedMagic{0x89, 'T', 'M', 'R', '\r', '\n', 0x1a, '\n'};
 using tidemark::kRecordingMagic;
 
-// Two moments of both clocks: the newer one is the one with the larger ticks.
+// Two moments on both clocks: the newer one is the one with the larger ticks.
 struct SharedClock {
     std::atomic<std::uint64_t> ticks = 0;
     std::atomic<std::int64_t> time = 0;
@@ -207,13 +207,15 @@ struct Counters {
     alignas(64) std::atomic<std::uint64_t> sequence = 0;      // the next one
     alignas(64) std::atomic<std::uint64_t> without_ring = 0;  // events of threads without a ring
     alignas(64) std::atomic<std::uint64_t> written = 0;  // sequences below are in the recording
-    std::atomic<std::uint64_t> lost = 0;       // events that could not be written, or never came
-    std::atomic<std::uint64_t> reported = 0;   // of `without_ring` and `lost`, by records there
+    std::atomic<std::uint64_t> lost = 0;  // events that could not be written, or never arrived
+    // of `without_ring` and `lost`, those that records there report
+    std::atomic<std::uint64_t> reported = 0;
     std::atomic<std::uint64_t> forgotten = 0;  // records in segments that are gone
     std::atomic<std::uint32_t> first_segment = 0;
     std::atomic<std::uint32_t> last_segment = 0;
-    std::atomic<std::uint32_t> closed = 0;      // 1: nothing follows, all is in the recording
-    std::atomic<std::uint32_t> rings_used = 0;  // rings that ever held a record are below
+    // 1: nothing follows, everything is in the recording
+    std::atomic<std::uint32_t> closed = 0;
+    std::atomic<std::uint32_t> rings_used = 0;  // rings that ever held a record are below this
     std::atomic<std::uint32_t> failures = 0;    // of writing the recording
     alignas(64) std::array<SharedClock, 2> clocks{};
     alignas(64) std::array<std::byte, 4096 - 4 * 64> reserved{};
@@ -251,7 +253,7 @@ struct Chunk {
 static_assert(sizeof(Chunk) == sizeof(Record));
 
 constexpr std::uint32_t kChunkMagic = 0x434c4d54;  // "TMLC"
-constexpr std::uint32_t kSnapshot = 1;             // names and what lives, not events
+constexpr std::uint32_t kSnapshot = 1;             // names and what is live, not events
 constexpr std::uint32_t kMostChunkSlots = 1U << 15U;
 
 // Fills in magic, slots and checksum.
@@ -265,8 +267,8 @@ enum class HeaderKind : std::uint8_t { shared, recording };
 Result<Header> parse_header(std::span<const std::byte> bytes, HeaderKind kind,
                             const std::string& where);
 
-// The chunk at the front of `bytes` if all of it is there and its checksum is right. `needed`: so
-// many bytes would have to be there (0: this is no chunk).
+// The chunk at the start of `bytes` if it is complete and its checksum is right. `needed`: this
+// many bytes are required (0: this is not a chunk).
 struct FoundChunk {
     bool whole = false;
     std::uint64_t needed = 0;
@@ -301,7 +303,7 @@ std::string segment_path(const Header& header, std::uint32_t number);
 // The same of a recording with a limit: "run.tml" -> "run-000001.tml".
 std::string segment_name(std::string_view path, std::uint32_t number);
 
-// "/data/run" of "/data/run-000012.tml", a file of a recording with a limit; none of other paths.
+// "/data/run" for "/data/run-000012.tml", a file of a recording with a limit; none for other paths.
 std::optional<std::string> stem_of_segment(std::string_view path);
 
 }  // namespace tidemark::live

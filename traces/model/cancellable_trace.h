@@ -1,5 +1,5 @@
-// CancellableTrace: a trace whose cursors fail as soon as nobody wants to know any more: that ends
-// whatever reads it, in all its threads, be it one replay or a search of many.
+// CancellableTrace: a trace whose cursors fail as soon as the work is cancelled. That ends
+// everything that reads it, in all threads, whether it is one replay or a search over many.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,7 @@ class CancellableTrace final : public Trace {
 
         Result<EventBatch> next() override {
             if (cancelled_())
-                return fail(ErrorCode::cancelled, "the trace is no longer wanted");
+                return fail(ErrorCode::cancelled, "the work was cancelled");
             return cursor_->next();
         }
 

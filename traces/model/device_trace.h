@@ -1,5 +1,5 @@
-// DeviceTrace: what happened on one device of a trace. Events keep their indexes: those of other
-// devices are there, as events that nobody looks at. Marks and ranges, which are the program's,
+// DeviceTrace: what happened on one device of a trace. Events keep their indexes: events of other
+// devices are still there, but nothing reads them. Marks and ranges, which belong to the program,
 // stay.
 #pragma once
 
@@ -71,7 +71,7 @@ class DeviceTrace final : public Trace {
     std::size_t device_;
 };
 
-// The outermost trace of one device that `trace` passes on; null: there is none. O(1).
+// The outermost single-device trace that `trace` passes on; null if there is none. O(1).
 inline const DeviceTrace* device_trace(const Trace& trace) {
     for (const Trace* at = &trace; at != nullptr; at = at->passes_on())
         if (const auto* const one = dynamic_cast<const DeviceTrace*>(at))

@@ -1,13 +1,13 @@
-// TraceEvent: one thing that a program did to memory, free of where the old allocator put it.
+// TraceEvent: one thing that a program did to memory, independent of where the old allocator put
+// it.
 //
-// An allocation is known by its *slot*: a small number that is unique among the allocations that
-// live at the same time and is handed out again afterwards (last freed, first reused). A table
+// An allocation is identified by its *slot*: a small number that is unique among the allocations
+// that are live at the same time and is reused afterwards (last freed, first reused). A table
 // indexed by slot has the size of the largest live set, however long the trace is. Readers resolve
 // addresses to slots once (core/base/vacant_ids.h).
 //
-// What the recorded system decided (addresses, segments, maps) travels along as *truth*: the
-// `address` of each event, and the kinds from segment_alloc on, which replays skip and `verify`
-// reads.
+// What the recorded system decided (addresses, segments, maps) is kept as *truth*: the `address` of
+// each event, and the kinds from segment_alloc on, which replays skip and `verify` reads.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ namespace tidemark {
 enum class EventKind : std::uint8_t {
     // What the program did. Order and numbers are part of the file format: append only.
     allocate = 0,  // slot, size (requested), stream, aux = pool, address = truth
-    free = 1,      // slot: the program lets go and the memory is free at once (stream order)
-    retire = 2,    // slot: the program lets go, the device isn't done yet; `finish` follows
-    finish = 3,    // slot: the device is done with a retired allocation
+    free = 1,      // slot: the program frees it and the memory is free immediately (stream order)
+    retire = 2,    // slot: the program frees it, the device may still use it; `finish` follows
+    finish = 3,    // slot: the device has finished with a retired allocation
     // slot, stream, aux = kernel (launch id), flags = kReads | kWrites | kPerhaps. Without kReads
-    // and kWrites: a launch that uses no slot that is known, with kPerhaps one of unknown uses.
+    // and kWrites: a launch that uses no known slot; with kPerhaps, one of unknown uses.
     use = 4,
     record_use = 5,    // slot, stream: will be used on that stream too
     record_event = 6,  // aux = event name's number, stream
@@ -37,11 +37,12 @@ enum class EventKind : std::uint8_t {
     mark = 11,         // aux = string: a point
     pool_begin = 12,   // aux = pool, stream
     pool_end = 13,
-    reserve = 14,        // aux = task, size: a task asks for a reservation
-    release = 15,        // aux = task, size
-    move = 16,           // slot, flags = tier
-    out_of_memory = 17,  // size; the program saw a refusal; address = bytes the device had free
-    // The program emptied the caches (as far as the source tells). aux = a private pool that nobody
+    reserve = 14,  // aux = task, size: a task requests a reservation
+    release = 15,  // aux = task, size
+    move = 16,     // slot, flags = tier
+    // size; a request of the program failed; address = bytes the device had free
+    out_of_memory = 17,
+    // The program emptied the caches (as far as the source shows). aux = a private pool that nobody
     // will use again, 0 = none; flags: kEndsPool, kTrimsNothing.
     trim = 18,
 
@@ -55,12 +56,11 @@ enum class EventKind : std::uint8_t {
     final_block = 38,    // address, size of the block, slot if it is live, flags
     snapshot = 39,       // size = active bytes at an earlier snapshot
     // aux = a launch (`use`), stream, tag = name: the device ran it, or a part of it, from
-    // `address`
-    // (ns, as `time`) on for `size` ns. After the launch's uses, at the time when that was known.
+    // `address` (ns, as `time`) on for `size` ns. After the launch's uses, at the time when that
+    // was known.
     execution = 40,
     pool_held = 41,  // size = what the driver's pool held of the device's memory, from here on
-    // tag = the operator that asks for the device's next `allocate`, and the shapes of its
-    // arguments
+    // tag = the operator that makes the device's next `allocate`, and the shapes of its arguments
     operation = 42,
 };
 
@@ -74,34 +74,33 @@ std::string_view to_text(EventKind kind);
 // `slot` of events that are about no allocation, or about one the trace never introduced.
 constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
-// TraceEvent::flags.
-// finish: the device was done with it when a request had waited for all that waits, and was refused
-// all the same: the next out_of_memory of the device.
+// TraceEvent::flags. finish: the device had finished with it when a request had waited for
+// everything that was pending free, and failed all the same: the next out_of_memory of the device.
 constexpr std::uint8_t kInVain = 1;
 constexpr std::uint8_t kReads = 1;         // use
 constexpr std::uint8_t kWrites = 2;        // use
-constexpr std::uint8_t kPerhaps = 4;       // use: an address was found that may mean something else
+constexpr std::uint8_t kPerhaps = 4;       // use: possible; the address may mean something else
 constexpr std::uint8_t kWholeDevice = 1;   // synchronize
-constexpr std::uint8_t kEndsPool = 1;      // trim: that pool's memory goes back now
+constexpr std::uint8_t kEndsPool = 1;      // trim: that pool's memory is released now
 constexpr std::uint8_t kTrimsNothing = 2;  // trim: only the pool, not the caches
 constexpr std::uint8_t kSmallPool = 1;     // final_segment
 constexpr std::uint8_t kExpandable = 2;    // segment_*, final_segment
 constexpr std::uint8_t kActive = 1;        // final_block: allocated
-constexpr std::uint8_t kPending = 2;       // final_block, block: let go, not finished
+constexpr std::uint8_t kPending = 2;       // final_block, block: freed, not finished
 constexpr std::uint8_t kTierMask = 0x30;  // allocate, move, reserve: 0 device, 0x10 host, 0x20 disk
 constexpr std::uint8_t kTierHost = 0x10;
 constexpr std::uint8_t kTierDisk = 0x20;
-constexpr std::uint8_t kOrDevice = 1;  // reserve: or there, if that tier hasn't the room
+constexpr std::uint8_t kOrDevice = 1;  // reserve: or on the device, if that tier has no room
 constexpr std::uint8_t kOrHost = 2;
 constexpr std::uint8_t kOrDisk = 4;
-constexpr std::uint8_t kPreamble = 0x80;  // lived before the trace's first event
+constexpr std::uint8_t kPreamble = 0x80;  // live before the trace's first event
 
-// One event as a value: for building traces and for reading them without hurry. In bulk, events are
-// columns (EventBatch). The program's stream handles are numbered densely, in order of appearance,
-// 0 being the default stream; TraceInfo::streams has the original handles.
+// One event as a value: for building traces, and for reading them where speed doesn't matter. In
+// bulk, events are columns (EventBatch). The program's stream handles are numbered densely, in
+// order of appearance, 0 being the default stream; TraceInfo::streams has the original handles.
 struct TraceEvent {
     Nanoseconds time = 0;       // since the trace's first event; never decreasing
-    Bytes size = 0;             // as the program asked; rounding is a policy's business
+    Bytes size = 0;             // as requested by the program; a policy decides about rounding
     std::uint64_t address = 0;  // truth, 0 = not recorded
     std::uint32_t slot = kNoSlot;
     StreamId stream = StreamId::default_stream;
@@ -117,8 +116,8 @@ struct TraceEvent {
 
 static_assert(std::is_trivially_copyable_v<TraceEvent> && sizeof(TraceEvent) == 48);
 
-// Consecutive events as columns, owned by whoever gave the batch and valid until its next call.
-// Every pointer is valid for `count` elements, also for columns that the trace doesn't have.
+// Consecutive events as columns, owned by whoever returned the batch and valid until its next call.
+// Every pointer is valid for `count` elements, even for columns that the trace doesn't have.
 struct EventBatch {
     std::size_t count = 0;
     const EventKind* kind = nullptr;
@@ -133,7 +132,7 @@ struct EventBatch {
     const std::uint16_t* device = nullptr;
     const std::uint8_t* flags = nullptr;
 
-    // `length` events from `begin` on, which must lie inside. O(1).
+    // `length` events from `begin` on, which must be inside the batch. O(1).
     EventBatch part(std::size_t begin, std::size_t length) const {
         return {length,       kind + begin,    slot + begin,   time + begin,
                 size + begin, address + begin, stream + begin, stack + begin,

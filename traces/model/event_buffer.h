@@ -1,5 +1,5 @@
-// EventBuffer: collects events one at a time and hands them to a sink some thousands at a time, so
-// that a virtual call is paid rarely. For readers and generators. Not thread-safe.
+// EventBuffer: collects events one at a time and passes them to a sink several thousand at a time,
+// so that virtual calls are rare. For readers and generators. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class EventBuffer {
         return {};
     }
 
-    // Hands over what is left; to be called at the end. Errors: those of the sink.
+    // Passes on what is left; must be called at the end. Errors: those of the sink.
     Result<void> flush() {
         flushed_ += events_.size();
         const Result<void> done = sink_.append(events_);

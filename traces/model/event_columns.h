@@ -1,4 +1,4 @@
-// EventColumns: events as the columns that an EventBatch points to, for traces made of a plain
+// EventColumns: events as the columns that an EventBatch points to, for traces made from a plain
 // list. Not thread-safe.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace tidemark {
 
 class EventColumns {
   public:
-    // Instead of those before. O(events).
+    // Replaces the previous ones. O(events).
     void assign(std::span<const TraceEvent> events) {
         const auto fill = [events](auto& column, auto TraceEvent::*field) {
             column.clear();

@@ -1,6 +1,6 @@
-// IdSet: which ids have been seen. Ids that come in ascending order, as programs count them, cost
-// nothing to keep: a set of intervals. Memory O(runs), O(1) for the id after the last one,
-// O(log runs) otherwise. Not thread-safe.
+// IdSet: which ids have occurred. Ids that come in ascending order, as programs count them, cost
+// nothing to keep: a set of intervals. Memory O(runs), O(1) for the id after the last one, O(log
+// runs) otherwise. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class IdSet {
         return after != runs_.begin() && std::prev(after)->second >= id;
     }
 
-    // How many intervals it takes.
+    // The number of intervals.
     std::size_t runs() const { return runs_.size(); }
 
   private:

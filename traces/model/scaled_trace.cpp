@@ -1,4 +1,4 @@
-// Two columns of each batch are written anew; all others pass as they are.
+// Rewrites two columns of each batch; all others pass unchanged.
 #include "traces/model/scaled_trace.h"
 
 #include <cmath>
@@ -58,7 +58,7 @@ Bytes Scale::operator()(Bytes size) const {
 ScaledTrace::ScaledTrace(const Trace& trace, Scale scale)
     : trace_(trace), scale_(scale), info_(trace.info()) {
     info_.warnings.push_back(
-        fmt::format("every size is times {}; where the recorded system put things is left out",
+        fmt::format("every size is multiplied by {}; the recorded system's addresses are left out",
                     static_cast<double>(scale.billionths()) / 1e9));
 }
 
@@ -66,7 +66,7 @@ std::unique_ptr<TraceCursor> ScaledTrace::cursor() const {
     return std::make_unique<ScaledCursor>(trace_.cursor(), scale_);
 }
 
-// Another content than the original's; a factor of 1 too leaves the addresses out.
+// The content differs from the original's; even a factor of 1 leaves the addresses out.
 std::uint64_t ScaledTrace::scaled(std::uint64_t hash) const {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;
     return (hash ^ scale_.billionths()) * kOdd;

@@ -1,8 +1,8 @@
-// ScaledTrace: a trace whose sizes are times a factor, so that a recording of a large machine can
-// be replayed on a small one, or the other way round.
+// ScaledTrace: a trace whose sizes are multiplied by a factor, so that a recording of a large
+// machine can be replayed on a small one, or the other way round.
 //
-// Order, times, streams, pools and lifetimes stay. Where the recorded system put things is left out
-// (all addresses are 0): it would not be true of other sizes. A Trace; see there.
+// Order, times, streams, pools and lifetimes stay. The recorded system's addresses are left out
+// (all are 0): they would be wrong for other sizes. A Trace; see there.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 
 namespace tidemark {
 
-// A factor above 0 and up to 1000, in whole billionths: the same bytes come out on every machine.
+// A factor above 0 and up to 1000, in whole billionths, so that every machine gets the same bytes.
 class Scale {
   public:
     // Errors (bad_option, --scale): out of bounds, or below a billionth.
     static Result<Scale> of(double factor);
 
-    // `size` times the factor, rounded up; 0 stays 0. What no allocator would grant
-    // (kLargestRequest and more) stays as it is, and what becomes so large is that. O(1).
+    // `size` times the factor, rounded up; 0 stays 0. Sizes that no allocator would grant
+    // (kLargestRequest and more) stay as they are, and results that become so large are set to
+    // that. O(1).
     Bytes operator()(Bytes size) const;
 
     bool changes() const { return billionths_ != kOne; }
@@ -42,7 +43,7 @@ class ScaledTrace final : public Trace {
 
     const TraceInfo& info() const override { return info_; }
 
-    // Its batches cost O(events) beyond those of `trace`.
+    // Its batches cost O(events) on top of those of `trace`.
     std::unique_ptr<TraceCursor> cursor() const override;
 
     std::uint64_t hash() const override { return scaled(trace_.hash()); }

@@ -1,5 +1,5 @@
-// SteadyArray: an array that grows at its end while others read what is there already: its elements
-// never move. One thread adds, any number read below the size() that they have seen.
+// SteadyArray: an array that grows at its end while others read the existing elements, which never
+// move. One thread adds; any number of threads read below the size() that they have seen.
 #pragma once
 
 #include <array>

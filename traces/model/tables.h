@@ -1,6 +1,6 @@
-// Tables: the strings and call stacks of a trace, each stored once and known by a dense index.
-// Index 0 is always the empty string, the empty stack. One thread adds; any number may read what
-// whose index they have been given, while the table grows.
+// Tables: the strings and call stacks of a trace, each stored once and identified by a dense index.
+// Index 0 is always the empty string, the empty stack. One thread adds; any number of threads may
+// read entries whose index they have got, while the table grows.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class StringTable {
     // The index of `text`, added if new. Amortised O(length).
     std::uint32_t intern(std::string_view text);
 
-    // `index` < size(). The view lives as long as the table.
+    // `index` < size(). The view is valid as long as the table exists.
     std::string_view operator[](std::uint32_t index) const { return strings_[index]; }
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(strings_.size()); }
@@ -37,7 +37,7 @@ class StringTable {
     std::unordered_map<std::string_view, std::uint32_t> index_;
 };
 
-// A site in a program. `name` and `file` are indexes into the trace's strings.
+// A call site in a program. `name` and `file` are indexes into the trace's strings.
 struct Frame {
     std::uint32_t name = 0;
     std::uint32_t file = 0;

@@ -1,4 +1,4 @@
-// What TraceInfo answers about itself.
+// The queries that TraceInfo answers about itself.
 #include "traces/model/trace.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Trace: the events of a program's memory and what is known about them, whatever format they came
-// in, to be replayed any number of times. Readers write events into a TraceSink; replays read them
-// with a TraceCursor.
+// in, which can be replayed any number of times. Readers write events into a TraceSink; replays
+// read them with a TraceCursor.
 //
-// A Trace is immutable and may be shared by threads; a cursor belongs to one thread.
+// A Trace is immutable and threads may share it; a cursor belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace tidemark {
 
-// Oddities that a reader met and went on from. All counted, all reported; `--strict` makes the
-// first one an Error instead.
+// Oddities that a reader found and skipped. All are counted and reported; `--strict` turns the
+// first one into an Error.
 struct Anomalies {
-    std::uint64_t unknown_frees = 0;  // of an address or id that never lived
+    std::uint64_t unknown_frees = 0;  // of an address or id that was never allocated
     std::uint64_t double_frees = 0;   // of one that had been freed
     std::uint64_t reused_live = 0;    // allocated although still live (the older one is closed)
     std::uint64_t zero_sizes = 0;
@@ -41,10 +41,10 @@ struct Anomalies {
     friend bool operator==(const Anomalies&, const Anomalies&) = default;
 };
 
-// The device of a recording of driver calls that is the host's memory, behind the GPUs.
+// The device that represents the host's memory in a recording of driver calls, after the GPUs.
 constexpr std::string_view kHostMemory = "host memory";
 
-// Who recorded that, in its metadata: the key and its value.
+// What made the recording, in its metadata: the key and its value.
 constexpr std::string_view kRecorderKey = "recorder";
 constexpr std::string_view kDriverCalls = "calls of the CUDA driver";
 constexpr std::string_view kProbes = "probes of a running PyTorch";
@@ -59,17 +59,17 @@ struct TraceDevice {
     friend bool operator==(const TraceDevice&, const TraceDevice&) = default;
 };
 
-// Everything about a trace but its events. Complete once the reader has finished.
+// Everything about a trace except its events. Complete once the reader has finished.
 struct TraceInfo {
     std::string format;  // of the source: "torch-snapshot", "rmm-csv", "jsonl", "generated"
-    std::string source;  // what recorded it, as far as the file tells: "torch 2.9 to 2.11"
+    std::string source;  // what recorded it, as far as the file shows: "torch 2.9 to 2.11"
     std::uint64_t event_count = 0;       // all events, truth included
-    std::uint64_t preamble_count = 0;    // the first so many events rebuild what lived before
+    std::uint64_t preamble_count = 0;    // the first this many events rebuild what was live before
     std::uint32_t slot_count = 0;        // every slot is below this: the largest live set
     Nanoseconds start_time = 0;          // of the first event, ns since the Unix epoch; 0 = unknown
     Nanoseconds duration = 0;            // time of the last event
-    bool begins_inside = false;          // something lived before the first event
-    bool cut_off = false;                // the file ended early; what was whole has been kept
+    bool begins_inside = false;          // something was live before the first event
+    bool cut_off = false;                // the file ended early; its complete part was kept
     std::vector<TraceDevice> devices;    // at least one
     std::vector<std::uint64_t> streams;  // original handle of each StreamId; [0] = 0
     std::vector<std::string> pools;      // original name of each PoolId; [0] = "default"
@@ -80,7 +80,8 @@ struct TraceInfo {
     StringTable strings;
     StackTable stacks;
 
-    // Sums over devices are over the first so many: all but the host's memory behind the GPUs.
+    // Totals over devices cover only the first this many: all except the host's memory after the
+    // GPUs.
     std::size_t gpus() const {
         return devices.size() > 1 && devices.back().is_host() ? devices.size() - 1 : devices.size();
     }
@@ -90,18 +91,18 @@ struct TraceInfo {
     // The value of a setting or metadata key, "" if absent. O(keys).
     std::string_view setting(std::string_view key) const;
 
-    // Whether it is the state at one moment, without a history: all of its events rebuild what
-    // lived. O(1).
+    // Whether it is the state at one moment, without a history: all of its events rebuild what was
+    // live. O(1).
     bool is_state() const { return event_count > 0 && preamble_count == event_count; }
 
     // Whether PyTorch's caching allocator managed the memory. O(keys).
     bool from_torch() const;
 
-    // Whether it is what a program asked of the CUDA driver (`tidemark record`). O(keys).
+    // Whether it consists of a program's calls of the CUDA driver (`tidemark record`). O(keys).
     bool from_driver() const;
 };
 
-// Takes events in order of time, in pieces of any size, and the information at the end.
+// Takes events in order of time, in batches of any size, and the information at the end.
 class TraceSink {
   public:
     virtual ~TraceSink() = default;
@@ -109,17 +110,17 @@ class TraceSink {
     // Errors: those of its target (io). Amortised O(events).
     virtual Result<void> append(std::span<const TraceEvent> events) = 0;
 
-    // Called once, after the last append, by whoever drives the reader.
+    // Called once, after the last append, by whoever runs the reader.
     virtual Result<void> finish(const TraceInfo& info) = 0;
 };
 
-// Walks a trace from its begin to its end.
+// Walks a trace from its start to its end.
 class TraceCursor {
   public:
     virtual ~TraceCursor() = default;
 
-    // The next events as columns (some ten thousand at a time); count == 0 is the end. The batch
-    // is valid until the next call. Errors (bad_input): a chunk whose checksum is wrong.
+    // The next events as columns (about ten thousand at a time); count == 0 is the end. The batch
+    // is valid until the next call. Errors (bad_input): a chunk with a wrong checksum.
     virtual Result<EventBatch> next() = 0;
 };
 
@@ -127,30 +128,30 @@ class Trace {
   public:
     virtual ~Trace() = default;
 
-    // The trace whose events these are, if this one only passes them on; null: they are its own.
+    // The trace that this one only passes on; null: the events are its own.
     virtual const Trace* passes_on() const { return nullptr; }
 
     virtual const TraceInfo& info() const = 0;
 
-    // A new cursor at the begin. Cheap; the trace must outlive it. Thread-safe.
+    // A new cursor at the start. Cheap; the trace must outlive it. Thread-safe.
     virtual std::unique_ptr<TraceCursor> cursor() const = 0;
 
     // 64-bit xxHash of the content: the same content has the same hash, whatever file it came
     // from. O(1) after opening.
     virtual std::uint64_t hash() const = 0;
 
-    // The same of the content as it was recorded, before anything was inferred.
+    // The same for the content as it was recorded, before anything was inferred.
     virtual std::uint64_t recorded_hash() const { return hash(); }
 
-    // Of the checksums that its file has. hash() is what a file says of itself: one that was made
-    // to say the hash of another differs here, or can't be read to its end. O(chunks).
+    // A hash of the checksums in its file. hash() is what a file claims: a file that was made to
+    // claim the hash of another differs here, or can't be read to its end. O(chunks).
     virtual std::uint64_t file_hash() const { return hash(); }
 };
 
-// Whether work is to end early, with ErrorCode::cancelled. Called now and then, by any thread.
+// Whether work should end early, with ErrorCode::cancelled. Called now and then, by any thread.
 using Cancelling = std::function<bool()>;
 
-// How a reader treats what it meets, and to whom it reports.
+// How a reader treats problems, and to whom it reports progress.
 struct ReadOptions {
     bool strict = false;   // the first anomaly is an Error
     bool lenient = false;  // malformed records are skipped and counted instead of an Error

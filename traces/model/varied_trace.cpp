@@ -1,4 +1,4 @@
-// Batches are copied whole: exchanged events take all their columns with them, but their times.
+// Batches are copied whole: exchanged events take all their columns with them, except their times.
 #include "traces/model/varied_trace.h"
 
 #include <numeric>
@@ -30,7 +30,8 @@ class VariedCursor final : public TraceCursor {
         take(batch, batch.tag, tag_);
         take(batch, batch.device, device_);
         take(batch, batch.flags, flags_);
-        for (std::size_t i = 0; i < batch.count; ++i)  // other kinds have something else there
+        // other kinds use that field for something else
+        for (std::size_t i = 0; i < batch.count; ++i)
             if (kind_[i] == EventKind::allocate || kind_[i] == EventKind::out_of_memory)
                 size_[i] = varied_size(size_[i], seed_);
         addresses_.resize(batch.count, 0);
@@ -48,7 +49,7 @@ class VariedCursor final : public TraceCursor {
                batch.slot[a] != batch.slot[b];
     }
 
-    // order_[i]: which event of the batch comes at place i.
+    // order_[i]: which event of the batch comes at position i.
     void exchange(const EventBatch& batch) {
         order_.resize(batch.count);
         std::iota(order_.begin(), order_.end(), std::size_t{0});

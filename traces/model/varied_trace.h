@@ -1,11 +1,12 @@
-// VariedTrace: a trace as another run of the same program might have made it, for asking whether an
-// answer is luck.
+// VariedTrace: a trace as another run of the same program might have made it, to find out whether a
+// result is luck.
 //
-// Two things differ, both drawn from the seed alone. Sizes: as between two batches, those from 1
-// MiB on change by at most 0.4 %, equal sizes equally, so that what was reused still is. Order:
-// where neighbours are an allocation or a free each, on different streams and of different blocks,
-// nothing but chance put one first, and they may change places. Times, lifetimes, streams and pools
-// stay otherwise; where the recorded system put things is left out. A Trace; see there.
+// Two things differ, both determined by the seed. Sizes: as between two batches, those from 1 MiB
+// on change by at most 0.4 %, equal sizes equally, so that blocks that were reused still are.
+// Order: if two neighbouring events are an allocation or a free each, on different streams and of
+// different blocks, only chance put one first, and they may change places. Times, lifetimes,
+// streams and pools stay otherwise; the recorded system's addresses are left out. A Trace; see
+// there.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class VariedTrace final : public Trace {
 
     const TraceInfo& info() const override { return trace_.info(); }
 
-    // Its batches cost O(events) beyond those of `trace`.
+    // Its batches cost O(events) on top of those of `trace`.
     std::unique_ptr<TraceCursor> cursor() const override;
 
     std::uint64_t hash() const override { return varied(trace_.hash()); }

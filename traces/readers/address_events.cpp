@@ -1,4 +1,5 @@
-// Two walks over the events in order: what lived before, and then all of them with slots.
+// Two passes over the events in order: one for what was live before, one that gives all of them
+// slots.
 #include "traces/readers/address_events.h"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ class AddressWriter {
         ++counter;
         if (options_.strict)
             return fail(ErrorCode::bad_input, std::move(what), name_,
-                        "without --strict it is counted and the reading goes on");
+                        "without --strict it is counted and reading continues");
         return {};
     }
 
@@ -98,10 +99,10 @@ Result<void> AddressWriter::write_preamble(const std::vector<AddressEvent>& even
     info_.preamble_count = out_.count();
     info_.begins_inside = info_.preamble_count > 0;
     if (info_.begins_inside)
-        info_.warnings.push_back(fmt::format(
-            "the recording begins in the middle: {} lived before; what wasn't freed in it either "
-            "isn't known",
-            format_counted(info_.preamble_count, "allocation")));
+        info_.warnings.push_back(
+            fmt::format("the recording starts in the middle: {} were live before; earlier blocks "
+                        "that it never frees are unknown",
+                        format_counted(info_.preamble_count, "allocation")));
     return {};
 }
 

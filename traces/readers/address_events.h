@@ -1,8 +1,8 @@
-// Address events: what profilers say of memory: allocations and frees by address, in any order, of
-// a program that had begun before. Puts them in order of time and gives them slots.
+// Address events: what profilers record about memory: allocations and frees by address, in any
+// order, of a program that had started before. Sorts them by time and gives them slots.
 //
-// What is freed without having been allocated lived before the first event: it becomes the
-// preamble, with the size that its free names.
+// A block that is freed without having been allocated was live before the first event: it becomes
+// part of the preamble, with the size that its free names.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct AddressEvent {
     std::uint64_t address = 0;
     Bytes size = 0;
     std::uint64_t stream = 0;  // the program's handle
-    std::uint32_t space = 0;   // of equal addresses in two spaces (processes) each is its own
+    std::uint32_t space = 0;   // equal addresses in two spaces (processes) are different
     std::uint16_t device = 0;
 };
 
-// Pours `events` into `sink`, in order of time and, of one time, in theirs. Completes what `info`
-// says of them: counts, slots, streams, devices, duration, anomalies. Errors: of `sink`; bad_input,
-// at `name`, where options.strict and there is an anomaly. O(n log n).
+// Writes `events` to `sink`, in order of time; events of the same time keep their order. Completes
+// `info`: counts, slots, streams, devices, duration, anomalies. Errors: of `sink`; bad_input, at
+// `name`, if options.strict and there is an anomaly. O(n log n).
 Result<void> write_address_events(std::vector<AddressEvent> events, TraceSink& sink,
                                   const ReadOptions& options, const std::string& name,
                                   TraceInfo& info);

@@ -38,13 +38,13 @@ Result<TraceInfo> read_allocation_lines(ByteSource& source, TraceSink& sink,
         } else if (meaning == LineMeaning::malformed) {
             if (!options.lenient)
                 return fail(ErrorCode::bad_input,
-                            "'" + excerpt(text) + "' is no line of such a log", lines.position(),
+                            "'" + excerpt(text) + "' is not a line of such a log", lines.position(),
                             "--lenient skips and counts such lines");
             ++info.anomalies.bad_records;
         }
     }
     if (info.cut_off)
-        info.warnings.push_back("the file is cut off: what comes after is missing");
+        info.warnings.push_back("the file is cut off: everything after this point is missing");
     TM_TRY(write_address_events(std::move(events), sink, options, source.name(), info));
     return info;
 }

@@ -1,4 +1,5 @@
-// Logs of one JSON object a line that say what was allocated and freed, and where: what they share.
+// What logs with one JSON object per line share, if they record what was allocated and freed, and
+// where.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +16,20 @@
 
 namespace tidemark {
 
-// What a line says: something of interest, nothing, or that it isn't as it should be.
+// What a line is: an event, something without interest, or malformed.
 enum class LineMeaning { event, nothing, malformed };
 
-// Fills in the event that `line`, an object, says.
+// Fills in the event that `line`, an object, describes.
 using LineParser = std::function<LineMeaning(const nlohmann::json& line, AddressEvent& event)>;
 
-// Reads all of `source` into `sink`; `info` says the format and who wrote it. Errors (bad_input,
-// with the line): no JSON object, or malformed, unless options.lenient; those of
+// Reads all of `source` into `sink`; `info` has the format and its writer. Errors (bad_input, with
+// the line): not a JSON object, or malformed, unless options.lenient; those of
 // write_address_events. O(n log n).
 Result<TraceInfo> read_allocation_lines(ByteSource& source, TraceSink& sink,
                                         const ReadOptions& options, TraceInfo info,
                                         const LineParser& parse);
 
-// The first line of a file that begins with `head`.
+// The first line of a file whose first bytes are `head`.
 inline std::string_view first_line(std::span<const std::byte> head) {
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     return text.substr(0, text.find('\n'));

@@ -1,10 +1,10 @@
-// cupy-hook: what CuPy's memory_hooks.DebugPrintHook prints, a JSON object a line:
+// cupy-hook: the output of CuPy's memory_hooks.DebugPrintHook, one JSON object per line:
 //
 //   {"hook":"malloc","device_id":0,"size":900,"mem_size":1024,"mem_ptr":140000000000000,...}
 //   {"hook":"free","device_id":0,"mem_size":1024,"mem_ptr":140000000000000,...}
 //
-// "alloc" is what the pool took from the driver: what a program asked for is malloc and free. There
-// are no times.
+// "alloc" is what the pool reserved from the driver; the program's requests are malloc and free.
+// There are no times.
 #include <string_view>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// A table of marks, and the message of an out of memory.
+// A table of marks, and the message of an out-of-memory error.
 #include "traces/readers/foreign_files.h"
 
 #include <array>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kRecordPyTorch =
     "record the allocator's history: torch.cuda.memory._record_memory_history() at the start, "
-    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") after the out of memory";
+    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") after the out-of-memory error";
 constexpr std::string_view kRecordAny =
-    "record what the program asks of the CUDA driver: tidemark record -- PROGRAM";
+    "record the program's calls of the CUDA driver: tidemark record -- PROGRAM";
 constexpr std::string_view kLackOfMemory = "out of memory. Tried to allocate ";
 
 struct Foreign {
@@ -27,10 +27,10 @@ struct Foreign {
 };
 
 constexpr std::array kForeign{
-    Foreign{".nsys-rep", "", "a report of Nsight Systems, in a form that only nsys reads",
+    Foreign{".nsys-rep", "", "a report of Nsight Systems, in a form that only nsys can read",
             "export it: nsys export --type sqlite FILE, and give the .sqlite (record with "
             "--cuda-memory-usage=true)"},
-    Foreign{".qdrep", "", "a report of Nsight Systems, in a form that only nsys reads",
+    Foreign{".qdrep", "", "a report of Nsight Systems, in a form that only nsys can read",
             "export it: nsys export --type sqlite FILE, and give the .sqlite"},
     Foreign{".ncu-rep", "", "a report of Nsight Compute, which has no allocations", kRecordAny},
     Foreign{"", "CUDA memory summary",
@@ -62,7 +62,7 @@ bool is_timeline(std::string_view begin) {
     return !begin.empty() && (begin[0] == '-' || (begin[0] >= '0' && begin[0] <= '9'));
 }
 
-// The size that begins `text`: "2.00 GiB". False: none.
+// The size at the start of `text`: "2.00 GiB". False: there is none.
 bool parse_size(std::string_view text, Bytes& size) {
     double number = 0;
     const auto [end, code] = read_real(text.data(), text.data() + text.size(), number);
@@ -84,7 +84,7 @@ std::size_t begin_of_number(std::string_view text, std::size_t unit_end) {
     return before == text.npos ? 0 : before + 1;
 }
 
-// The size that stands before `phrase`, in "79.15 GiB is free", or "" behind them.
+// The size before `phrase`, in "79.15 GiB is free", or "" behind it.
 std::optional<Bytes> size_before(std::string_view message, std::string_view phrase) {
     const std::size_t at = message.find(phrase);
     Bytes size = 0;
@@ -142,13 +142,13 @@ std::string out_of_memory_sentence(std::string_view text) {
         sentence += fmt::format(" of {}", format_bytes(*total));
     if (unused && free && *unused + *free < requested)
         sentence += fmt::format(
-            ". Even in one piece, what was free falls {} short: no setting of the allocator alone "
-            "could have granted it",
+            ". Even in one piece, the free memory is {} too small: no allocator setting alone "
+            "would have helped",
             format_bytes(requested - *unused - *free));
     else if (unused && free)
         sentence +=
-            ". Unused and free memory together were enough: whether another setting would have "
-            "granted it, only a recording can show";
+            ". Unused and free memory together were enough: only a recording can show whether "
+            "another setting would have helped";
     return sentence;
 }
 
@@ -162,12 +162,13 @@ std::optional<Error> explain_foreign_file(const std::string& name, std::string_v
     }
     if (is_timeline(begin))
         return Error{ErrorCode::unsupported,
-                     "is a memory timeline of torch.profiler: sums over time, no allocations", name,
-                     std::string(kRecordPyTorch)};
+                     "is a memory timeline of torch.profiler: totals over time, no allocations",
+                     name, std::string(kRecordPyTorch)};
     if (const std::string sentence = out_of_memory_sentence(begin); !sentence.empty())
-        return Error{ErrorCode::unsupported,
-                     "is no recording but has the message of an out of memory: " + sentence, name,
-                     std::string(kRecordPyTorch)};
+        return Error{
+            ErrorCode::unsupported,
+            "is not a recording, but contains the message of an out-of-memory error: " + sentence,
+            name, std::string(kRecordPyTorch)};
     return {};
 }
 

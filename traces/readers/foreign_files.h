@@ -1,4 +1,4 @@
-// Files that people have and that can't be read as recordings: what they are, and what to do.
+// Files that people have but that can't be read as recordings: what they are, and what to do.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace tidemark {
 
-// Of a file that no reader recognises, by its name and its first bytes (up to a MiB, unpacked): an
+// For a file that no reader recognises, by its name and its first bytes (up to a MiB, unpacked): an
 // Error that says what it is. None: it isn't known here either. O(bytes).
 std::optional<Error> explain_foreign_file(const std::string& name, std::string_view begin);
 
-// What the newest message of an out of memory in a text says, as a sentence: "an out of memory of
-// PyTorch: 2.00 GiB requested, ...". "" = there is none.
+// What the newest out-of-memory message in a text says, as a sentence: "an out of memory of
+// PyTorch: 2.00 GiB requested, ...". "" if there is none.
 std::string out_of_memory_sentence(std::string_view text);
 
 }  // namespace tidemark

@@ -17,17 +17,17 @@ namespace tidemark {
 struct FormatInfo {
     std::string_view name;     // "torch-snapshot"
     std::string_view summary;  // one line
-    // Whether a file that begins with `head` (up to 4 KiB, uncompressed) is of this format.
+    // Whether a file that starts with `head` (up to 4 KiB, uncompressed) has this format.
     bool (*recognises)(std::span<const std::byte> head);
     // Reads all of `source` into `sink` (append only, never finish) and returns the information.
     // Errors: bad_input with name and offset or line, what was expected and what to do; io; those
-    // of `sink`. The caller throws away what was appended before an error. One thread a source.
+    // of `sink`. The caller discards what was appended before an error. One thread per source.
     Result<TraceInfo> (*read)(ByteSource& source, TraceSink& sink, const ReadOptions& options);
     // How many recordings a source holds, of which ReadOptions::part is one; null: always one.
     Result<std::size_t> (*count)(ByteSource& source) = nullptr;
 };
 
-// The catalogue (formats.cpp); the order decides between formats that both recognise a head.
+// The catalogue (formats.cpp); if two formats recognise a head, the first one reads it.
 std::span<const FormatInfo> all_formats();
 
 }  // namespace tidemark

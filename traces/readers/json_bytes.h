@@ -1,4 +1,4 @@
-// JsonBytes: a byte source as the input of a parser that takes letters one by one, as the JSON
+// JsonBytes: a byte source as the input of a parser that takes characters one by one, as the JSON
 // library's does, so that files of any size are read in one pass. Not thread-safe.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace tidemark {
 
-// The bytes of a source one by one, as the JSON library wants them. Ends early where the source
-// fails, or a token is longer than any that profilers write.
+// The bytes of a source one by one, as the JSON library needs them. Ends early if the source fails,
+// or if a token is longer than any that profilers write.
 class JsonBytes {
   public:
     JsonBytes(ByteSource& source, const ReadOptions& options)

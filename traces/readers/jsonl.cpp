@@ -1,13 +1,13 @@
-// jsonl: our interchange form, one JSON object a line: a header, then events in order of time.
+// jsonl: our interchange format, one JSON object per line: a header, then events in order of time.
 // The easiest trace for another program to write.
 //
-// What the form leaves open is decided thus. `t` stays as it is, in nanoseconds. Streams and pools
-// are numbered in order of appearance unless the header lists them; pool 0 and "default" are the
-// default pool, and allocations between `pool_begin` and `pool_end` of their stream belong to that
-// pool unless they name one. A key that is null is absent. An id that was freed is dead; naming it
-// again is an error, as the form demands: --lenient skips and counts. Time that runs backwards is
-// clamped then, so that the event is not lost. The keys `preamble`, `pending` and `kind` come from
-// our own writer (writers/jsonl.cpp).
+// Where the format leaves something open, this reader decides as follows. `t` stays as it is, in
+// nanoseconds. Streams and pools are numbered in order of appearance unless the header lists them.
+// Pool 0 and "default" are the default pool, and allocations between `pool_begin` and `pool_end` of
+// their stream belong to that pool unless they name one. A key that is null is absent. An id that
+// was freed is dead; naming it again is an error, as the format demands: --lenient skips and
+// counts. In that case time that runs backwards is clamped, so that the event is not lost. The keys
+// `preamble`, `pending` and `kind` come from our own writer (writers/jsonl.cpp).
 #include <algorithm>
 #include <array>
 #include <map>
@@ -43,7 +43,7 @@ class Jsonl {
     Result<TraceInfo> read();
 
   private:
-    // Fills in what its op says, from line_. Errors: only those that need a position.
+    // Fills in what its op describes, from line_. Errors: only those that need a position.
     using Meaning = Result<void> (Jsonl::*)(TraceEvent&);
 
     struct Op {
@@ -89,19 +89,19 @@ class Jsonl {
     Result<void> add(const TraceEvent& event);
     void conclude();
 
-    // A line that the form forbids: an Error, which --lenient turns into a count (see read()).
+    // A line that the format forbids: an Error, which --lenient turns into a count (see read()).
     tl::unexpected<Error> refuse(std::string what, std::uint64_t* counter = nullptr) {
         refused_ = counter != nullptr ? counter : &info_.anomalies.bad_records;
         return fail(ErrorCode::bad_input, std::move(what), lines_.position(),
                     "--lenient skips and counts such lines");
     }
 
-    // Something odd that the form allows: counted, or an Error where options.strict.
+    // Something odd that the format allows: counted, or an Error if options.strict.
     Result<void> odd(std::uint64_t& counter, const char* what) {
         ++counter;
         if (options_.strict)
             return fail(ErrorCode::bad_input, what, lines_.position(),
-                        "without --strict it is counted and the reading goes on");
+                        "without --strict it is counted and reading continues");
         return {};
     }
 
@@ -114,7 +114,7 @@ class Jsonl {
     TraceInfo info_;
     JsonlHeader header_;
     JsonlLine line_;
-    std::uint64_t* refused_ = nullptr;  // what counts the line that was refused last
+    std::uint64_t* refused_ = nullptr;  // the counter for the line that was refused last
 
     HashIndex ids_;  // of live and of retired allocations
     IdSet seen_;
@@ -298,8 +298,8 @@ Result<void> Jsonl::allocate(TraceEvent& event) {
     return {};
 }
 
-// The slot of key `id`; a dead or unknown one is refused and counted in `ended` or as unknown, if
-// given, else as a bad record.
+// The slot of key `id`. A dead or unknown one is refused and counted: in `ended` or as unknown, if
+// given, otherwise as a bad record.
 Result<std::uint32_t> Jsonl::live_slot(std::uint64_t* ended) {
     TM_ASSIGN(const std::uint64_t id, number(Key::id, UINT64_MAX));
     const std::uint32_t slot = ids_.find(id);
@@ -338,7 +338,7 @@ Result<void> Jsonl::finish(TraceEvent& event) {
 Result<void> Jsonl::use(TraceEvent& event) {
     TM_ASSIGN(const std::string_view mode, text(Key::mode));
     if (mode != "r" && mode != "w" && mode != "rw")
-        return refuse(fmt::format("mode '{}' is none of r, w, rw", excerpt(mode)));
+        return refuse(fmt::format("mode '{}' is not one of r, w, rw", excerpt(mode)));
     TM_ASSIGN(const std::uint64_t kernel, number(Key::kernel, UINT32_MAX));
     TM_ASSIGN(event.slot, live_slot(nullptr));
     event.aux = static_cast<std::uint32_t>(kernel);
@@ -391,7 +391,7 @@ Result<void> Jsonl::pool_end(TraceEvent& event) {
     TM_ASSIGN(event.aux, pool());
     const auto open = open_pools_.find(event.stream);
     if (open == open_pools_.end() || open->second.back() != event.aux)
-        return refuse("'pool_end' of a pool that is not the one begun last on this stream");
+        return refuse("'pool_end' of a pool that is not the last one begun on this stream");
     open->second.pop_back();
     if (open->second.empty())
         open_pools_.erase(open);
@@ -459,10 +459,10 @@ Result<std::uint8_t> Jsonl::tier_of(std::string_view name) {
         return kTierHost;
     if (name == "disk")
         return kTierDisk;
-    return refuse(fmt::format("tier '{}' is none of gpu, host, disk", excerpt(name)));
+    return refuse(fmt::format("tier '{}' is not one of gpu, host, disk", excerpt(name)));
 }
 
-// "gpu,host,disk": the tiers of a reservation, the first that has the room.
+// "gpu,host,disk": the tiers of a reservation; the first one with room is used.
 Result<std::uint8_t> Jsonl::tiers() {
     if (value(Key::tier).type == Type::absent)
         return std::uint8_t{0};
@@ -536,20 +536,20 @@ void Jsonl::conclude() {
     info_.cut_off = last_line_lost_ || source_.cut_off();
     if (info_.cut_off)
         info_.warnings.push_back(
-            fmt::format("the file is cut off at line {}: what comes after is missing, and what "
-                        "was live there is never freed",
+            fmt::format("the file is cut off at line {}: everything after it is missing, and "
+                        "blocks that were live there are never freed",
                         lines_.number()));
     if (tasks_dropped_ != 0)
-        info_.warnings.push_back(
-            fmt::format("{} allocations and uses name a task; only reserve and release keep theirs",
-                        tasks_dropped_));
+        info_.warnings.push_back(fmt::format(
+            "{} allocations and uses name a task; Tidemark keeps it only for reserve and release",
+            tasks_dropped_));
     if (alignments_dropped_ != 0)
         info_.warnings.push_back(fmt::format(
-            "{} allocations ask for an alignment, which is not kept", alignments_dropped_));
+            "{} allocations request an alignment, which is not kept", alignments_dropped_));
 }
 
-// An object whose first line looks like our header, or like an event whose header is missing: the
-// latter so that it gets an answer.
+// An object whose first line looks like our header, or like an event whose header is missing; the
+// latter is recognised so that the reader can report it.
 bool recognises_jsonl(std::span<const std::byte> head) {
     std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     if (text.starts_with("\xef\xbb\xbf"))
@@ -568,7 +568,7 @@ Result<TraceInfo> read_jsonl(ByteSource& source, TraceSink& sink, const ReadOpti
 }  // namespace
 
 FormatInfo jsonl() {
-    return {"jsonl", "Tidemark's interchange form: one JSON object a line", recognises_jsonl,
+    return {"jsonl", "Tidemark's interchange format: one JSON object per line", recognises_jsonl,
             read_jsonl};
 }
 

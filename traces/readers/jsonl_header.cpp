@@ -21,7 +21,7 @@ constexpr std::string_view kExample = R"({"type":"header","version":1,"unit":"ns
 
 tl::unexpected<Error> bad(std::string what) {
     return fail(ErrorCode::bad_input, std::move(what), {},
-                fmt::format("the first line must be like {}", kExample));
+                fmt::format("the first line must look like {}", kExample));
 }
 
 // A string as it is, anything else as JSON.
@@ -53,7 +53,7 @@ Result<void> read_kind(const Json& header, JsonlHeader& result) {
     const std::string unit = text_in(header, "unit");
     if (unit != "ns" && unit != "us" && unit != "ms")
         return bad(unit.empty() ? "the header has no unit"
-                                : fmt::format("unit '{}' is none of ns, us, ms", unit));
+                                : fmt::format("unit '{}' is not one of ns, us, ms", unit));
     result.unit = unit == "ns" ? 1 : (unit == "us" ? 1'000 : 1'000'000);
     return {};
 }
@@ -98,7 +98,7 @@ Result<void> read_devices(const Json& header, TraceInfo& info) {
 
 Result<JsonlHeader> read_jsonl_header(std::string_view line, TraceInfo& info) {
     if (line.size() > kLongestHeader || json_depth(line) > kDeepestHeader)
-        return bad("the first line is no header");
+        return bad("the first line is not a header");
     const Json header = Json::parse(line.begin(), line.end(), nullptr, false);
     if (!header.is_object())
         return bad("the first line is not a JSON object");

@@ -1,4 +1,4 @@
-// The first line of a JSONL trace: what it promises about all others. Pure.
+// The first line of a JSONL trace: what it declares about all other lines. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tidemark {
 
-// No trace is of more devices: numbers above are mistakes.
+// No trace has more devices: larger numbers are mistakes.
 constexpr std::size_t kMostJsonlDevices = 1024;
 
 struct JsonlHeader {
@@ -21,9 +21,10 @@ struct JsonlHeader {
     std::vector<std::string> pools;      // original names of pools 0, 1, ...; may be empty
 };
 
-// Reads `line`; what it says about the trace goes into `info`: `source`, `device`, `devices`,
-// `settings` and `start_time` into their fields, every key that Tidemark doesn't know to `metadata`
-// (strings as they are, everything else as JSON). Errors (without a place): bad_input, unsupported.
+// Reads `line` and puts what it says about the trace into `info`: `source`, `device`, `devices`,
+// `settings` and `start_time` into their fields, and every key that Tidemark doesn't know into
+// `metadata` (strings as they are, everything else as JSON). Errors (without `where`): bad_input,
+// unsupported.
 Result<JsonlHeader> read_jsonl_header(std::string_view line, TraceInfo& info);
 
 }  // namespace tidemark

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, kJsonlKeys> kJsonlLineKeyNames{
     "align",    "device", "device_free", "event", "kind",   "name", "pending", "pool",
     "preamble", "stack",  "tag",         "task",  "tier",   "to"};
 
-// A perfect hash over the names: the table below is checked when this file is compiled.
+// A perfect hash over the names: the compiler checks the table below.
 constexpr std::size_t kHashSlots = 128;
 
 constexpr std::size_t hash_of(std::string_view name) {
@@ -200,7 +200,7 @@ class JsonlLine::Handler {
     }
 
   private:
-    // A list with anything but strings in it is no stack.
+    // A list with anything but strings in it is not a stack.
     void spoil_stack() {
         if (depth_ == 2 && in_stack_)
             line_.values_[static_cast<std::size_t>(JsonlKey::stack)].type = Type::other;

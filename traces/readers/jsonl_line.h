@@ -1,6 +1,6 @@
 // JsonlLine: one line of a JSONL trace as the values of the keys that Tidemark knows, not yet
-// judged. Almost all lines are flat objects of whole numbers and plain ASCII strings: those are
-// read by hand; every other line goes through a real JSON parser. Both give the same values.
+// validated. Almost all lines are flat objects of whole numbers and plain ASCII strings: those are
+// parsed by hand. Every other line goes through a real JSON parser. Both give the same values.
 // Memory is bounded by the line, whatever its nesting. Not thread-safe.
 #pragma once
 
@@ -55,8 +55,8 @@ struct JsonlValue {
 
 class JsonlLine {
   public:
-    // Reads `line`; false if it is not one JSON object. `line` must outlive the values.
-    // If `careful`, the fast way is not taken: for tests.
+    // Reads `line`; false if it is not one JSON object. `line` must outlive the values. `careful`
+    // skips the fast way: for tests.
     bool parse(std::string_view line, bool careful = false);
 
     const JsonlValue& operator[](JsonlKey key) const {
@@ -78,7 +78,8 @@ class JsonlLine {
 
     std::array<JsonlValue, kJsonlKeys> values_;
     std::vector<std::string_view> stack_;
-    std::deque<std::string> strings_;  // what values_ points to when it isn't in the line itself
+    // what values_ points to when it isn't part of the line itself
+    std::deque<std::string> strings_;
     std::size_t error_column_ = 0;
 };
 

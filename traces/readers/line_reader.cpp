@@ -22,7 +22,7 @@ const void* LineReader::find_newline(const char* begin, const char* end) {
     return begin == end ? nullptr : std::memchr(begin, '\n', static_cast<std::size_t>(end - begin));
 }
 
-// Makes the window longer, keeping what is unread of it; false = there is no more.
+// Makes the window longer, keeping its unread part; false = there is no more.
 Result<bool> LineReader::refill() {
     const bool first = base_ == nullptr;
     const auto unread = static_cast<std::size_t>(end_ - begin_);
@@ -44,7 +44,7 @@ Result<bool> LineReader::next_slow(std::string_view& line) {
         if (searched > kLongestLine)
             return fail(ErrorCode::bad_input, "a line is longer than 16 MiB",
                         fmt::format("{}:{}", source_.name(), number_ + 1),
-                        "this is not a text that Tidemark knows");
+                        "this is not a text format that Tidemark knows");
         TM_ASSIGN(const bool more, refill());
         if (!more)
             break;

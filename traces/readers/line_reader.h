@@ -1,5 +1,5 @@
-// LineReader: the lines of a text, out of a ByteSource, without copying them. Memory is bounded by
-// the longest line, which is bounded too. Not thread-safe.
+// LineReader: the lines of a text from a ByteSource, without copying them. Memory is bounded by the
+// longest line, which is bounded too. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tidemark {
 
-// No sane line is longer: past this the file is not what it claims to be.
+// No sane line is longer: beyond this the file is not what it claims to be.
 constexpr std::size_t kLongestLine = std::size_t{16} << 20U;
 
 // `text`, from a file that may hold anything, for a message: printable, and cut after 40 bytes.
@@ -21,7 +21,7 @@ std::string excerpt(std::string_view text);
 
 class LineReader {
   public:
-    // `progress`, which may be empty, is called now and then with how many bytes of the file are
+    // `progress`, which may be empty, is called now and then with the bytes of the file that are
     // done. Both must outlive the reader.
     LineReader(ByteSource& source, const std::function<void(std::uint64_t)>& progress)
         : source_(source), progress_(progress) {}

@@ -1,5 +1,5 @@
-// What records of a living program are as events of a trace, where that takes no memory of what
-// came before. Used by live_recording.cpp alone.
+// How records of a running program become events of a trace, where no memory of earlier records is
+// needed. Used only by live_recording.cpp.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace tidemark::formats {
 
-// PyTorch's two numbers of a private pool, of which one is 0: that of a graph's own has the bit.
+// PyTorch's two numbers of a private pool, of which one is 0; a graph's own pool has the bit.
 inline std::string torch_pool(std::uint32_t pool) {
     constexpr std::uint32_t kGraph = 0x80000000U;
     return (pool & kGraph) != 0 ? fmt::format("({}, 0)", pool & ~kGraph)
                                 : fmt::format("(0, {})", pool);
 }
 
-// Memory from the device, back to it, mapped or unmapped.
+// Memory that is reserved from the device, released to it, mapped or unmapped.
 inline void set_segment_kind(live::RecordKind kind, TraceEvent& event) {
     switch (kind) {
         case live::RecordKind::segment_free:
@@ -41,8 +41,8 @@ inline void set_segment_kind(live::RecordKind kind, TraceEvent& event) {
     }
 }
 
-// `first_time`: of the trace's first event. Who says what can't be is believed as far as a time
-// goes.
+// `first_time`: of the trace's first event. A recording with impossible times is believed as far as
+// a time can go.
 inline void set_execution(const live::Record& record, std::uint64_t first_time, TraceEvent& event) {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 61U;
     const std::uint64_t begin = std::min(record.address, kMost);

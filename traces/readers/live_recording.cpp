@@ -1,10 +1,12 @@
-// live-recording: what a living program recorded of itself (.tml, docs/format-live.md). All is
-// kept: allocations with their addresses, tags and stacks; memory from the device as truth; steps
-// and marks. A piece that doesn't begin with the program begins with what lived then, as preamble.
+// live-recording: what a running program recorded about itself (.tml, docs/format-live.md).
+// Everything is kept: allocations with their addresses, tags and stacks; device memory as truth;
+// steps and marks. A piece that doesn't start with the program starts with what was live then, as
+// preamble.
 //
-// A free in two steps is one free where the second follows at once, as in PyTorch's own snapshots.
+// A free in two steps becomes one free if the second follows immediately, as in PyTorch's own
+// snapshots.
 //
-// A recording in several pieces is read from the given one to the last. If the program died, what
+// A recording in several pieces is read from the given piece to the last. If the program died, what
 // its recorder had not yet written is read from the shared memory that it left behind.
 #include <algorithm>
 #include <filesystem>
@@ -69,12 +71,12 @@ class LiveRecording {
         return record.address ^ (static_cast<std::uint64_t>(record.device) << 56U);
     }
 
-    // Counts an oddity, or refuses it where options.strict.
+    // Counts an oddity, or refuses it if options.strict.
     Result<void> odd(std::uint64_t& counter, std::string_view what) {
         ++counter;
         if (options_.strict)
             return fail(ErrorCode::bad_input, std::string(what), position(),
-                        "without --strict it is counted and the reading goes on");
+                        "without --strict it is counted and reading continues");
         return {};
     }
 
@@ -85,11 +87,12 @@ class LiveRecording {
     live::NameTables names_;
     live::Header header_;
     HashIndex live_;
-    HashIndex retired_;  // let go, and not yet finished
+    HashIndex retired_;  // freed, but not yet finished
     VacantIds slots_;
-    std::vector<Record> early_;   // what lives where the recording begins, until that is complete
-    std::optional<Record> held_;  // a requested free: what follows says whether it is all of it
-    std::optional<std::uint64_t> first_time_;  // of an event that is no preamble
+    // what is live at the start of the recording, until that is complete
+    std::vector<Record> early_;
+    std::optional<Record> held_;  // a requested free: the next record shows whether it is complete
+    std::optional<std::uint64_t> first_time_;  // of an event that is not preamble
     std::uint64_t latest_ = 0;
     std::uint64_t next_sequence_ = 0;
     std::uint64_t lost_ = 0;
@@ -138,7 +141,7 @@ Result<TraceInfo> LiveRecording::read() {
     return std::move(info_);
 }
 
-// False at the end: of the file, or of what is whole.
+// False at the end of the file, or of its whole chunks.
 Result<bool> LiveRecording::read_chunk() {
     TM_TRY(source_.need(sizeof(live::Chunk)));
     if (source_.window().empty())
@@ -154,7 +157,7 @@ Result<bool> LiveRecording::read_chunk() {
         source_.consume(found.needed);
         return true;
     }
-    // What isn't whole at the end was being written; anywhere else it is damage.
+    // An incomplete chunk at the end was being written; anywhere else it is damage.
     if (found.needed == 0 || found.needed < source_.window().size()) {
         if (!options_.lenient)
             return fail(ErrorCode::bad_input, "a damaged chunk", position(),
@@ -165,7 +168,7 @@ Result<bool> LiveRecording::read_chunk() {
     return false;
 }
 
-// The other pieces of the recording, where this one lies in a folder with them.
+// The other pieces of the recording, if this one is in a folder with them.
 Result<void> LiveRecording::read_following() {
     const std::string ending = fmt::format("-{:06}.tml", header_.segment);
     const std::string& name = source_.name();
@@ -184,7 +187,7 @@ Result<void> LiveRecording::read_following() {
     return {};
 }
 
-// What a dead program's recorder left in its rings; this is the last piece then.
+// What a dead program's recorder left in its rings; this is then the last piece.
 Result<void> LiveRecording::read_left_behind() {
     const std::string name = live::text_of(header_.shared_file);
     if (name.empty() || name.find('/') != std::string::npos ||
@@ -223,7 +226,7 @@ Result<void> LiveRecording::take(std::span<const Record> records) {
     return {};
 }
 
-// Since the first event of the trace; what lived before has the time 0.
+// Since the first event of the trace; what was live before has the time 0.
 Nanoseconds LiveRecording::elapsed(const Record& record) {
     if (live::is_live(record.kind))
         return 0;
@@ -248,7 +251,7 @@ TraceEvent LiveRecording::event_of(const Record& record) {
 Result<void> LiveRecording::apply(const Record& record) {
     if (record.device >= info_.devices.size())
         return odd(info_.anomalies.unknown_actions,
-                   fmt::format("a record of device {}, which isn't there", record.device));
+                   fmt::format("a record of device {}, which does not exist", record.device));
     if (record.kind == RecordKind::end) {
         ended_ = true;
         died_ = record.extra != 0;
@@ -279,7 +282,7 @@ Result<void> LiveRecording::apply_held() {
     return apply_next(record);
 }
 
-// What lived at the begin, as a trace has it: each segment before its blocks, pages in a row as
+// What was live at the start, in a trace's order: each segment before its blocks, adjacent pages as
 // one.
 Result<void> LiveRecording::apply_early() {
     if (early_.empty())
@@ -348,7 +351,7 @@ Result<void> LiveRecording::apply_next(const Record& record) {
     }
 }
 
-// Events about no memory.
+// Events that are not about memory.
 Result<void> LiveRecording::apply_word(const Record& record, TraceEvent event) {
     event.aux = names_.string(record.extra);
     switch (record.kind) {
@@ -463,12 +466,12 @@ Result<void> LiveRecording::retire(const Record& record, TraceEvent event) {
     return events_.add(event);
 }
 
-// And record_use: both speak of what lives at an address.
+// And record_use: both are about a live block at an address.
 Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
     event.address = record.address;
     event.kind = record.kind == RecordKind::free ? EventKind::free : EventKind::record_use;
     const bool ends = event.kind == EventKind::free;
-    event.size = from_torch_ && ends ? record.size : 0;  // what was granted is no news
+    event.size = from_torch_ && ends ? record.size : 0;  // the granted size is known already
     event.slot = ends ? live_.erase(key(record)) : live_.find(key(record));
     if (event.slot == kNoSlot)
         TM_TRY(odd(info_.anomalies.unknown_frees,
@@ -478,7 +481,8 @@ Result<void> LiveRecording::free(const Record& record, TraceEvent event) {
     return events_.add(event);
 }
 
-// What a program uses may be memory of others, which no allocation introduced: that is no oddity.
+// A program may use memory of other libraries, which no allocation introduced: that is not an
+// oddity.
 Result<void> LiveRecording::use(const Record& record, TraceEvent event) {
     static_assert(live::kUseReads == kReads && live::kUseWrites == kWrites &&
                   live::kUsePerhaps == kPerhaps);
@@ -495,7 +499,7 @@ Result<void> LiveRecording::segment(const Record& record, TraceEvent event) {
     const bool is_paged = record.kind == RecordKind::map || record.kind == RecordKind::unmap ||
                           record.kind == RecordKind::live_mapping;
     if (is_paged && record.extra != 0)
-        return {};  // a second mapping: a trace tells of memory, each byte once
+        return {};  // a second mapping: a trace counts each byte of memory once
     event.address = record.address;
     event.size = record.size;
     event.aux = names_.site(record.site).pool;
@@ -517,7 +521,8 @@ void LiveRecording::find_allocator() {
     }
 }
 
-// Whether PyTorch keeps small blocks there: as the recording says, or by the sizes that it takes.
+// Whether PyTorch keeps small blocks there: as the recording says, or by the sizes that PyTorch
+// uses.
 bool LiveRecording::is_small(const Record& record) const {
     if (!from_torch_)
         return false;
@@ -545,20 +550,19 @@ void LiveRecording::conclude() {
                               : from_torch_ ? torch_pool(pool)
                                             : fmt::format("pool {}", pool));
     if (has_host_memory_)
-        info_.warnings.push_back(fmt::format("device {} is {}, and no part of sums over devices",
+        info_.warnings.push_back(fmt::format("device {} is {}, and not part of totals over devices",
                                              info_.devices.size() - 1, kHostMemory));
     if (header_.forgotten != 0)
-        info_.warnings.push_back(
-            fmt::format("{} earlier records are forgotten: the program kept a limited history",
-                        header_.forgotten));
+        info_.warnings.push_back(fmt::format(
+            "{} earlier records are gone: the program kept a limited history", header_.forgotten));
     if (lost_ != 0)
-        info_.warnings.push_back(
-            fmt::format("{} events are missing: they came too fast, or weren't written", lost_));
+        info_.warnings.push_back(fmt::format(
+            "{} events are missing: they came too fast, or could not be written", lost_));
     if (!ended_ && !alive_)
         info_.warnings.emplace_back(
-            "it has no end: what followed could not be recorded, or is in another file");
+            "it has no end: later events could not be recorded, or are in another file");
     if (died_)
-        info_.warnings.emplace_back("the program died; all that it had published is here");
+        info_.warnings.emplace_back("the program died; everything that it had published is here");
 }
 
 bool recognises_recording(std::span<const std::byte> head) {
@@ -575,7 +579,7 @@ Result<TraceInfo> read_recording(ByteSource& source, TraceSink& sink, const Read
 
 FormatInfo live_recording() {
     return {.name = "live-recording",
-            .summary = "what a living program recorded of itself (.tml)",
+            .summary = "what a running program recorded about itself (.tml)",
             .recognises = recognises_recording,
             .read = read_recording};
 }

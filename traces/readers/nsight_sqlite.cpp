@@ -1,12 +1,13 @@
-// nsight-sqlite: what `nsys export --type sqlite` makes of a report that was recorded with
-// `nsys profile --cuda-memory-usage=true`. Kept is the table CUDA_GPU_MEMORY_USAGE_EVENTS, as the
-// "SQLite Schema Reference" of NVIDIA Nsight Systems describes it: `start` (ns), `globalPid`,
-// `deviceId`, `address`, `bytes`, `streamId`, `memKind` (2 device, 3 array, 5 device static; the
-// rest is host or managed memory, which is left out) and `memoryOperationType` (0 allocation,
-// 1 deallocation). Columns are found by name: versions differ. GPUs are named by TARGET_INFO_GPU.
+// nsight-sqlite: the output of `nsys export --type sqlite` for a report that was recorded with
+// `nsys profile --cuda-memory-usage=true`. The reader uses the table CUDA_GPU_MEMORY_USAGE_EVENTS,
+// as the "SQLite Schema Reference" of NVIDIA Nsight Systems describes it: `start` (ns),
+// `globalPid`, `deviceId`, `address`, `bytes`, `streamId`, `memKind` (2 device, 3 array, 5 device
+// static; the rest is host or managed memory, which is left out) and `memoryOperationType` (0
+// allocation, 1 deallocation). Columns are found by name, since versions differ. TARGET_INFO_GPU
+// has the names of GPUs.
 //
-// SQLite reads databases that others made up, so it is told to trust nothing in them. It wants the
-// whole file: memory O(bytes). A build without SQLite says so.
+// SQLite reads databases from untrusted sources, so it is told to trust nothing in them. It needs
+// the whole file: memory O(bytes). A build without SQLite reports that.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -63,7 +64,7 @@ class Rows {
     Rows(sqlite3* database, std::unique_ptr<sqlite3_stmt, EndStatement> statement)
         : database_(database), statement_(std::move(statement)) {}
 
-    // False: there are no more, or it failed.
+    // False: there are no more rows, or reading failed.
     bool next() {
         status_ = sqlite3_step(statement_.get());
         return status_ == SQLITE_ROW;
@@ -102,7 +103,7 @@ class NsightReader {
     Result<TraceInfo> read(TraceSink& sink);
 
   private:
-    // Columns in the order in which they are asked for; the last three may be missing.
+    // Columns in the order of the query; the last three may be missing.
     enum Column : std::size_t {
         kStart,
         kAddress,
@@ -210,7 +211,7 @@ Result<std::vector<std::string>> NsightReader::columns_of(std::string_view table
     return names;
 }
 
-// False: a value that is missing or can't be.
+// False: a value that is missing or impossible.
 bool NsightReader::read_row(const Rows& rows, const std::array<int, kColumns.size()>& at) {
     for (std::size_t column = kStart; column <= kOperation; ++column)
         if (!rows.is_number(at[column]))
@@ -268,7 +269,7 @@ Result<void> NsightReader::read_events() {
             continue;
         ++info_.anomalies.bad_records;
         if (!options_.lenient)
-            return fail(ErrorCode::bad_input, "a value that is missing or can't be",
+            return fail(ErrorCode::bad_input, "a missing or impossible value",
                         fmt::format("{}: {} row {}", source_.name(), kUsageTable, row),
                         "--lenient skips and counts such rows");
     }

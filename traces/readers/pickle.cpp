@@ -179,7 +179,7 @@ bool Unpickler::execute_structure(unsigned opcode) {
 }
 
 bool Unpickler::underflow() {
-    return input_.fail_here("an opcode wants more values than there are", kDamaged);
+    return input_.fail_here("an opcode needs more values than the stack has", kDamaged);
 }
 
 // A little-endian two's complement integer of `length` bytes.
@@ -242,8 +242,8 @@ bool Unpickler::get(std::uint64_t index) {
     return push(value);
 }
 
-// Picklers number what they store from 0 or 1 on; gaps are allowed, but no index that the bytes
-// before it could not have needed.
+// Picklers number what they store from 0 or 1 on. Gaps are allowed, but no index that the preceding
+// bytes could not have needed.
 bool Unpickler::put(std::uint64_t index) {
     if (stack_.within_reach() == 0)
         return underflow();
@@ -275,19 +275,19 @@ bool Unpickler::append_all() {
     return true;
 }
 
-// The values from `begin` on; what an opaque object is given is of no interest either.
+// The values from `begin` on; the arguments of an opaque object don't matter either.
 bool Unpickler::append_to(Value target, std::size_t begin) {
     if (target.is(Value::Kind::list))
         objects_.lists.append(target.index(), stack_.from(begin));
     return target.is(Value::Kind::list) || target.is(Value::Kind::opaque) ||
-           input_.fail_here("appends to something that is no list");
+           input_.fail_here("appends to something that is not a list");
 }
 
 // Takes the values from `begin` on as items of `dict`.
 inline bool Unpickler::give_items(Value dict, std::size_t begin) {
     const bool is_dict = dict.is(Value::Kind::dict);
     if (!is_dict && !dict.is(Value::Kind::opaque)) [[unlikely]]
-        return input_.fail_here("sets items of something that is no dict");
+        return input_.fail_here("sets items of something that is not a dict");
     if (is_dict && stack_.size() != begin)
         dicts_.set_items(dict.index(), stack_.from(begin), 0);
     stack_.truncate(begin);
@@ -318,7 +318,7 @@ bool Unpickler::read_flat_dict() {
     return true;
 }
 
-// A tuple of what lies on the stack from `begin` on. Two small numbers (a pool's id) need no list.
+// A tuple of the values on the stack from `begin` on. Two small numbers (a pool's id) need no list.
 bool Unpickler::make_tuple(std::size_t begin) {
     const std::span<const Value> items = stack_.from(begin);
     const auto is_small = [](Value value) {
@@ -360,8 +360,8 @@ Value Unpickler::close_open() {
     return stack_.size() == 0 ? Value() : stack_[0];
 }
 
-// `items` are pairs, but for the last: it may lack its value, or the value may be a list that
-// another list, last on the stack, was about to be appended to.
+// `items` are pairs, except the last: its value may be missing, or the value may be a list to which
+// another list, last on the stack, was about to be appended.
 void Unpickler::give_open_items(Value dict, std::span<const Value> items) {
     const std::size_t size = items.size();
     if (size % 2 == 1 && size >= 3 && items[size - 1].is(Value::Kind::list) &&

@@ -1,12 +1,12 @@
-// A restricted, streaming unpickler: reads what Python's pickle writes for plain data (numbers,
+// A restricted, streaming unpickler. It reads what Python's pickle writes for plain data (numbers,
 // strings, lists, tuples, dicts; protocols 0 to 5), and the objects of well-known libraries that
-// stand for such data or beside it (pickle_objects.cpp). It is a parser, never an interpreter: what
-// would import, call or build anything else is an Error, so a hostile file can do no more than be
-// rejected.
+// represent such data or accompany it (pickle_objects.cpp). It is a parser, never an interpreter:
+// anything that would import, call or build something else is an Error, so a hostile file can only
+// be rejected.
 //
-// Dicts are not kept: a DictHandler sees their items as they come and makes of them what it wants.
-// Time O(bytes). Memory O(bytes) with small factors: 4 bytes a memo entry, 8 a value on the stack;
-// a claimed length costs nothing until the bytes are there. No recursion. Not thread-safe.
+// Dicts are not kept: a DictHandler receives their items as they come and decides what to do with
+// them. Time O(bytes). Memory O(bytes) with small factors: 4 bytes a memo entry, 8 a value on the
+// stack; a claimed length costs nothing until the bytes are there. No recursion. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@ class DictHandler {
     virtual ~DictHandler() = default;
 
     // `pairs` (key, value, key, value, ...) are set in a dict. Called once for most dicts, again
-    // for one that is written in several parts, never for an empty one. A key may come twice: the
+    // for one that is written in several parts, never for an empty one. A key may occur twice: the
     // later one counts. Values that are lists or dicts may still grow afterwards. A `shape` other
-    // than 0 that came before means the same keys in the same order as then.
+    // than 0 that occurred before means the same keys in the same order as then.
     virtual void set_items(std::uint32_t dict, std::span<const Value> pairs,
                            std::uint64_t shape) = 0;
 };
@@ -57,19 +57,20 @@ class Unpickler {
     // "name:0xOFFSET" (offset of the opcode in the uncompressed stream); io.
     Result<Value> run();
 
-    // After run(): takes from the source what was read of it, so that it goes on behind the pickle.
+    // After run(): consumes from the source what was read, so that the source continues after the
+    // pickle.
     void consume() { input_.consume(); }
 
     // True when run() failed because the stream ended in the middle.
     bool cut_off() const { return input_.cut_off(); }
 
-    // After a cut-off: closes the lists and the outermost dict that are open, innermost first, as
-    // if the file had ended in good order, and returns the outermost object. Inner dicts that are
-    // open, half read as they are, stay empty. Kind::unset if there is nothing.
+    // After a cut-off: closes the open lists and the outermost dict, innermost first, as if the
+    // file had ended normally, and returns the outermost object. Inner dicts that are open, and so
+    // incomplete, stay empty. Kind::unset if there is nothing.
     Value close_open();
 
   private:
-    // What an opcode leads to: go on, stop, or input_.error() is set.
+    // The result of an opcode: continue, stop, or input_.error() is set.
     enum class Step : std::uint8_t { next, stop, failed };
 
     Step execute(unsigned opcode);

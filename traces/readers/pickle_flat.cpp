@@ -1,4 +1,4 @@
-// Dicts read in one go.
+// Dicts that are read all at once.
 #include "traces/readers/pickle_flat.h"
 
 #include <string_view>
@@ -41,7 +41,8 @@ const unsigned char* FlatDicts::read(const unsigned char* at, const unsigned cha
     if (*at++ != opcode::kMark)
         return nullptr;
 
-    // Dicts come in long rows with the same keys: those of the last one are compared as bytes.
+    // Dicts come in long rows with the same keys, so the keys of the previous dict are compared as
+    // bytes.
     new_string_count_ = 0;
     std::size_t count = 0;
     bool same_keys = true;
@@ -82,7 +83,7 @@ bool FlatDicts::read_key(const unsigned char*& at, std::size_t item) {
     return true;
 }
 
-// One value at `at`, which is moved behind it. False: it is none of the usual ones.
+// One value at `at`, which is moved behind it. False: it is not one of the usual kinds.
 inline bool FlatDicts::read_value(const unsigned char*& at, Value& value) {
     if (*at == opcode::kLong1) {
         const unsigned length = at[1];

@@ -1,6 +1,6 @@
 // FlatDicts: the fast way through the dicts that make up nearly all of a snapshot: flat ones, whose
-// keys were stored before and whose values are numbers and strings. Such a dict is read in one go,
-// without the stack; of anything else nothing is taken: the general way reads it. Single-threaded.
+// keys were stored before and whose values are numbers and strings. Such a dict is read all at
+// once, without the stack. Any other dict is left untouched for the general way. Single-threaded.
 #pragma once
 
 #include <array>
@@ -40,25 +40,25 @@ class FlatDicts {
     FlatDicts(PickleMemo& memo, ShortStrings& strings) : memo_(memo), strings_(strings) {}
 
     // Reads a dict from behind its EMPTY_DICT, at `at`, to SETITEMS; `end` is where the bytes in
-    // memory end. Returns where what follows begins; null: it is no flat one.
+    // memory end. Returns where the rest begins; null: the dict is not flat.
     const unsigned char* read(const unsigned char* at, const unsigned char* end);
 
     // Of the dict read last: its items as (key, value, key, value, ...).
     std::span<const Value> items() const { return {row_.data(), 2 * count_}; }
 
-    // The same number for dicts in a row that have the same keys in the same order; never 0.
+    // The same number for consecutive dicts that have the same keys in the same order; never 0.
     std::uint64_t shape() const { return shape_; }
 
     // Stores the dict read last, as `dict`, and its strings in the memo, as its pickler did.
     void memoize(Value dict);
 
-    // To be called when an index of the memo gets another value: it may have been a key.
+    // Call this when an index of the memo gets another value: it may have been a key.
     void forget_keys() { keys_.fill({}); }
 
   private:
     static constexpr std::size_t kItemsMax = 16;
 
-    // How a key was written: what `mask` selects of the 8 bytes at its begin is `bytes`.
+    // How a key was written: `mask` selects `bytes` from the 8 bytes at its start.
     struct Key {
         std::uint64_t bytes = 1;
         std::uint64_t mask = 0;
@@ -75,7 +75,7 @@ class FlatDicts {
     std::size_t count_ = 0;
     std::uint64_t shape_ = 0;
     bool memoized_ = false;                     // the dict is
-    std::array<Value, kItemsMax> new_strings_;  // what it adds to the memo
+    std::array<Value, kItemsMax> new_strings_;  // what the dict adds to the memo
     std::size_t new_string_count_ = 0;
 };
 

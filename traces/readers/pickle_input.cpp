@@ -36,9 +36,9 @@ bool PickleInput::refill(std::size_t count) {
         return true;
     cut_off_ = true;
     opcode_ = end_;
-    return fail_here("the file ends here, in the middle of its data",
-                     "it is cut off: record or copy it again, or keep what is whole of it with "
-                     "--lenient");
+    return fail_here(
+        "the file ends here, in the middle of its data",
+        "it is cut off: record or copy it again, or keep its complete part with --lenient");
 }
 
 bool PickleInput::fail_here(std::string what, std::string hint) {

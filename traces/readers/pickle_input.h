@@ -1,7 +1,6 @@
-// PickleInput: the bytes of a pickle, opcode by opcode, out of a ByteSource, and the Error that
-// says where they stop making sense. The current opcode and what was taken of it stay in memory
-// until the next one begins. A length is never believed before its bytes are there. Not
-// thread-safe.
+// PickleInput: the bytes of a pickle, opcode by opcode, from a ByteSource, and the Error that says
+// where they stop making sense. The current opcode and what was taken of it stay in memory until
+// the next one begins. A length is never believed before its bytes are there. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ class PickleInput {
     PickleInput(ByteSource& source, std::function<void(std::uint64_t)> progress)
         : source_(source), progress_(std::move(progress)) {}
 
-    // The next opcode; null if there is none, as take().
+    // The next opcode; null if there is none, as with take().
     const unsigned char* begin_opcode() {
         opcode_ = cursor_;
         return take(1);
@@ -38,10 +37,11 @@ class PickleInput {
         return std::exchange(cursor_, cursor_ + count);
     }
 
-    // A little-endian number of `width` <= 8 bytes. False: as take().
+    // A little-endian number of `width` <= 8 bytes. False: as with take().
     bool take_number(unsigned width, std::uint64_t& number);
 
-    // What comes before the next '\n', which is taken too. False: as take(), or a line above 1 MiB.
+    // The bytes before the next '\n', which is taken too. False: as with take(), or a line above 1
+    // MiB.
     bool take_line(std::string_view& line);
 
     // The bytes that are in memory and have not been taken, [ahead(), end()).

@@ -1,4 +1,4 @@
-// Opcodes that name and make objects, and the rejection of everything that is no data. Nothing is
+// Opcodes that name and make objects, and the rejection of everything that is not data. Nothing is
 // imported or called: a dict of another class is a dict, a NumPy scalar is its number, any other
 // object of a library that only holds data is opaque, and any other name is an Error.
 #include <algorithm>
@@ -30,7 +30,7 @@ enum class PickleCallable : std::uint8_t {
 // NumPy's type of a number, little-endian: its letter ('i', 'u', 'f', 'b') and its size in bytes.
 struct PickleDtype {
     char letter = 0;
-    std::uint32_t size = 0;  // 0 = of no interest
+    std::uint32_t size = 0;  // 0 = doesn't matter
 
     static PickleDtype unpack(std::uint64_t payload) {
         return {static_cast<char>(payload & 255U), static_cast<std::uint32_t>(payload >> 8U)};
@@ -57,7 +57,8 @@ constexpr std::array kKnownNames{
     KnownName{"numpy.core.multiarray", "scalar", PickleCallable::scalar},
     KnownName{"numpy", "dtype", PickleCallable::dtype},
     KnownName{"_codecs", "encode", PickleCallable::encode},
-    // Factories of defaultdict, and what lies beside a snapshot in a dict of somebody's own.
+    // Factories of defaultdict, and objects that people store next to a snapshot in a dict of their
+    // own.
     KnownName{"builtins", "int", PickleCallable::opaque},
     KnownName{"builtins", "float", PickleCallable::opaque},
     KnownName{"builtins", "str", PickleCallable::opaque},
@@ -91,7 +92,7 @@ constexpr std::array kKnownNames{
     KnownName{"torch._utils", "_rebuild_parameter", PickleCallable::opaque},
 };
 
-// "i8", "u4", "f8", "b1": its type of number; size 0 if it isn't one of those.
+// "i8", "u4", "f8", "b1": its type of number; size 0 if it is something else.
 PickleDtype parse_dtype(std::string_view text) {
     PickleDtype type;
     if (text.empty() || std::string_view("iufb").find(text[0]) == std::string_view::npos)
@@ -103,7 +104,7 @@ PickleDtype parse_dtype(std::string_view text) {
     return type;
 }
 
-// A half of 16 bits isn't worth its code: opaque, as what `type` doesn't know.
+// A half of 16 bits isn't worth its code: opaque, like everything that `type` doesn't know.
 Value scalar_value(PickleObjects& objects, PickleDtype type, std::string_view text) {
     if (type.size == 0 || text.size() != type.size)
         return {Value::Kind::opaque, 0};
@@ -172,7 +173,7 @@ bool Unpickler::reject(unsigned opcode) {
     if (name.empty())
         return input_.fail_here(
             fmt::format("byte {:#04x} begins no part of plain pickled data", opcode),
-            "the file is damaged or no memory snapshot: record it again with "
+            "the file is damaged or not a memory snapshot: record it again with "
             "torch.cuda.memory._dump_snapshot()");
     return input_.fail_here(
         fmt::format("opcode {} ({:#04x}) would import or build Python objects, which "
@@ -205,7 +206,7 @@ bool Unpickler::execute_object(unsigned opcode) {
         case opcode::kReduce:
         case opcode::kNewObject:
             return call();
-        case opcode::kNewObjectEx:  // keyword arguments on top: of no interest
+        case opcode::kNewObjectEx:  // keyword arguments on top: ignored
             return stack_.within_reach() >= 3 ? (stack_.truncate(stack_.size() - 1), call())
                                               : underflow();
         case opcode::kBuild:
@@ -239,7 +240,7 @@ bool Unpickler::push_stack_global() {
     return push_global(module, name);
 }
 
-// A tensor's storage, say: its bytes lie elsewhere.
+// For example a tensor's storage: its bytes are elsewhere.
 bool Unpickler::push_persistent() {
     if (stack_.within_reach() < 1)
         return underflow();
@@ -247,14 +248,14 @@ bool Unpickler::push_persistent() {
     return push({Value::Kind::opaque, 0});
 }
 
-// What a callable would make of its arguments, on top of it.
+// What a callable would make from its arguments, which are on top of it.
 bool Unpickler::call() {
     if (stack_.within_reach() < 2)
         return underflow();
     const Value callable = stack_.top(1);
     const Value arguments = stack_.top();
     if (!callable.is(Value::Kind::callable))
-        return input_.fail_here("something that is no class or function would be called",
+        return input_.fail_here("something that is not a class or function would be called",
                                 "the file is damaged");
     stack_.truncate(stack_.size() - 2);
     switch (static_cast<PickleCallable>(callable.payload())) {
@@ -323,7 +324,7 @@ bool Unpickler::push_encoded(Value arguments) {
     return push(objects_.string(bytes));
 }
 
-// The state of an object goes nowhere. That of a dtype says the order of its bytes: (3, '>', ...).
+// The state of an object is discarded. That of a dtype has the order of its bytes: (3, '>', ...).
 bool Unpickler::build() {
     if (stack_.within_reach() < 2)
         return underflow();

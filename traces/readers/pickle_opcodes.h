@@ -71,7 +71,7 @@ constexpr unsigned kBinbytes8 = 0x8e;
 constexpr unsigned kMemoize = 0x94;
 constexpr unsigned kFrame = 0x95;
 
-// The name of an opcode that builds objects which no file of ours has; "" for any other byte.
+// The name of an opcode that builds objects, which none of our files has; "" for any other byte.
 std::string_view forbidden_name(unsigned opcode);
 
 }  // namespace opcode

@@ -10,15 +10,15 @@
 
 namespace tidemark {
 
-// Values, and the marks that group those above them. What lies below the last mark is out of reach,
-// but for the value that the mark's group will be put into. Memory: 8 bytes a value.
+// Values, and the marks that group those above them. Values below the last mark are out of reach,
+// except the one that the mark's group will be put into. Memory: 8 bytes a value.
 class PickleStack {
   public:
     static constexpr std::size_t kMarksMax = 64;  // a snapshot nests 6 deep; each level is a mark
 
     std::size_t size() const { return values_.size(); }
 
-    // How many values lie above the last mark.
+    // How many values are above the last mark.
     std::size_t within_reach() const { return values_.size() - floor(); }
 
     // `i` < size(); 0 is the bottom.
@@ -45,8 +45,8 @@ class PickleStack {
         return true;
     }
 
-    // Takes the last mark away and says where it was: the values of its group begin there. False
-    // if there is none.
+    // Removes the last mark and returns its position, where the values of its group begin. False if
+    // there is none.
     bool pop_mark(std::size_t& begin) {
         if (marks_.empty()) [[unlikely]]
             return false;
@@ -55,11 +55,12 @@ class PickleStack {
         return true;
     }
 
-    // As pop_mark(); false also if no value is within reach below the group, to be put into.
+    // As pop_mark(); also false if no value below the group, to put the group into, is within
+    // reach.
     bool pop_group(std::size_t& begin) { return pop_mark(begin) && begin > floor(); }
 
-    // Takes the top value away or, as Python does where none is within reach, the mark. False if
-    // there is neither.
+    // Removes the top value or, like Python if there is none within reach, the mark. False if there
+    // is neither.
     bool pop() {
         std::size_t begin = 0;
         if (within_reach() == 0)
@@ -87,14 +88,14 @@ class PickleMemo {
     // Stores under the next index.
     void push(Value value) { entries_.push_back(lists_.pack(value)); }
 
-    // Stores under any index; those between are never stored.
+    // Stores under any index; skipped indexes are never stored.
     void set(std::size_t index, Value value) {
         if (index >= entries_.size())
             entries_.resize(index + 1, 0);
         entries_[index] = lists_.pack(value);
     }
 
-    // What was stored under `index`; false if nothing was.
+    // The value that was stored under `index`; false if there is none.
     bool find(std::uint64_t index, Value& value) const {
         if (index >= entries_.size() || entries_[index] == 0) [[unlikely]]
             return false;

@@ -77,7 +77,8 @@ bool Unpickler::execute_text(unsigned opcode) {
     }
 }
 
-// 'text' or "text" as Python 2 writes them; an escape stays as it is, for no name of ours has one.
+// 'text' or "text" as Python 2 writes them; an escape stays as it is, since none of our names has
+// one.
 bool Unpickler::push_quoted(std::string_view line) {
     const bool quoted = line.size() >= 2 && (line.front() == '\'' || line.front() == '"') &&
                         line.front() == line.back();

@@ -8,7 +8,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kItemsMax = 0xffffffffU;
-constexpr std::uint64_t kBoxesMax = std::uint64_t{1} << 28U;  // what fits beside a kind in 32 bits
+constexpr std::uint64_t kBoxesMax = std::uint64_t{1} << 28U;  // what fits next to a kind in 32 bits
 
 // "512", "0x7fd73a000000".
 bool parse_whole_number(std::string_view text, std::uint64_t& number) {

@@ -1,6 +1,6 @@
-// What an unpickled value is: eight bytes that name a small number, a string, a list or a dict. The
-// strings, lists and numbers that don't fit lie in PickleObjects; what a dict holds is the reader's
-// business (DictHandler in pickle.h), so no tree of objects is ever built.
+// What an unpickled value is: eight bytes that name a small number, a string, a list or a dict.
+// Strings, lists and numbers that don't fit are in PickleObjects. The reader handles the items of
+// dicts (DictHandler in pickle.h), so no tree of objects is ever built.
 //
 // Single-threaded. Memory: 4 bytes for each value kept in a list or in the memo.
 #pragma once
@@ -31,7 +31,7 @@ class Value {
         boxed,     // PackedValue only: payload = index of a Value that needs more than 32 bits
         callable,  // payload: which (pickle_objects.cpp); it is never called
         dtype,     // payload: NumPy's type of a number (pickle_objects.cpp)
-        opaque,    // an object of no interest
+        opaque,    // an object that doesn't matter
     };
 
     constexpr Value() = default;
@@ -69,15 +69,15 @@ class Value {
     std::uint64_t bits_ = 0;
 };
 
-// An integer beyond Value's 60 bits. Those beyond 64 bits are held at the nearest that fits: no
-// field of ours has them.
+// An integer beyond Value's 60 bits. Those beyond 64 bits are replaced by the nearest that fits:
+// none of our fields has them.
 struct WideInteger {
     std::uint64_t magnitude = 0;
     bool negative = false;
 };
 
-// Lists that grow at their end, all in one array: a chain of pieces each. Appending to the list
-// that was appended to last only extends its piece.
+// Lists that grow at their end, all in one array: a chain of pieces each. Appending repeatedly to
+// the same list extends its last piece.
 class ListStore {
   public:
     std::uint32_t create() {
@@ -92,7 +92,7 @@ class ListStore {
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(lists_.size()); }
 
-    // False once a table has outgrown its 32-bit indexes; what was appended since is lost.
+    // False once a table has outgrown its 32-bit indexes; later values are lost.
     bool whole() const { return !overflown_; }
 
     // Calls visit(Value) for the first `most` elements in order; it may not append.
@@ -107,8 +107,8 @@ class ListStore {
         }
     }
 
-    // A value in 32 bits, for as long as this store lives. Small numbers and indexes are stored as
-    // they are, others in a table.
+    // A value in 32 bits, valid as long as this store exists. Small numbers and indexes are stored
+    // as they are, others in a table.
     std::uint32_t pack(Value value) {
         if (value.bits() <= 0xffffffffU) [[likely]]
             return static_cast<std::uint32_t>(value.bits());
@@ -156,8 +156,8 @@ struct PickleObjects {
         return {Value::Kind::real, reals.size() - 1};
     }
 
-    // The number of an integer or boolean in [0, 2^64), and of a text or a float that says one, as
-    // files have them that went through other tools. False for anything else.
+    // The number of an integer or boolean in [0, 2^64), or of a text or float that contains one, as
+    // in files that went through other tools. False for anything else.
     bool whole_number(Value value, std::uint64_t& number) const {
         if (value.is(Value::Kind::integer) && value.number() >= 0) [[likely]] {
             number = value.payload();

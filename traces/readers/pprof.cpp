@@ -1,6 +1,6 @@
-// pprof: recognised only to say what it is. jax.profiler.save_device_memory_profile writes, in the
-// form of github.com/google/pprof/proto/profile.proto, how much each call site holds at one moment.
-// There is no order of allocations and frees in it, so it is no trace.
+// pprof: recognised only to say what it is. jax.profiler.save_device_memory_profile writes how much
+// each call site holds at one moment, in the format of github.com/google/pprof/proto/profile.proto.
+// It has no order of allocations and frees, so it is not a trace.
 #include <array>
 #include <string>
 
@@ -34,7 +34,7 @@ Result<TraceInfo> refuse_pprof(ByteSource& source, TraceSink& /*sink*/,
 }  // namespace
 
 FormatInfo pprof() {
-    return {"pprof", "a memory profile of JAX: recognised, but it is no trace", recognise_pprof,
+    return {"pprof", "a memory profile of JAX: recognised, but not a trace", recognise_pprof,
             refuse_pprof};
 }
 

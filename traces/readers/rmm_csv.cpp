@@ -6,14 +6,13 @@
 //   Event Type,Device ID,Address,Stream,Size (bytes),...,Start,End,Elapsed,Location
 //   Alloc,0,0x7f1000000000,0,4096,...,1.10,1.11,0.01,program.py:1
 //
-// Columns are found by name, in any order; spaces, quotes, a byte order mark and CRLF are fine.
-// The order of the rows is the order of events. Time is seconds, or a wall clock without a date: a
-// step back by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers
-// are 0x...;
-// "(nil)", "0" or nothing stand for null. The stream is the handle's number, in hex or decimal;
-// every spelling of zero is the default stream, all other handles (0x1 legacy, 0x2 per thread)
-// stay distinct. A null pointer for zero bytes is no allocation: it is counted and left out. A
-// last row that the end of the file cut through is dropped, with a warning.
+// Columns are found by name, in any order; spaces, quotes, a byte order mark and CRLF are fine. The
+// order of the rows is the order of events. Time is seconds, or a wall clock without a date: a step
+// back by more than twelve hours is midnight, a smaller one is clamped and counted. Pointers are
+// 0x...; "(nil)", "0" or nothing mean null. The stream is the handle's number, in hex or decimal;
+// every spelling of zero is the default stream, all other handles (0x1 legacy, 0x2 per thread) stay
+// distinct. A null pointer for zero bytes is not an allocation: it is counted and left out. A last
+// row that is cut by the end of the file is dropped, with a warning.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -160,7 +159,7 @@ bool is_old_header(std::string_view line) {
 
 enum class Action : std::uint8_t { allocate, failure, free, unknown };
 
-// One row, understood.
+// One parsed row.
 struct LogEntry {
     Action action = Action::unknown;
     Nanoseconds time_of_day = 0;
@@ -177,7 +176,7 @@ Action parse_action(std::string_view text) {
     return text == "allocate failure" ? Action::failure : Action::unknown;
 }
 
-// A pointer seen before maps to the slot that lives there, or to kDead.
+// Maps a pointer that occurred before to the slot of its live block, or to kDead.
 constexpr std::uint32_t kDead = kNoSlot - 1;
 
 class RmmCsv {
@@ -207,12 +206,12 @@ class RmmCsv {
     void note_thread(std::string_view text);
     void conclude();
 
-    // Counts an oddity, or refuses it where options.strict.
+    // Counts an oddity, or refuses it if options.strict.
     Result<void> odd(std::uint64_t& counter, std::string_view what) {
         ++counter;
         if (options_.strict)
             return fail(ErrorCode::bad_input, std::string(what), lines_.position(),
-                        "without --strict it is counted and the reading goes on");
+                        "without --strict it is counted and reading continues");
         return {};
     }
 
@@ -234,9 +233,9 @@ class RmmCsv {
     HashIndex threads_;
     std::string last_thread_;
 
-    std::array<char, 8> last_clock_{};  // "HH:MM:SS", and what it says
+    std::array<char, 8> last_clock_{};  // "HH:MM:SS", and its value
     Nanoseconds last_clock_time_ = 0;
-    bool seconds_ = false;          // times are seconds, of a clock that passes no midnight
+    bool seconds_ = false;          // times are seconds, of a clock without midnights
     Nanoseconds midnights_ = 0;     // passed so far, as a time
     Nanoseconds last_of_day_ = -1;  // -1: no row yet
     Nanoseconds first_ = 0;         // time of the first row
@@ -295,7 +294,7 @@ Result<TraceInfo> RmmCsv::read() {
     return std::move(info_);
 }
 
-// False if the row is not what the header promises; explain() says why.
+// False if the row does not match the header; explain() says why.
 bool RmmCsv::parse(std::string_view line, LogEntry& record) {
     if (split(line, row_) != column_count_)
         return false;
@@ -397,7 +396,7 @@ Result<void> RmmCsv::allocate(TraceEvent event, std::uint64_t pointer) {
 
 Result<void> RmmCsv::free(TraceEvent event, std::uint64_t pointer) {
     if (pointer == 0)
-        return {};  // as in C: no-op
+        return {};  // as in C: no effect
     event.kind = EventKind::free;
     const std::uint32_t slot = pointers_.exchange(pointer, kDead);
     if (slot == kNoSlot) {
@@ -468,26 +467,26 @@ void RmmCsv::conclude() {
     info_.cut_off = last_row_lost_ || source_.cut_off();
     if (info_.cut_off)
         info_.warnings.push_back(
-            fmt::format("the file is cut off at line {}: what comes after is missing, and what "
-                        "was live there is never freed",
+            fmt::format("the file is cut off at line {}: everything after it is missing, and "
+                        "blocks that were live there are never freed",
                         lines_.number()));
     info_.begins_inside = anomalies.unknown_frees != 0;
     if (info_.begins_inside)
-        info_.warnings.push_back(fmt::format(
-            "{} frees of memory that was allocated before the log began: what lived then is not "
-            "in this trace",
-            anomalies.unknown_frees));
+        info_.warnings.push_back(
+            fmt::format("{} frees of memory that was allocated before the log started: what was "
+                        "live then is not in this trace",
+                        anomalies.unknown_frees));
     if (anomalies.reused_live != 0)
-        info_.warnings.push_back(fmt::format(
-            "{} allocations at pointers that were still live: the log may be of nested adaptors "
-            "or of several devices",
-            anomalies.reused_live));
+        info_.warnings.push_back(
+            fmt::format("{} allocations at pointers that were still live: the log may come from "
+                        "nested adaptors or several devices",
+                        anomalies.reused_live));
     if (nulls_ != 0)
         info_.warnings.push_back(
             fmt::format("{} requests for 0 bytes got a null pointer and are left out", nulls_));
 }
 
-// Recognises the header, today's in any order of columns and the one from before 2020.
+// Recognises the header: today's in any order of columns, and the one from before 2020.
 bool recognises_rmm(std::span<const std::byte> head) {
     std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     text = text.substr(0, text.find('\n'));

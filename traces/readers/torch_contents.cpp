@@ -18,13 +18,13 @@ constexpr std::uint32_t kSettingsMax = 1024;  // real ones have a dozen, and lis
 const char* const kNotASnapshot = "a pickle, but not of a PyTorch memory snapshot";
 const char* const kHowToRecord = "write one with torch.cuda.memory._dump_snapshot(path)";
 
-// Which versions of PyTorch write a key that those before lack: found in the files of 2.0 to 2.11,
-// and in the sources of those after.
+// Which version of PyTorch first wrote a key: found in the files of 2.0 to 2.11, and in the sources
+// of later versions.
 struct VersionKey {
     Kind kind;
     Key key;
     std::string_view since;
-    std::string_view until;  // the last before the next key; "" = none is known
+    std::string_view until;  // the last one before the next key; "" = unknown
 };
 
 constexpr std::array kVersionKeys{
@@ -169,8 +169,9 @@ class Resolver {
         return {};
     }
 
-    // visit(index) for each record of `kind` in a list. The lists of a kind hold each record once:
-    // `left` is how many may still come. One more is let through, empty, as a cut-off file ends.
+    // visit(index) for each record of `kind` in a list. Each record of a kind is in one list only:
+    // `left` is how many may still come. One more is let through, empty, as at the end of a cut-off
+    // file.
     template <class Visit>
     bool for_each_record(std::uint32_t list, Kind kind, std::size_t& left, Visit visit) {
         const ListStore& lists = records_.objects().lists;
@@ -187,9 +188,11 @@ class Resolver {
     }
 
     Result<void> shared(const char* what) const {
-        return fail(ErrorCode::bad_input,
-                    fmt::format("several lists share the same {}, which no snapshot does", what),
-                    name_, "the file is damaged or hostile: record it again");
+        return fail(
+            ErrorCode::bad_input,
+            fmt::format("several lists share the same {}, which doesn't happen in a snapshot",
+                        what),
+            name_, "the file is damaged or hostile: record it again");
     }
 
     Result<void> add_segments() {
@@ -291,7 +294,7 @@ class Resolver {
         return {};
     }
 
-    // Where the entries of a trace are: in the order of the file as a rule; copied if they aren't.
+    // Where the entries of a trace are: usually in the order of the file; copied otherwise.
     struct Stretch {
         std::size_t first = 0;
         std::size_t count = 0;
@@ -317,7 +320,8 @@ class Resolver {
         return true;
     }
 
-    // A snapshot has a list for each GPU of its host: those behind the last that was used go.
+    // A snapshot has a list for each GPU of its host; the empty ones after the last used GPU are
+    // dropped.
     void leave_out_unused() {
         std::size_t used = 1;
         for (const FinalSegment& segment : contents_.segments)
@@ -403,7 +407,7 @@ class Resolver {
         return text + accelerator();
     }
 
-    // What PyTorch was built for, where a call stack names its libraries; "" = CUDA, or unknown.
+    // What PyTorch was built for, if a call stack names its libraries; "" = CUDA, or unknown.
     std::string accelerator() const {
         const StringTable& strings = records_.objects().strings;
         for (std::uint32_t i = 0; i < strings.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a PyTorch snapshot says, once it is read: the state at the dump, each device's trace, the
+// The contents of a PyTorch snapshot after reading: the state at the dump, each device's trace, the
 // annotations and the settings. Made from the records by following the lists of the snapshot's
 // outermost dict, in which every record may occur once.
 #pragma once

@@ -1,4 +1,4 @@
-// The walk forward, from the preamble to the state at the dump.
+// The pass forward, from the preamble to the state at the dump.
 #include "traces/readers/torch_events.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ struct DeviceWalk {
     std::size_t device = 0;
     std::size_t next = 0;
     std::uint64_t time_us = 0;  // of the next entry, never going back
-    HashIndex pending;          // let go, not finished: address -> slot
-    HashIndex orphans;          // allocated, never freed, not alive at the dump: address -> slot
+    HashIndex pending;          // freed, not finished: address -> slot
+    HashIndex orphans;          // allocated, never freed, not live at the dump: address -> slot
 };
 
 // Whether the completion at `i` belongs to a request that waited for it and then ran out of memory.
@@ -42,7 +42,7 @@ bool is_in_vain(std::span<const Entry> entries, std::size_t i) {
     return false;
 }
 
-// The same of the free at `i`, whose other half follows: one that waits for nothing is complete
+// The same for the free at `i`, whose other half follows: one that waits for nothing is complete
 // within microseconds.
 bool completed_in_vain(std::span<const Entry> entries, std::size_t i) {
     constexpr std::uint64_t kAtOnceUs = 50;
@@ -97,7 +97,7 @@ class EventWriter {
 
     std::size_t lone_completions() const { return lone_completions_; }
 
-    // Requested frees of devices where none is ever completed.
+    // Requested frees of devices on which no free is ever completed.
     std::size_t never_completed() const { return never_completed_; }
 
     std::size_t early_annotations() const { return early_annotations_; }
@@ -108,7 +108,7 @@ class EventWriter {
                            [](const DeviceWalk& walk) { return walk.history.entries.empty(); });
     }
 
-    // What lived before the first entry, as if it had been made at time 0.
+    // What was live before the first entry, as if it had been allocated at time 0.
     void write_preamble(std::size_t device) {
         DeviceWalk& walk = walks_[device];
         auto block = walk.history.early_blocks.begin();
@@ -157,7 +157,7 @@ class EventWriter {
         }
     }
 
-    // All devices by time; of several entries at one time those of the lower device first.
+    // All devices by time; of several entries at the same time, those of the lower device first.
     void write_traces() {
         using Turn = std::pair<std::uint64_t, std::size_t>;
         std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
@@ -201,7 +201,7 @@ class EventWriter {
             read_time(walk);
     }
 
-    // write_alloc() writes to the entry that ends the life, which lies anywhere in the trace.
+    // write_alloc() writes to the entry that frees the block, which can be anywhere in the trace.
     static void fetch_end(std::span<Entry> entries, std::size_t i) {
         if (i < entries.size() && entries[i].link < entries.size())
             __builtin_prefetch(&entries[entries[i].link], 1);
@@ -246,7 +246,7 @@ class EventWriter {
         }
     }
 
-    // An allocation where another is believed to live: that one has ended unseen.
+    // An allocation at the address of a live one: the older one ended unseen.
     void close_older(DeviceWalk& walk, const Entry& allocation, const Output::Resolved& context) {
         TraceEvent event;
         event.kind = EventKind::free;
@@ -257,7 +257,7 @@ class EventWriter {
         }
         if (event.slot == kNoSlot)
             return;
-        note(info_.anomalies.reused_live, "an allocation where another one lives");
+        note(info_.anomalies.reused_live, "an allocation where another one is live");
         event.time = time_;
         event.address = allocation.address;
         event.stream = context.stream;
@@ -266,7 +266,7 @@ class EventWriter {
         slots_.give_back(event.slot);
     }
 
-    // From here on `event` is the output's draft.
+    // From here on `event` is a draft of the output.
     void write_alloc(DeviceWalk& walk, const Entry& entry, TraceEvent& event) {
         if (entry.size == 0)
             note(info_.anomalies.zero_sizes, "an allocation of no bytes");
@@ -295,9 +295,9 @@ class EventWriter {
         if (entry.has(Entry::kOwned))
             event.slot = entry.link;
         else if (entry.has(Entry::kTwice))
-            note(info_.anomalies.double_frees, "a free of what has been freed already");
+            note(info_.anomalies.double_frees, "a free of a block that has been freed already");
         else
-            note(info_.anomalies.unknown_frees, "a free of what was never allocated");
+            note(info_.anomalies.unknown_frees, "a free of a block that was never allocated");
         if (action == Action::free_completed && event.slot == kNoSlot)
             return write_end(EventKind::finish, event);
         lone_completions_ += action == Action::free_completed ? 1U : 0U;
@@ -354,8 +354,8 @@ class EventWriter {
         output_.commit();
     }
 
-    // Annotations of a time before the first entry are left out, except those of ranges that reach
-    // into the trace.
+    // Annotations from before the first entry are left out, except those of ranges that reach into
+    // the trace.
     void start_annotations() {
         std::vector<Annotation>& all = contents_.annotations;
         std::stable_sort(all.begin(), all.end(), [](const Annotation& a, const Annotation& b) {
@@ -483,23 +483,23 @@ void add_warnings(const std::vector<History>& histories, const Contents& content
         unallocated += history.unallocated;
     }
     warn(info, misfits,
-         "entries about segments contradict the state at the dump: the rebuilt state before the "
-         "trace may be wrong");
+         "entries about segments contradict the state at the dump: the reconstructed state before "
+         "the trace may be wrong");
     warn(info, contents.malformed_segments,
-         "segments or blocks of the dump lack an address or lie outside: left out");
+         "segments or blocks of the dump lack an address or are outside: left out");
     warn(info, unallocated,
-         "blocks are alive at the dump although the trace frees them: were some actions left out "
-         "of the recording?");
+         "blocks are live at the dump although the trace frees them: were some actions left out of "
+         "the recording?");
     warn(info, info.cut_off ? 0 : writer.never_freed(),
-         "allocations are neither freed nor alive at the dump: were some actions left out of the "
+         "allocations are neither freed nor live at the dump: were some actions left out of the "
          "recording?");
     warn(info, writer.lone_completions(),
-         "frees were completed without having been requested: taken as plain frees");
+         "frees were completed without having been requested: treated as plain frees");
     warn(info, writer.never_completed(),
-         "frees were requested and no entry says when they were complete (skip_actions?): taken as "
-         "complete at once, so that a replay may need less than the program did");
+         "frees were requested, but no entry says when they completed (skip_actions?): treated as "
+         "complete immediately, so a replay may need less memory than the program did");
     warn(info, writer.early_annotations(),
-         "annotations lie before the first entry of the trace: left out");
+         "annotations are from before the first entry of the trace: left out");
 }
 
 }  // namespace
@@ -523,13 +523,13 @@ Result<void> write_events(Records& records, Contents& contents, TraceSink& sink,
     info.begins_inside = info.preamble_count != 0;
     if (info.cut_off)
         info.warnings.push_back(
-            "the file is cut off: what came after is missing, and nothing can be said about the "
-            "state at the dump");
+            "the file is cut off: everything after this point is missing, and the state at the "
+            "dump is unknown");
     if (info.begins_inside && !info.is_state())
-        info.warnings.push_back(fmt::format(
-            "the trace begins in the middle: what lived then ({} blocks) is rebuilt from the "
-            "state at the dump",
-            writer.early_blocks()));
+        info.warnings.push_back(
+            fmt::format("the trace starts in the middle: what was live then ({} blocks) is "
+                        "reconstructed from the state at the dump",
+                        writer.early_blocks()));
     add_warnings(histories, contents, writer, info);
     return {};
 }

@@ -1,4 +1,4 @@
-// The forms of a snapshot's file, and those that are pickles.
+// The forms in which snapshots are stored, and those that are pickles.
 #include "traces/readers/torch_file.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// One pickle. What it holds is added; an Error leaves what was added before.
+// One pickle. Adds what it contains; after an Error, what was added before stays.
 Result<void> read_pickle(ByteSource& source, File& file, const ReadOptions& options) {
     Unpickler unpickler(source, file.objects, file.records, options.progress);
     Result<Value> read = unpickler.run();
@@ -34,7 +34,7 @@ Result<void> read_pickle(ByteSource& source, File& file, const ReadOptions& opti
         root = *read;
         unpickler.consume();
     } else {
-        // Of what follows a whole snapshot nothing is kept in parts.
+        // Only whole snapshots are kept after the first.
         if (!unpickler.cut_off() || !options.lenient || !file.parts.empty())
             return tl::make_unexpected(std::move(read).error());
         file.end = std::move(read).error();
@@ -53,7 +53,7 @@ const Form* find_form(std::string_view head) {
     return found == kForms.end() ? nullptr : found;
 }
 
-// Protocol 2 or newer says its number. Those before begin with a container: "(dp0\n", "(lp0\n",
+// Protocol 2 or newer names its number. Older ones start with a container: "(dp0\n", "(lp0\n",
 // "}q\0(", "]q\0", or with a class that is a dict.
 bool begins_pickle(std::string_view head) {
     if (head.size() >= 2 && static_cast<unsigned char>(head[0]) == opcode::kProto)
@@ -75,7 +75,7 @@ Result<void> read_pickles(ByteSource& source, File& file, const ReadOptions& opt
             return read;
         if (!read)
             file.warnings.push_back(
-                fmt::format("what follows the snapshots, at {:#x}, can't be read: {}", begin,
+                fmt::format("the bytes after the snapshots, at {:#x}, can't be read: {}", begin,
                             read.error().what));
         if (!read || file.end)
             return {};

@@ -1,4 +1,4 @@
-// A file of PyTorch memory snapshots in any of the forms in which people have them, as records.
+// A file of PyTorch memory snapshots, in any of the forms that people have, as records.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct File {
     std::vector<std::string> warnings;  // sentences for a person
 };
 
-// How snapshots were written to a file. A new form is a new function and one line in kForms
+// How snapshots were written to a file. To add a form, write a function and add one line to kForms
 // (torch_file.cpp).
 struct Form {
     std::string_view name;  // "a pickle"
@@ -31,11 +31,11 @@ struct Form {
     Result<void> (*read)(ByteSource& source, File& file, const ReadOptions& options);
 };
 
-// The form of a file that begins with `head`; null if it is none of snapshots.
+// The form of a file that starts with `head`; null if it is not one of snapshots.
 const Form* find_form(std::string_view head);
 
-// Pickles one after another, of any protocol: dumps that were appended, and what torch.save wrote
-// before PyTorch 1.6. What follows the first snapshot and can't be read is a warning.
+// Pickles one after another, of any protocol: dumps that were appended, and files that torch.save
+// wrote before PyTorch 1.6. Unreadable data after the first snapshot is a warning.
 bool begins_pickle(std::string_view head);
 Result<void> read_pickles(ByteSource& source, File& file, const ReadOptions& options);
 
@@ -47,7 +47,7 @@ Result<void> read_torch_archive(ByteSource& source, File& file, const ReadOption
 bool begins_memory_page(std::string_view head);
 Result<void> read_memory_page(ByteSource& source, File& file, const ReadOptions& options);
 
-// What json.dump makes of a snapshot.
+// The output of json.dump for a snapshot.
 bool begins_snapshot_json(std::string_view head);
 Result<void> read_snapshot_json(ByteSource& source, File& file, const ReadOptions& options);
 

@@ -1,4 +1,4 @@
-// The walk from the state at the dump back to the first entry.
+// The pass from the state at the dump back to the first entry.
 #include "traces/readers/torch_history.h"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ class BackwardWalk {
         return i;
     }
 
-    // True if the life that `link` ends has been let go by an entry that is still to come.
+    // True if a later entry frees the block whose lifetime `link` ends.
     bool awaits_request(std::uint32_t link) const {
         if (link == kNoSlot)
             return false;
@@ -112,7 +112,7 @@ class BackwardWalk {
     void undo_free(std::size_t i) {
         const std::uint64_t address = history_.entries[i].address;
         if (live_.find(address) != kNoSlot) [[unlikely]] {
-            // What lives here later was never allocated in between.
+            // The block here later was never allocated in between.
             const std::uint32_t later = live_.erase(address);
             if ((later & kFinalLink) != 0)
                 ++history_.unallocated;
@@ -134,9 +134,9 @@ class BackwardWalk {
         settle_refusals(entry);
     }
 
-    // A request that was refused has no address to tell its pool by. It was for the pool of the
-    // allocation before it where nothing was given back in between: for a private pool nothing is,
-    // for another all that can be.
+    // A failed request has no address that would show its pool. It was for the pool of the
+    // preceding allocation if nothing was released in between: for a private pool nothing is
+    // released, for another everything that can be.
     void settle_refusals(const Entry& allocation) {
         const Context& made = records_.contexts[allocation.context];
         for (const std::size_t refusal : refusals_) {
@@ -153,7 +153,7 @@ class BackwardWalk {
             entry.context = records_.with_pool(entry.context, pool);
     }
 
-    // segment_alloc, segment_map: the range was not there before.
+    // segment_alloc, segment_map: the range did not exist before.
     void undo_growth(Entry& entry) {
         Runs& runs = history_.early_runs;
         const auto found = run_at(runs, entry.address);
@@ -180,8 +180,8 @@ class BackwardWalk {
             runs.emplace(entry.address + entry.size, rest);
     }
 
-    // segment_free, segment_unmap: the range was there before. Its pool is known if it touches what
-    // is known (one reservation) or if the entry names it.
+    // segment_free, segment_unmap: the range existed before. Its pool is known if it touches a
+    // known range (one reservation) or if the entry names it.
     void undo_release(Entry& entry) {
         const Context& context = records_.contexts[entry.context];
         const bool unmapped = entry.action() == Action::segment_unmap;
@@ -249,7 +249,7 @@ class BackwardWalk {
         return joined;
     }
 
-    // What has never been allocated in the trace: ends of lives that are left over.
+    // Blocks that are never allocated in the trace: frees that are left over.
     void collect_early_blocks() {
         std::vector<EarlyBlock>& early = history_.early_blocks;
         for (const FinalSegment& segment : contents_.segments) {
@@ -278,7 +278,8 @@ class BackwardWalk {
                                              block.state == BlockState::pending});
     }
 
-    // Of a trace without end: runs of the dump that no early block needs may be younger than it.
+    // For a trace without an end: runs of the dump that no early block needs may be younger than
+    // the trace.
     void drop_needless_guesses() {
         Runs& runs = history_.early_runs;
         auto early = history_.early_blocks.begin();

@@ -1,4 +1,5 @@
-// What json.dump makes of a snapshot: the same lists and dicts, with every call stack written out.
+// The output of json.dump for a snapshot: the same lists and dicts, with every call stack written
+// out.
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -14,7 +15,7 @@ namespace {
 
 using SnapshotJson = nlohmann::json;
 
-// Makes of JSON what the unpickler makes of a pickle.
+// Turns JSON into the same values as the unpickler turns a pickle.
 class JsonValues final : public nlohmann::json_sax<SnapshotJson> {
   public:
     explicit JsonValues(File& file) : objects_(file.objects), dicts_(file.records) {}
@@ -134,8 +135,8 @@ Result<void> read_snapshot_json(ByteSource& source, File& file, const ReadOption
         return fail(ErrorCode::bad_input,
                     values.too_deep()  ? "is nested too deep"
                     : bytes.at_end()   ? "ends in the middle of its JSON"
-                    : bytes.too_long() ? "has a text that is longer than any of a snapshot"
-                                       : "is no valid JSON here",
+                    : bytes.too_long() ? "has a text that is longer than any text of a snapshot"
+                                       : "is not valid JSON here",
                     bytes.position(), "write it again, with json.dump or as a pickle");
     file.parts = find_parts(file.records, values.root());
     return {};

@@ -84,7 +84,7 @@ std::uint32_t Output::stack(std::uint32_t list) {
     return stacks_[list];
 }
 
-// What the program said about itself: its own text, and what torch.compile was at.
+// The program's own text about itself, and what torch.compile was working on.
 std::uint32_t Output::tag(const Context& context) {
     if (context.compile == kNone || context.metadata == kNone)
         return string(context.compile == kNone ? context.metadata : context.compile);

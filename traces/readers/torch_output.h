@@ -1,5 +1,5 @@
-// Where the events of a snapshot go: to the sink, with streams, pools, strings and stacks numbered
-// in the order in which events mention them.
+// Writes the events of a snapshot to the sink, with streams, pools, strings and stacks numbered in
+// the order in which events mention them.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Output {
     // All must outlive the output; the records may no longer change.
     Output(const Records& records, TraceSink& sink, TraceInfo& info);
 
-    // The next event, to be filled in where it will stay (copying what has just been written in
-    // small parts costs more than writing it), and its end. Amortised O(1). The sink's errors show
+    // The next event, to be filled in at its final location (copying what has just been written in
+    // small parts costs more than writing it), and its end. Amortised O(1). Errors of the sink show
     // at the next good() or flush().
     TraceEvent& draft() { return batch_[size_] = {}; }
 
@@ -55,7 +55,7 @@ class Output {
 
     std::uint64_t count() const { return passed_on_ + size_; }
 
-    // Of the last event that has been passed on: of all, after a flush.
+    // Of the last event that has been passed on; after a flush, of all events.
     Nanoseconds last_time() const { return last_time_; }
 
     bool good() const { return status_.has_value(); }

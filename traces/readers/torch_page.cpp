@@ -28,7 +28,7 @@ unsigned digit_of(char letter) {
     return digits[static_cast<unsigned char>(letter)];
 }
 
-// What letters of base64 in another source stand for, up to the first that is none.
+// The bytes that base64 letters in another source stand for, up to the first other letter.
 class Base64Source final : public ByteSource {
   public:
     explicit Base64Source(ByteSource& letters) : ByteSource(letters.name()), letters_(letters) {}
@@ -99,7 +99,7 @@ Result<void> read_memory_page(ByteSource& source, File& file, const ReadOptions&
         TM_TRY(source.need(1));
         const std::string_view window = window_of(source);
         if (window.empty() || (window[0] != ' ' && window[0] != '"'))
-            return fail(ErrorCode::bad_input, "the page's snapshot is no text", source.name());
+            return fail(ErrorCode::bad_input, "the page's snapshot is not a text", source.name());
         quoted = window[0] == '"';
         source.consume(1);
     }

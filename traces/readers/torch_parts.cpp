@@ -1,4 +1,4 @@
-// The walk through what wraps snapshots.
+// The walk through the containers around snapshots.
 #include "traces/readers/torch_parts.h"
 
 #include <fmt/format.h>

@@ -33,8 +33,8 @@ void read_divisions(std::string_view text, std::array<Bytes, 16>& divisions) {
     }
 }
 
-// Blocks whose size is in doubt: the free memory behind them may partly be theirs. The first
-// allocation that begins there, at most kUnsplitMax behind the rounded request, settles it, for
+// Blocks of uncertain size: some of the free memory behind them may be theirs. The first allocation
+// that begins there, at most kUnsplitMax behind the rounded request, shows the size, since
 // allocations begin where a free block begins.
 class Doubts {
   public:
@@ -89,7 +89,7 @@ Bytes least_size(const EarlyBlock& block, Bytes room, const Rounding& rounding) 
     const Bytes rounded = rounding.round(block.requested);
     if (rounded <= room)
         return rounded;
-    // The rounding was set differently when the block was made.
+    // The rounding settings were different when the block was made.
     const Bytes plain = align_up(std::max<Bytes>(block.requested, 1), kGranularity);
     return plain <= room ? plain : 0;
 }

@@ -1,6 +1,6 @@
-// Sizes of the blocks that lived before a trace's first entry. The trace says what was requested,
-// not what PyTorch granted: that is the rounded request, and in the large pool possibly up to 1 MiB
-// more, which it did not bother to split off.
+// Sizes of the blocks that were live before a trace's first entry. The trace has the requested
+// sizes, not the granted ones: these are the rounded request, plus up to 1 MiB in the large pool,
+// where PyTorch doesn't split off smaller rests.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tidemark::torch {
 
-// The settings that decide how large a block becomes, as they were at the dump.
+// The settings that determine how large a block becomes, as they were at the dump.
 struct Rounding {
     std::array<Bytes, 16> divisions{};  // roundup_power2_divisions; [k] serves 2^(20+k) bytes on
     Bytes max_split = ~Bytes{0};        // blocks of that size are never split
@@ -24,8 +24,8 @@ struct Rounding {
     Bytes round(Bytes requested) const;
 };
 
-// Fills in the sizes of history.early_blocks and removes those that lie in no run or on each other:
-// blocks that a sound trace doesn't have. O(entries) if there are doubtful blocks, else O(blocks).
+// Fills in the sizes of history.early_blocks and removes blocks that are in no run or overlap: a
+// sound trace doesn't have any. O(entries) if there are uncertain blocks, else O(blocks).
 void size_early_blocks(History& history, const Rounding& rounding);
 
 }  // namespace tidemark::torch

@@ -1,14 +1,14 @@
 // torch-profiler: the Chrome trace that torch.profiler writes with profile_memory=True
-// (export_chrome_trace, tensorboard_trace_handler), compressed or not. Of all that is in it the
-// instant events "[memory]" and "[OutOfMemory]" are kept, whose args are, as PyTorch's
-// profiler_kineto.cpp and Kineto's output_json.cpp write them:
+// (export_chrome_trace, tensorboard_trace_handler), compressed or not. The reader uses only the
+// instant events "[memory]" and "[OutOfMemory]". Their args are, as PyTorch's profiler_kineto.cpp
+// and Kineto's output_json.cpp write them:
 //
 //   "Device Type": 1, "Device Id": 0, "Addr": 139637976727552, "Bytes": 512, ...
 //
 // Bytes below 0 are a free. Times are microseconds since baseTimeNanoseconds (ns since 1970; old
 // versions have none, and times since 1970). Device types are those of c10: 0 is the host, whose
-// memory is left out. What the profiler doesn't say, a warning does: streams, call stacks, what was
-// requested before the allocator rounded it up.
+// memory is left out. A warning names what the profiler doesn't record: streams, call stacks, and
+// the requested sizes before the allocator rounded them up.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,11 +54,11 @@ bool parse_microseconds(std::string_view text, double value, Nanoseconds& time) 
     return true;
 }
 
-// What an object of traceEvents says, as far as it is of interest.
+// The fields of an object of traceEvents that matter here.
 struct ProfiledEvent {
     bool memory = false;
     bool refused = false;
-    bool bad = false;  // a number that is none, or out of range
+    bool bad = false;  // a number that is malformed or out of range
     std::optional<Nanoseconds> time;
     std::optional<std::int64_t> bytes;
     std::optional<std::uint64_t> address;
@@ -227,7 +227,7 @@ class ProfileHandler final : public nlohmann::json_sax<ProfileJson> {
             if (options_.lenient)
                 return true;
             refusal_ = event_.address || event_.refused
-                           ? "a [memory] event without a time, Bytes, or device that can be"
+                           ? "a [memory] event without a valid time, Bytes, or device"
                            : "a [memory] event without Addr, as PyTorch wrote before 1.10";
             return false;
         }
@@ -277,9 +277,9 @@ Result<void> check_profile(const ByteSource& source, const JsonBytes& bytes,
                     "--lenient skips and counts such events");
     if (bytes.too_long())
         return fail(ErrorCode::bad_input, "a text or number of more than 64 MiB", bytes.position(),
-                    "no profiler writes that");
+                    "no profiler writes one");
     if (!parsed && !(bytes.at_end() && handler.found_events()))
-        return fail(ErrorCode::bad_input, "is no JSON from here on", bytes.position(),
+        return fail(ErrorCode::bad_input, "is not JSON from here on", bytes.position(),
                     std::string(kHowToProfile));
     if (!handler.found_events())
         return fail(ErrorCode::bad_input, "has no list traceEvents", source.name(),
@@ -294,10 +294,10 @@ Result<TraceInfo> read_profile(ByteSource& source, TraceSink& sink, const ReadOp
     TM_TRY(check_profile(source, bytes, handler, parsed));
     std::vector<AddressEvent> events = handler.take_events();
     if (events.empty())
-        return fail(ErrorCode::bad_input,
-                    handler.on_host() > 0 ? "says only what was allocated on the host"
-                                          : "has no [memory] events",
-                    source.name(), std::string(kHowToProfile));
+        return fail(
+            ErrorCode::bad_input,
+            handler.on_host() > 0 ? "has only allocations on the host" : "has no [memory] events",
+            source.name(), std::string(kHowToProfile));
     TraceInfo info;
     info.format = "torch-profiler";
     info.source = "torch.profiler";
@@ -305,15 +305,15 @@ Result<TraceInfo> read_profile(ByteSource& source, TraceSink& sink, const ReadOp
     info.devices = handler.devices();
     info.anomalies.bad_records = handler.bad();
     info.warnings.emplace_back(
-        "the profiler says no streams, and sizes as the allocator rounded them");
+        "the profiler records no streams, and sizes after the allocator's rounding");
     if (!parsed)
-        info.warnings.emplace_back("the file ends in the middle: what was whole is here");
+        info.warnings.emplace_back("the file ends in the middle: only its complete events are here");
     if (handler.on_host() > 0)
         info.warnings.push_back(fmt::format("{} about memory of the host left out",
                                             format_counted(handler.on_host(), "event")));
     const Nanoseconds start =
         handler.base_time() + std::ranges::min(events, {}, &AddressEvent::time).time;
-    info.start_time = start > kSomeTimeAgo ? start : 0;  // without a base, since who knows when
+    info.start_time = start > kSomeTimeAgo ? start : 0;  // without a base the time is unknown
     TM_TRY(write_address_events(std::move(events), sink, options, source.name(), info));
     return info;
 }

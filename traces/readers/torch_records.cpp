@@ -1,4 +1,4 @@
-// Dicts become records here: which keys there are and what they set.
+// Turns dicts into records: which keys there are and what they set.
 #include "traces/readers/torch_records.h"
 
 #include <algorithm>
@@ -123,7 +123,8 @@ inline Key Records::key_of(Value key) {
     return static_cast<Key>(keys_[key.index()]);
 }
 
-// A dict of dicts is no record, whatever its keys: somebody put a snapshot beside other things.
+// A dict of dicts is not a record, whatever its keys: somebody stored a snapshot next to other
+// data.
 inline Records::Kind Records::kind_of(std::span<const Value> pairs) {
     Kind kind = Kind::plain;
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
@@ -197,7 +198,8 @@ void Records::set_items(std::uint32_t dict, std::span<const Value> pairs, std::u
         learn_shape(shape, pairs, entries[known.index]);
 }
 
-// Remembers where entries of this shape have their fields, if they have all that an entry needs.
+// Remembers where entries of this shape have their fields, if they have everything that an entry
+// needs.
 void Records::learn_shape(std::uint64_t shape, std::span<const Value> pairs, const Entry& entry) {
     EntryShape learned;
     constexpr std::array kFields = {Key::action, Key::addr, Key::size, Key::time_us};
@@ -222,7 +224,7 @@ void Records::learn_shape(std::uint64_t shape, std::span<const Value> pairs, con
     entry_shape_ = learned;
 }
 
-// A new entry of the shape that was learned. False: some value isn't as usual, nothing was done.
+// A new entry of the learned shape. False: some value is unusual, and nothing was done.
 bool Records::add_shaped_entry(std::span<const Value> pairs) {
     EntryShape& known = entry_shape_;
     const Value action = pairs[known.fields[0]];

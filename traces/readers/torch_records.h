@@ -1,6 +1,6 @@
 // The records of a PyTorch memory snapshot, made from pickled dicts as soon as their items are
-// known: a trace entry is 32 bytes instead of a Python dict. What a dict is follows from its keys:
-// versions of PyTorch differ in what they write, so no record needs to have all its fields.
+// known: a trace entry is 32 bytes instead of a Python dict. The keys of a dict determine what it
+// is. Versions of PyTorch differ in what they write, so no record needs to have all its fields.
 //
 // Single-threaded. Memory O(records).
 #pragma once
@@ -41,7 +41,7 @@ enum class Action : std::uint8_t {
     mark,  // user_defined, annotate: memory isn't touched
 };
 
-// What entries share by the thousand: stream, call stack, texts, pool. All numbers are indexes.
+// What thousands of entries share: stream, call stack, texts, pool. All numbers are indexes.
 struct Context {
     std::uint32_t stream = 0;        // Records::streams
     std::uint32_t frames = kNone;    // a list of frames
@@ -128,9 +128,9 @@ struct Annotation {
     bool ends = false;
 };
 
-// Every key that means something to us.
+// Every key that this reader uses.
 enum class Key : std::uint8_t {
-    none,  // of no interest
+    none,  // not used
     action,
     addr,
     address,
@@ -168,7 +168,7 @@ class Records final : public DictHandler {
   public:
     enum class Kind : std::uint8_t { empty, plain, entry, segment, block, frame, annotation, past };
 
-    // What became of a dict: the kind of record, and its index among those of the kind.
+    // What a dict became: the kind of record, and its index among those of the kind.
     struct Ref {
         Kind kind = Kind::empty;
         std::uint32_t index = 0;
@@ -182,7 +182,7 @@ class Records final : public DictHandler {
     Ref ref(Value value) const;
 
     // The first `most` items of a plain dict (settings, the snapshot itself) in order: visit(key,
-    // value); keys that are no strings are left out.
+    // value); keys that are not strings are left out.
     template <class Visit>
     void for_each_item(std::uint32_t plain, std::uint32_t most, Visit visit) const {
         Value key;
@@ -210,10 +210,10 @@ class Records final : public DictHandler {
         });
     }
 
-    // The context that differs from `context` in its pool only. Amortised O(1).
+    // The context that differs from `context` only in its pool. Amortised O(1).
     std::uint32_t with_pool(std::uint32_t context, std::uint32_t pool);
 
-    // Whether any record of the kind had that key: shows the version that wrote the file.
+    // Whether any record of the kind had that key: shows which version wrote the file.
     bool seen(Kind kind, Key key) const {
         return (seen_[static_cast<std::size_t>(kind)] >> static_cast<unsigned>(key) & 1U) != 0;
     }

@@ -1,10 +1,10 @@
 // torch-snapshot: what torch.cuda.memory._dump_snapshot() writes, from PyTorch 1.13 to past 2.11.
 //
 // Plain data in a pickle (or another form: torch_file.h): the state of the caching allocator at the
-// dump and, if history was recorded, what it did before. The way through: the form is read into
-// torch_records.h, whose contents torch_history.h walks back to the begin and torch_events.h writes
-// forward as events. Nothing in the file is ever executed. Time O(bytes); memory: 32 bytes an entry
-// and 16 for what the pickle makes of it, less than the file.
+// dump and, if history was recorded, what it did before. The file is read into torch_records.h;
+// torch_history.h walks the contents back to the start, and torch_events.h writes them forward as
+// events. Nothing in the file is ever executed. Time O(bytes); memory: 32 bytes an entry and 16 for
+// the unpickled values, less than the file.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +38,8 @@ bool has_entries(const torch::Contents& contents) {
 Result<void> read_file(ByteSource& source, torch::File& file, const ReadOptions& options) {
     TM_TRY(source.need(kFormHead));
     const torch::Form* const form = torch::find_form(head_of(source.window()));
-    TM_TRY(form == nullptr ? torch::read_pickles(source, file, options)  // which says what is wrong
+    // which reports what is wrong
+    TM_TRY(form == nullptr ? torch::read_pickles(source, file, options)
                            : form->read(source, file, options));
     if (!file.records.whole() || !file.objects.lists.whole())
         return fail(ErrorCode::unsupported, "more than 500 million entries", source.name(),
@@ -67,8 +68,8 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     info.warnings = file.warnings;
     if (info.source.starts_with("torch 2.12"))
         info.warnings.emplace_back(
-            "the rules of PyTorch 2.12 and later are read from its sources: recordings up to 2.11 "
-            "have been held against them, of later versions none");
+            "the rules of PyTorch 2.12 and later are taken from its sources: only recordings up to "
+            "2.11 have been checked against them");
     info.devices.resize(contents->device_count);
     if (contents->has_host)
         info.devices.back().name = kHostMemory;
@@ -77,9 +78,9 @@ Result<TraceInfo> read_torch(ByteSource& source, TraceSink& sink, const ReadOpti
     return info;
 }
 
-// PyTorch's own dump begins with its dict's first key. Such a file holds one snapshot unless
-// another was appended, for which only a small one is read twice: of a large one the reader says
-// so.
+// PyTorch's own dump starts with its dict's first key. Such a file holds one snapshot unless
+// another was appended. Only a small file is read twice to find that out; for a large one the
+// reader warns.
 bool is_large_dump(const ByteSource& source) {
     constexpr std::size_t kFirstKey = 64;
     constexpr std::uint64_t kSmall = std::uint64_t{8} << 20U;

@@ -1,12 +1,12 @@
-// umpire-replay: the log that Umpire writes with UMPIRE_REPLAY, a JSON object a line, in the form
-// of its events and in the one before:
+// umpire-replay: the log that Umpire writes with UMPIRE_REPLAY, one JSON object per line, in the
+// current form of its events and in the previous one:
 //
 //   {"category":"operation","name":"allocate","numeric_args":{"size":4096},
 //    "string_args":{"allocator_ref":"0x10","pointer":"0x1000"},"timestamp":...}
 //   {"kind":"replay","event":"allocate","payload":{"allocator_ref":"0x10","size":4096},
 //    "result":{"memory_ptr":"0x1000"},"timestamp":...}
 //
-// What isn't an allocation or a free (allocators that are made, copies) is passed over. Times are
+// Everything that isn't an allocation or a free (creating allocators, copies) is skipped. Times are
 // nanoseconds.
 #include <algorithm>
 #include <limits>

@@ -1,9 +1,9 @@
 // Chunk: up to kChunkEvents consecutive events as columns, readable without any other chunk.
 //
 // `kind` and `time` are plain streams. `slot` is a position in the list of the chunk's slots, in
-// order of appearance. Each other column says which events store a number and where the rest have
-// theirs from: from nowhere (one value for all), from the kind of event, or from the event before
-// with the same slot (the address of a `free` is that of its `allocate`).
+// order of appearance. Each other column defines which events store a number and where the rest get
+// theirs: from nowhere (one value for all), from the kind of event, or from the previous event with
+// the same slot (the address of a `free` is that of its `allocate`).
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ enum class Layout : std::uint8_t {
 constexpr std::size_t kKinds = 256;
 using KindSet = std::array<bool, kKinds>;  // by number of the kind
 
-// What the slots, streams, ... that events name stay below.
+// Upper bounds of the slots, streams, ... that events name.
 struct Limits {
     std::uint64_t slots = 0;
     std::uint64_t streams = 0;
@@ -83,7 +83,7 @@ class ChunkEncoder {
         std::uint32_t first_of_slot = 0;
         std::uint64_t value = 0;   // of the first event
         bool constant = true;      // all events have `value`
-        bool follows_slot = true;  // all but the first of a slot repeat the slot's value
+        bool follows_slot = true;  // all except the first of a slot repeat the slot's value
     };
 
     struct LayoutChoice {

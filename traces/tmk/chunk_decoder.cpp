@@ -9,10 +9,10 @@
 namespace tidemark::tmk {
 namespace {
 
-constexpr const char* kNonsense = "a chunk of events that does not fit together";
+constexpr const char* kNonsense = "an inconsistent chunk of events";
 
-// `stored` if `stores` is 1, `otherwise` if it is 0, by masks: kinds of events alternate as they
-// please, and a branch on them would be mispredicted every other time.
+// `stored` if `stores` is 1, `otherwise` if it is 0, by masks: kinds of events alternate
+// irregularly, and a branch on them would be mispredicted every other time.
 template <class T>
 T choose(std::uint8_t stores, T stored, T otherwise) {
     const std::uint64_t mask = -std::uint64_t{stores};
@@ -42,7 +42,7 @@ bool ColumnDecoder<T>::open(ByteReader& in, Decompressor& decompressor, std::siz
             return false;
         for (std::size_t kind = 0; kind < kKinds; ++kind)
             stores_[kind] = std::to_integer<std::uint8_t>(bits[kind / 8] >> (kind % 8)) & 1U;
-        // One more than a batch can use, so that the next number may always be looked at.
+        // One more than a batch can use, so that the next number can always be read.
         ahead_.resize(kBatchEvents + 1);
         ahead_begin_ = ahead_end_ = 0;
     }
@@ -163,7 +163,7 @@ bool ChunkDecoder::open_columns(ByteReader& in) {
         return false;
     if (!positions_.open(in, decompressor_, events) || positions_.left() != events)
         return false;
-    // So that any position may be looked up before it is known to be right.
+    // So that any position can be looked up before it is known to be valid.
     constexpr std::uint64_t kLastPosition = std::numeric_limits<std::uint16_t>::max();
     const std::size_t positions = std::min(positions_.bound(), kLastPosition) + 1;
     slot_list_.resize(std::max(slot_list_.size(), positions));

@@ -1,4 +1,4 @@
-// ChunkDecoder: gives the events of a chunk back, a batch at a time, into columns that stay in a
+// ChunkDecoder: decodes the events of a chunk, a batch at a time, into columns that stay in a
 // processor's second-level cache. The chunk may be anything: what does not fit together is an
 // Error, and every index that others rely on (slots, streams, devices, strings, stacks) is checked.
 #pragma once
@@ -29,13 +29,13 @@ struct BatchScope {
     const std::uint8_t* first = nullptr;      // 1 = the chunk's first event with this slot
 };
 
-// A column that may be laid out in any way.
+// A column in any layout.
 template <class T>
 class ColumnDecoder {
   public:
     ColumnDecoder() : values_(kBatchEvents) {}
 
-    // `slots`: those of the chunk; every position in a batch is below. False if anything is amiss.
+    // `slots`: those of the chunk; every position in a batch is below. False if anything is wrong.
     bool open(ByteReader& in, Decompressor& decompressor, std::size_t events, std::size_t slots);
 
     // The next batch. False if the stream has too few numbers.
@@ -49,7 +49,7 @@ class ColumnDecoder {
 
     T* values() { return values_.data(); }
 
-    // To be called when values() have been written to.
+    // Call this after writing to values().
     void touched() { filled_with_.reset(); }
 
   private:
@@ -76,9 +76,9 @@ class ChunkDecoder {
   public:
     ChunkDecoder();
 
-    // Begins with the chunk of this payload, which must stay until its last batch. With `forget`,
-    // strings and stacks out of bounds become 0, "unknown", instead of an Error.
-    // Errors: bad_input, without `where`.
+    // Starts with the chunk of this payload, which must stay until its last batch. With `forget`,
+    // strings and stacks out of bounds become 0, "unknown", instead of an Error. Errors: bad_input,
+    // without `where`.
     Result<void> open(std::span<const std::byte> payload, const Limits& limits, bool forget);
 
     const ChunkHeader& header() const { return header_; }

@@ -1,4 +1,4 @@
-// Encoding of chunks. What a column's layout is depends on nothing but the chunk's events.
+// Encoding of chunks. A column's layout depends only on the chunk's events.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,7 +9,7 @@
 namespace tidemark::tmk {
 namespace {
 
-// Slots are dense as a rule, and then neighbours in the table too.
+// Slots are usually dense, and then neighbours in the table too.
 std::size_t home_of(std::uint32_t slot, std::size_t table_size) {
     const std::uint32_t beyond = slot / static_cast<std::uint32_t>(table_size);
     return (slot + beyond * 0x9e3779b1U) & (table_size - 1);
@@ -47,7 +47,7 @@ ChunkHeader ChunkEncoder::encode(std::span<const TraceEvent> events, std::uint64
     return header;
 }
 
-// Half of the columns hold one value as a rule: one pass finds which, and they need no other.
+// Usually half of the columns hold one value: one pass finds which, and they need no other.
 void ChunkEncoder::find_varying() {
     using Bits = std::array<std::uint64_t, sizeof(TraceEvent) / sizeof(std::uint64_t)>;
     const Bits first = std::bit_cast<Bits>(events_[0]);
@@ -124,7 +124,7 @@ void ChunkEncoder::put_slots(ByteWriter& target) {
     streams_.encode(numbers_, {}, target);
 }
 
-// `limit`: what all values stay below.
+// `limit`: an upper bound of all values.
 template <class T>
 void ChunkEncoder::put_column(T TraceEvent::*field, Attempts attempts, ByteWriter& target,
                               std::uint64_t* limit) {
@@ -143,7 +143,7 @@ void ChunkEncoder::put_column(T TraceEvent::*field, Attempts attempts, ByteWrite
     LayoutChoice choice;
     choice.stored = numbers_.size();
     for (const LayoutChoice& other : {by_kind(), by_slot()}) {
-        // Spreading stored numbers over the events has its price: an eighth must be saved.
+        // Spreading stored numbers over the events takes time: it must save an eighth.
         const std::size_t price = other.layout == choice.layout ? 0 : numbers_.size() / 8;
         if (other.stored + price < choice.stored)
             choice = other;

@@ -44,7 +44,7 @@ Result<std::span<const std::byte>> FileBytes::piece(std::uint64_t offset, std::s
     TM_ASSIGN(const std::size_t count, file_.read_at(offset, target, name_));
     if (count < there)
         return fail(
-            ErrorCode::bad_input, "the file ends here: it has become shorter while it was read",
+            ErrorCode::bad_input, "the file ends here: it became shorter while it was being read",
             fmt::format("{}:{:#x}", name_, offset + count), "try again when it is complete");
     return target;
 }

@@ -1,6 +1,6 @@
-// FileBytes: the bytes of an open file, read where they are asked for, or bytes in memory. A file
-// is not mapped: one that another program shortens meanwhile would end this one. What it has no
-// longer is an Error, and what was changed in it is found by the checksums of what is read.
+// FileBytes: the bytes of an open file, read when they are needed, or bytes in memory. A file is
+// not mapped: if another program shortened it meanwhile, that would end this one. A missing part is
+// an Error, and the checksums of what is read reveal changes.
 //
 // Thread-safe: readers bring their own buffers.
 #pragma once
@@ -33,13 +33,13 @@ class FileBytes {
     explicit FileBytes(std::vector<std::byte> bytes)
         : owned_(std::move(bytes)), size_(owned_.size()) {}
 
-    // `name` is for messages. Errors: io, also for what is no plain file.
+    // `name` is for messages. Errors: io, also for anything that is not a plain file.
     static Result<FileBytes> of(FileDescriptor file, std::string name);
 
     // As the file was when it was opened.
     std::uint64_t size() const { return size_; }
 
-    // The bytes from `offset` on, at most `size` of them, fewer only where size() ends. Valid until
+    // The bytes from `offset` on, at most `size` of them; fewer only where size() ends. Valid until
     // the buffer is used again. Errors: io; bad_input: the file ends before.
     Result<std::span<const std::byte>> piece(std::uint64_t offset, std::size_t size,
                                              PieceBuffer& buffer) const;

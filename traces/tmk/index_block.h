@@ -34,7 +34,7 @@ ByteWriter encode_index(const Index& index);
 // False if it does not fit together or points outside the first `end` bytes of the file.
 bool decode_index(std::span<const std::byte> payload, std::uint64_t end, Index& index);
 
-// The hash of a trace: of its chunks' content and of what the info block says they mean.
+// The hash of a trace: of its chunks' content and of what the info block says about its meaning.
 std::uint64_t content_hash(const Index& index, std::uint64_t info_hash);
 
 }  // namespace tidemark::tmk

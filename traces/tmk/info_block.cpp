@@ -1,5 +1,5 @@
-// Two parts in a row: the content (what the trace's hash covers) and the description (where it came
-// from and what was odd about it).
+// Two parts in a row: the content (which the trace's hash covers) and the description (where it
+// came from and which oddities it had).
 #include "traces/tmk/info_block.h"
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace tidemark::tmk {
 namespace {
 
-// No honest table shrinks as much; a file that claims more is refused before memory is taken.
+// No honest table shrinks as much; a file that claims more is refused before memory is reserved.
 constexpr std::uint64_t kMostShrinking = 1024;
 constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{1} << 20U;
 
-// Thorough where it costs nothing one would feel.
+// The highest level whose cost isn't noticeable.
 constexpr std::size_t kSmall = std::size_t{1} << 20U;
 constexpr int kThoroughLevel = 19;
 constexpr int kFastLevel = 3;
@@ -94,8 +94,8 @@ void put_description(ByteWriter& out, const TraceInfo& info) {
         out.put(count);
 }
 
-// A count of things that take at least `least` bytes each: never more than there can be, so that
-// memory taken for them is bounded by the file.
+// A count of things that take at least `least` bytes each: never more than possible, so that the
+// file's size bounds the memory for them.
 std::size_t get_count(ByteReader& in, std::size_t least) {
     const auto count = in.get<std::uint32_t>();
     if (count > in.left() / least) {
@@ -127,7 +127,7 @@ bool get_strings(ByteReader& in, StringTable& strings) {
     const auto count = in.get<std::uint32_t>();
     for (std::uint32_t i = 1; i < count; ++i) {
         const std::string_view text = in.get_text();
-        if (!in.ok() || strings.intern(text) != i)  // cut short, or there twice
+        if (!in.ok() || strings.intern(text) != i)  // cut short, or duplicated
             return false;
     }
     return count != 0;
@@ -220,7 +220,7 @@ EncodedInfo encode_info(const TraceInfo& info) {
 }
 
 Result<DecodedInfo> decode_info(std::span<const std::byte> payload) {
-    const auto nonsense = fail(ErrorCode::bad_input, "a table of names that does not fit together");
+    const auto nonsense = fail(ErrorCode::bad_input, "an inconsistent table of names");
     ByteReader in(payload);
     const auto size = in.get<std::uint64_t>();
     const auto content_size = in.get<std::uint64_t>();

@@ -13,7 +13,7 @@ namespace tidemark::tmk {
 
 struct EncodedInfo {
     ByteWriter payload;
-    // Of what events refer to and what they mean; not of where the trace came from.
+    // What events refer to and what it means; not where the trace came from.
     std::uint64_t content_hash = 0;
 };
 
@@ -24,7 +24,7 @@ struct DecodedInfo {
     std::uint64_t content_hash = 0;
 };
 
-// Errors: bad_input, without `where`. Memory: at most some thousand times `payload`.
+// Errors: bad_input, without `where`. Memory: at most a few thousand times `payload`.
 Result<DecodedInfo> decode_info(std::span<const std::byte> payload);
 
 }  // namespace tidemark::tmk

@@ -1,12 +1,12 @@
 // NumberStream: a run of up to kChunkEvents numbers in as few bytes as its content allows, coded so
-// that decoding is a handful of instructions a number.
+// that decoding takes a handful of instructions per number.
 //
-// Each number becomes a small one: its distance from the smallest ("frame"), from the number before
-// ("delta"), or its index among the distinct numbers ("dictionary"). The small ones are packed at a
-// fixed count of bits; the few that do not fit are patched in afterwards. Where it pays, they are
-// packed at whole bytes and compressed by zstd instead.
+// Each number becomes a small one: its distance from the smallest ("frame"), from the previous
+// number ("delta"), or its index among the distinct numbers ("dictionary"). The small ones are
+// packed with a fixed count of bits; the few that do not fit are patched in afterwards. Where it
+// pays, they are packed into whole bytes and compressed by zstd instead.
 //
-// All arithmetic is modulo 2^64, so any numbers at all can be coded.
+// All arithmetic is modulo 2^64, so any numbers can be coded.
 #pragma once
 
 #include <array>
@@ -76,10 +76,10 @@ class Decompressor {
     std::unique_ptr<State> state_;
 };
 
-// Which codings are worth trying for a column, besides the frame.
+// Which codings are worth trying for a column, in addition to the frame.
 struct Attempts {
     bool delta = false;       // numbers that mostly grow
-    bool dictionary = false;  // numbers of which few are distinct
+    bool dictionary = false;  // few distinct numbers
 };
 
 // How many numbers have each count of significant bits.
@@ -90,7 +90,7 @@ class StreamEncoder {
   public:
     StreamEncoder();
 
-    // Appends `numbers` (at most kChunkEvents) to `target`. A function of its arguments alone.
+    // Appends `numbers` (at most kChunkEvents) to `target`. Depends only on its arguments.
     void encode(std::span<const std::uint64_t> numbers, Attempts attempts, ByteWriter& target);
 
   private:
@@ -113,7 +113,7 @@ class StreamEncoder {
     bool plan_dictionary(std::span<const std::uint64_t> numbers);
     bool collect_distinct(std::span<const std::uint64_t> numbers, std::size_t most);
     void write(const Plan& plan, ByteWriter& target);
-    // What zstd makes of the numbers at `width` bits (whole bytes), or nothing if it does not pay.
+    // The numbers at `width` bits (whole bytes) after zstd, or nothing if it does not pay.
     std::span<const std::byte> try_zstd(const Plan& plan, unsigned width);
 
     Compressor compressor_;

@@ -1,8 +1,8 @@
 // ParallelChunkEncoder: encodes chunks on several threads at once and returns them in the order in
-// which they came, so that the bytes do not depend on how many threads there are.
+// which they came, so that the bytes do not depend on the number of threads.
 //
-// To be used by one thread, which encodes chunks itself where it would have to wait: two threads on
-// two processors are never idle, and without any helper all works the same.
+// To be used by one thread, which encodes chunks itself when it would have to wait: two threads on
+// two processors are never idle, and it works the same without any helper.
 #pragma once
 
 #include <condition_variable>
@@ -44,7 +44,7 @@ class ParallelChunkEncoder {
     // Chunks given and not taken.
     std::size_t count() const { return jobs_.size(); }
 
-    // So many keep every helper busy while the caller gathers events: 3 MiB each.
+    // This many chunks keep every helper busy while the caller gathers events: 3 MiB each.
     std::size_t capacity() const { return std::size_t{helpers_} + 1; }
 
     // For all chunks taken so far, and perhaps some more.
@@ -71,7 +71,7 @@ class ParallelChunkEncoder {
     std::deque<Job> jobs_;  // oldest first; stay where they are while others come and go
     Limits limits_;
     bool stopping_ = false;
-    std::exception_ptr thrown_;    // by a helper, which is no more
+    std::exception_ptr thrown_;    // by a helper that has ended
     std::vector<Thread> threads_;  // last: they use all of the above until they are joined
 };
 

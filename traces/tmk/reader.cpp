@@ -1,4 +1,4 @@
-// Reading .tmk: by the index at its end, or by walking its blocks where the end is missing.
+// Reading .tmk: by the index at its end, or by walking its blocks if the end is missing.
 #include <utility>
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ Limits limits_of(const TraceInfo& info) {
             .strings = info.strings.size()};
 }
 
-// What a file's cursors share.
+// Shared by a file's cursors.
 struct OpenFile {
     std::string name;
     FileBytes bytes;
@@ -72,7 +72,8 @@ class TmkCursor final : public TraceCursor {
         if (!opened)
             return located(std::move(opened).error());
         if (decoder_.header().count != entry.count)
-            return located({ErrorCode::bad_input, "a chunk is not what the index says", {}, {}});
+            return located(
+                {ErrorCode::bad_input, "a chunk differs from what the index says", {}, {}});
         return {};
     }
 
@@ -102,7 +103,7 @@ class TmkTrace final : public Trace {
         sums.put(file_.info_hash);
         PieceBuffer buffer;
         for (const IndexEntry& entry : file_.index.chunks) {
-            // Where a file ends too early its hash is another one's.
+            // If a file ends too early, it has another hash.
             const auto sum = file_.bytes.piece(entry.offset, sizeof(std::uint64_t), buffer);
             sums.put(sum ? ByteReader(*sum).get<std::uint64_t>() : 0);
             sums.put(entry.size);
@@ -146,7 +147,7 @@ Result<bool> read_end(OpenFile& file) {
     return true;
 }
 
-// What later steps rely on: tables that are there, and a size of the live set that fits the events.
+// What later steps rely on: existing tables, and a size of the live set that fits the events.
 Result<void> check(const OpenFile& file) {
     const TraceInfo& info = file.info;
     std::uint64_t events = 0;

@@ -1,5 +1,5 @@
-// Walks the blocks from the begin. What the lost end would have said about slots, streams and
-// devices is worked out from the events.
+// Walks the blocks from the start. The missing information about slots, streams and devices is
+// reconstructed from the events.
 #include "traces/tmk/salvage.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace tidemark::tmk {
 namespace {
 
-// A trace with more streams than this is no trace.
+// A real trace doesn't have more streams than this.
 constexpr std::uint64_t kMostStreams = std::uint64_t{1} << 20U;
 
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
@@ -95,7 +95,7 @@ class Salvager {
 
     Result<void> complete(std::uint64_t end) {
         if (used_.slots > events_ || used_.streams > kMostStreams)
-            return fail(ErrorCode::bad_input, "events name slots or streams that cannot be", name_);
+            return fail(ErrorCode::bad_input, "events name impossible slots or streams", name_);
         TraceInfo& info = result_.info;
         if (!has_info_) {
             info.format = "tmk";
@@ -113,11 +113,11 @@ class Salvager {
             info.streams.push_back(i++);
         info.cut_off = true;
         std::string warning = fmt::format(
-            "the file is cut off or damaged at byte {}: its first {} events are whole and were "
+            "the file is cut off or damaged at byte {}: its first {} events are complete and were "
             "kept",
             end, format_count(events_));
         if (!has_info_)
-            warning += "; names, call stacks and settings stood behind them and are lost";
+            warning += "; names, call stacks and settings were stored after them and are lost";
         info.warnings.push_back(std::move(warning));
         return {};
     }

@@ -1,4 +1,4 @@
-// What can be had of a .tmk file without a valid end: all blocks up to the first that is cut off or
+// What is left of a .tmk file without a valid end: all blocks up to the first that is cut off or
 // damaged. Reads the file once.
 #pragma once
 
@@ -18,8 +18,8 @@ struct Salvage {
     std::uint64_t info_hash = 0;
 };
 
-// `file` begins with a valid header. Errors: bad_input, with `name`, for chunks that are whole and
-// yet make no sense; those of FileBytes.
+// `file` starts with a valid header. Errors: bad_input, with `name`, for chunks that are complete
+// but make no sense; those of FileBytes.
 Result<Salvage> salvage(const FileBytes& file, const std::string& name);
 
 }  // namespace tidemark::tmk

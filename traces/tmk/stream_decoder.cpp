@@ -1,4 +1,4 @@
-// Opening packed numbers: every length is checked against what is there before it is used.
+// Opening packed numbers: every length is checked against the available bytes before it is used.
 #include "traces/tmk/stream_decoder.h"
 
 namespace tidemark::tmk {

@@ -1,7 +1,7 @@
-// StreamDecoder: reads a NumberStream back, in pieces of any size. What it is given may be
-// anything: open() checks all that later steps rely on, and reads only memory that is there.
+// StreamDecoder: decodes a NumberStream, in pieces of any size. Its input may be anything: open()
+// checks everything that later steps rely on, and reads only memory that exists.
 //
-// T is the type of the numbers that come out (an integer or an enum); higher bits are dropped.
+// T is the type of the decoded numbers (an integer or an enum); higher bits are dropped.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace tidemark::tmk {
 class PackedNumbers {
   public:
     // Takes a stream's patches and payload from `in`, whose header has been read. The payload may
-    // be used where it lies, so it must outlive this. False if anything is amiss.
+    // be used in place, so it must outlive this. False if anything is wrong.
     bool open(const StreamHeader& header, ByteReader& in, Decompressor& decompressor);
 
-    // Calls `use(i, number)` for the next `count` numbers, i = 0, 1, ... The caller knows that so
+    // Calls `use(i, number)` for the next `count` numbers, i = 0, 1, ... The caller knows that this
     // many are left.
     template <class Use>
     void read(std::size_t count, Use use) {
@@ -106,7 +106,7 @@ class PackedNumbers {
 template <class T>
 class StreamDecoder {
   public:
-    // Takes a stream of at most `most` numbers from `in`. False if anything is amiss.
+    // Takes a stream of at most `most` numbers from `in`. False if anything is wrong.
     bool open(ByteReader& in, Decompressor& decompressor, std::size_t most) {
         header_ = in.get<StreamHeader>();
         if (!is_sound(header_, most))
@@ -119,7 +119,7 @@ class StreamDecoder {
         return header_.coding != Coding::dictionary || header_.count == 0 || indexes_are_sound();
     }
 
-    // The next `count` numbers; the caller knows that so many are left.
+    // The next `count` numbers; the caller knows that this many are left.
     void read(T* target, std::size_t count) {
         const std::uint64_t bias = header_.bias;
         const std::uint64_t unit = header_.unit;
@@ -147,7 +147,7 @@ class StreamDecoder {
 
     std::size_t left() const { return packed_.left(); }
 
-    // No number that comes out is above it (as far as is known without reading them all).
+    // An upper bound of the decoded numbers (as far as is known without reading them all).
     std::uint64_t bound() const {
         constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
         if (header_.count == 0)
@@ -185,8 +185,8 @@ class StreamDecoder {
         return true;
     }
 
-    // So that read() need not check each index: the dictionary gets zeros up to where an index
-    // could point if those are few; else all indexes are checked here.
+    // So that read() need not check each index: zeros are appended to the dictionary up to where an
+    // index could point, if those are few; otherwise all indexes are checked here.
     bool indexes_are_sound() {
         if (dictionary_.empty())
             return false;

@@ -16,11 +16,11 @@ using Numbers = std::span<const std::uint64_t>;
 constexpr std::size_t kPatchBits = 80;     // a patch: position (u16) and number (u64)
 constexpr std::size_t kHashSlots = 32768;  // twice the most entries of a dictionary
 constexpr std::size_t kMostDistinct = kHashSlots / 2;
-// Levels above the first save a twentieth of the bytes and cost a tenth of the time.
+// Levels above the first save a twentieth of the bytes and cost 10 % of the time.
 constexpr int kLevel = 1;
 
-// A byte that zstd must produce again costs as much as a quarter of a byte in the file: unpacking
-// bits is several times as fast, and that is worth some space.
+// A byte that zstd must reproduce costs as much as a quarter of a byte in the file: unpacking bits
+// is several times as fast, and that is worth some space.
 constexpr std::size_t kDecompressionPrice = 4;
 
 struct Width {
@@ -105,8 +105,8 @@ constexpr std::uint64_t low_bits(unsigned width) {
     return width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
 }
 
-// The number to count from: the smallest, unless a few lie so far below all others that they are
-// better patched in (their distance wraps around and fits no width).
+// The number to count from: the smallest, unless a few numbers are so far below all others that
+// patching them in is better (their distance wraps around and fits no width).
 std::uint64_t best_bias(Numbers numbers) {
     const std::uint64_t smallest = *std::ranges::min_element(numbers);
     constexpr std::size_t kSamples = 256;
@@ -213,7 +213,7 @@ void StreamEncoder::plan_frame(Numbers numbers, Plan& plan) {
 void StreamEncoder::plan_delta(Numbers numbers, Plan& plan) {
     plan.coding = Coding::delta;
     plan.start = numbers[0];
-    if (numbers.size() > 1)  // as if the first step had been taken before: no odd one out
+    if (numbers.size() > 1)  // as if there had been a first step before: no odd one out
         plan.start -= numbers[1] - numbers[0];
     plan.small.resize(numbers.size());
     std::uint64_t before = plan.start;
@@ -293,7 +293,7 @@ std::span<const std::byte> StreamEncoder::try_zstd(const Plan& plan, unsigned wi
     return pays(compressed.size(), bytes_size) ? compressed : std::span<const std::byte>{};
 }
 
-// Bits or bytes: whichever is smaller when the time to undo zstd has its price.
+// Bits or bytes: whichever is smaller, with a charge for the time to undo zstd.
 void StreamEncoder::write(const Plan& plan, ByteWriter& target) {
     StreamHeader header{.coding = plan.coding,
                         .count = static_cast<std::uint32_t>(plan.small.size()),

@@ -17,10 +17,10 @@
 
 namespace tidemark::tmk {
 
-static_assert(std::endian::native == std::endian::little, "the columns are used as they lie");
+static_assert(std::endian::native == std::endian::little, "the columns are used in place");
 
-// A file: header, blocks, trailer. The first byte is no text and the line ends are both kinds, so
-// that a transfer in text mode is noticed.
+// A file: header, blocks, trailer. The first byte is not text and the line ends are of both kinds,
+// so that a transfer in text mode is noticed.
 constexpr std::array<std::uint8_t, 8> kMagic = kTmkMagic;
 constexpr std::array<std::uint8_t, 8> kEndMagic{'t', 'm', 'k', '-', 'e', 'n', 'd', '\n'};
 constexpr std::uint32_t kVersion = 1;
@@ -30,7 +30,7 @@ constexpr std::size_t kTrailerSize = 16;      // offset of the index block, end 
 
 enum class BlockKind : std::uint32_t { events = 1, info = 2, index = 3 };
 
-// Every chunk of a file but the last has this many events; none has more.
+// Every chunk of a file except the last has this many events; none has more.
 constexpr std::size_t kChunkEvents = 65536;
 
 // Zeros behind every packed payload, so that a reader may load eight bytes anywhere in it.
@@ -71,7 +71,7 @@ class ByteWriter {
 };
 
 // Takes numbers and bytes from the front. Past the end everything is zero and ok() is false, so
-// that a parser may check once, before it believes what it has read.
+// that a parser may check once, before it uses what it has read.
 class ByteReader {
   public:
     explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -112,7 +112,7 @@ class ByteReader {
     bool ok_ = true;
 };
 
-// The checksum of a block is over everything behind it.
+// The checksum of a block covers everything after it.
 std::uint64_t hash_bytes(std::span<const std::byte> bytes);
 
 // A block's bytes: header and payload.
@@ -134,7 +134,7 @@ struct FoundBlock {
 
 FoundBlock find_block(std::span<const std::byte> file, std::uint64_t offset);
 
-// What a block's header, all of `head`, says of the bytes behind it. Not to be trusted.
+// What a block's header, all of `head`, says about the bytes behind it. Not to be trusted.
 std::uint64_t size_of_payload(std::span<const std::byte> head);
 
 }  // namespace tidemark::tmk

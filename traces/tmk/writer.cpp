@@ -1,4 +1,4 @@
-// Writing .tmk: full chunks as they come; names, index and trailer at the end. What is written is a
+// Writing .tmk: full chunks as they come; names, index and trailer at the end. The output is a
 // function of the events and the information, however they were cut into pieces.
 #include <algorithm>
 #include <string_view>
@@ -55,7 +55,7 @@ class TmkWriter final : public TraceSink {
     }
 
   private:
-    // What the events themselves say goes before what the reader thinks.
+    // What the events themselves show takes priority over what the reader reports.
     TraceInfo with_facts(TraceInfo info) {
         info.event_count = next_event_;
         info.slot_count = static_cast<std::uint32_t>(encoder_.limits().slots);
@@ -70,7 +70,7 @@ class TmkWriter final : public TraceSink {
         return info;
     }
 
-    // Events that name what the tables do not have would make a file that cannot be read.
+    // Events that name missing table entries would make an unreadable file.
     Result<void> check(const TraceInfo& info) {
         const Limits used = encoder_.limits();
         const auto missing = [](std::string_view what, std::uint64_t used_count,
@@ -112,7 +112,7 @@ class TmkWriter final : public TraceSink {
         if (!spare_.empty())
             spare_.pop_back();
         filling_->events.truncate(0);
-        if (next_event_ != 0)  // a short trace gets by with less
+        if (next_event_ != 0)  // a short trace needs less
             filling_->events.reserve(kChunkEvents);
     }
 

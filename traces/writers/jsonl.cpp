@@ -1,11 +1,11 @@
-// jsonl: a trace in our interchange form. Reading the result gives the same program: every event
+// jsonl: a trace in our interchange format. Reading the result gives the same program: every event
 // that is not truth, in the same order, with its stack, tag, pool and address.
 //
-// Ids count allocations. What the form has no word for is said with keys that others may ignore:
-// `preamble` (lived before the first event), `pending` on a free (the device isn't done), a mark
-// of `kind` "finish" (now it is) or "trim" (the caches were emptied), `device_free` on an oom; in
-// the header `streams`, `pools`, `devices`, `settings` and `start_time`. A frame becomes the text
-// "name file:line". Bytes that are not UTF-8 become U+FFFD.
+// Ids count allocations. What the format cannot express is written with keys that others may
+// ignore: `preamble` (live before the first event), `pending` on a free (the device may still use
+// it), a mark of `kind` "finish" (now it has finished) or "trim" (the caches were emptied),
+// `device_free` on an oom; in the header `streams`, `pools`, `devices`, `settings` and
+// `start_time`. A frame becomes the text "name file:line". Bytes that are not UTF-8 become U+FFFD.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -29,7 +29,7 @@ std::string in_quotes(std::string_view text) {
     return printable_json(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// The texts of a table, made when first asked for.
+// The texts of a table, made at their first use.
 class Texts {
   public:
     explicit Texts(std::size_t size) : texts_(size) {}
@@ -93,7 +93,7 @@ std::string_view mode_of(std::uint8_t flags) {
 }
 
 void JsonlWriter::write_header() {
-    // Built as text, to have the keys that matter first.
+    // Built as text, so that the keys that matter come first.
     std::string line = R"({"type":"header","version":1,"unit":"ns")";
     const auto put = [&line](std::string_view key, const std::string& json) {
         line += fmt::format(",{}:{}", in_quotes(key), json);
@@ -334,7 +334,7 @@ Result<WriteSummary> write_jsonl(const Trace& trace, OutputFile& output) {
 }  // namespace
 
 WriterInfo jsonl() {
-    return {"jsonl", ".jsonl", "one JSON object a line: everything that the program did",
+    return {"jsonl", ".jsonl", "one JSON object per line: everything that the program did",
             write_jsonl};
 }
 

@@ -1,9 +1,10 @@
-// rmm-csv: a trace as the log that RMM's logging_resource_adaptor would have written, for RMM's
-// own replay and for whoever reads such logs.
+// rmm-csv: a trace as the log that RMM's logging_resource_adaptor would have written, for RMM's own
+// replay and for other readers of such logs.
 //
-// The form knows allocations, frees and refusals, one thread, microseconds. A pointer is the
-// recorded address, or, where none was recorded, one made from the slot: unique while it lives. A
-// free stands where the program lets go. Preambles are written as ordinary allocations.
+// The format has allocations, frees and failed requests, one thread, microseconds. A pointer is the
+// recorded address or, if none was recorded, one made from the slot: unique while the block is
+// live. A free is written where the program frees the block. Preambles are written as ordinary
+// allocations.
 #include <vector>
 
 #include "traces/writers/text_output.h"
@@ -81,7 +82,7 @@ class RmmCsvWriter {
     }
 
     static std::uint64_t pointer_of(const TraceEvent& event) {
-        // No device has addresses up there, so the two kinds do not meet.
+        // No device has addresses there, so the two kinds do not collide.
         constexpr std::uint64_t kMadeUp = std::uint64_t{1} << 63U;
         return event.address != 0 ? event.address : kMadeUp + std::uint64_t{event.slot} * 256;
     }

@@ -1,4 +1,4 @@
-// TextOutput: collects a text and hands it to an OutputFile in large pieces. Not thread-safe.
+// TextOutput: collects text and passes it to an OutputFile in large pieces. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class TextOutput {
 
     void append(std::string_view text) { buffer_.append(text.data(), text.data() + text.size()); }
 
-    // To be called after every line. Errors: those of the file.
+    // Call this after every line. Errors: those of the file.
     Result<void> spill() { return buffer_.size() < kPiece ? Result<void>() : flush(); }
 
     Result<void> flush() {

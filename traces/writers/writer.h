@@ -1,5 +1,5 @@
-// WriterInfo: a file format that Tidemark writes for other programs (.tmk is traces/tmk). A new one
-// is a new file here and one line in writers.inc: TIDEMARK_WRITER(name).
+// WriterInfo: a file format that Tidemark writes for other programs (.tmk is in traces/tmk). To add
+// one, add a file here and one line in writers.inc: TIDEMARK_WRITER(name).
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace tidemark {
 
-// What became of a trace's events. What a format cannot say is left out and counted, never bent.
+// What became of a trace's events. What a format cannot express is left out and counted, never
+// distorted.
 struct WriteSummary {
     std::uint64_t written = 0;          // events that are in the file
     std::uint64_t left_out_truth = 0;   // what the recorded allocator decided (segments, maps)
-    std::uint64_t left_out_events = 0;  // what the program did and the format has no word for
+    std::uint64_t left_out_events = 0;  // what the program did, but the format cannot express
 };
 
 struct WriterInfo {
@@ -28,8 +29,8 @@ struct WriterInfo {
     Result<WriteSummary> (*write)(const Trace& trace, OutputFile& output);
 };
 
-// The catalogue (writers.cpp), and one of it by name, or by the extension that `name_or_path` ends
-// in. Errors (bad_option): none such, with the list of those there are.
+// The catalogue (writers.cpp), and one of its writers by name, or by the extension that
+// `name_or_path` ends in. Errors (bad_option): unknown, with the list of known ones.
 std::span<const WriterInfo> all_writers();
 Result<const WriterInfo*> find_writer(std::string_view name_or_path);
 

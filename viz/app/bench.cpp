@@ -1,4 +1,4 @@
-// Measuring: loading, then frames along a path.
+// Measures loading, then frames along a camera path.
 #include "viz/app/bench.h"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ double milliseconds(const Stopwatch& watch) {
     return static_cast<double>(watch.elapsed()) * 1e-6;
 }
 
-// Milliseconds of processor time that all threads of the process took: what holds on a machine
-// that others use as well.
+// Milliseconds of processor time over all threads of the process: unlike wall time, it is valid on
+// a machine that others use as well.
 double processor_time() {
     timespec time{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -58,7 +58,7 @@ Percentiles percentiles(std::vector<double> values) {
     return {at(0.5), at(0.99), values.back()};
 }
 
-// What took how long, frame by frame.
+// How long each part took, frame by frame.
 struct Times {
     std::vector<double> wall;
     std::vector<double> cpu;  // on all threads
@@ -69,7 +69,7 @@ struct Times {
     }
 };
 
-// Begins now.
+// Starts now.
 class Lap {
   public:
     void end(Times& times) const { times.add(milliseconds(watch_), processor_time() - processor_); }
@@ -82,19 +82,19 @@ class Lap {
 // Frames of one view along the path.
 struct PathTimes {
     std::string view;
-    double settle = 0;  // until nothing was worked out in the background
-    Times query;        // of the curves alone, for kQueryColumns
+    double settle = 0;  // until no background work was left
+    Times query;        // of only the curves, for kQueryColumns
     Times draw;         // queries and vertices
     Times render;       // pixels
     Times total;
 };
 
-// Milliseconds since the process began, as far as a program can tell.
+// Milliseconds since the process started, as far as a program can tell.
 struct LoadTimes {
     double first_frame = 0;  // of a run that has events
-    double complete = 0;     // the first picture after all was loaded
+    double complete = 0;     // the first picture after everything was loaded
     std::uint64_t events = 0;
-    std::uint64_t anonymous_bytes = 0;  // memory that no file is behind, in the end
+    std::uint64_t anonymous_bytes = 0;  // memory that no file backs, at the end
     std::uint64_t anonymous_peak = 0;   // and at most
 };
 
@@ -201,7 +201,7 @@ class Bench {
         whole.end(into.total);
     }
 
-    // What a view works out once, when it is first shown, is over before its frames are measured.
+    // The work that a view does once, when it is first shown, ends before its frames are measured.
     void settle(PathTimes& times) {
         const Stopwatch watch;
         int frames = 0;
@@ -213,7 +213,7 @@ class Bench {
         times.settle = milliseconds(watch);
     }
 
-    // What the timeline asks for a window of that width.
+    // What the timeline requests for a window of that width.
     void query(Times& times) {
         columns_.resize(kQueryColumns);
         const Camera& camera = shell_.camera();
@@ -244,7 +244,7 @@ class Bench {
                                 wall.p50, wall.p99, wall.worst, cpu.p50, cpu.p99, cpu.worst);
         };
         for (const PathTimes& path : paths_) {
-            text += fmt::format("{:<30}{:>8.0f} once\n", path.view + ": worked out", path.settle);
+            text += fmt::format("{:<30}{:>8.0f} once\n", path.view + ": preparation", path.settle);
             line(fmt::format("{}: {} columns", path.view, kQueryColumns), path.query);
             line(path.view + ": queries, shapes", path.draw);
             line(path.view + ": pixels", path.render);

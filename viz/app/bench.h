@@ -1,5 +1,5 @@
-// `--bench`: how fast the viewer is with a trace: until the first picture, and along a camera path
-// from the whole run to one event and back. For scripts/bench-viewer.
+// `--bench`: measures how fast the viewer is with a trace: the time until the first picture, and
+// frames along a camera path from the whole run to one event and back. For scripts/bench-viewer.
 #pragma once
 
 #include "replay/cli_support/exit_codes.h"
@@ -7,8 +7,8 @@
 
 namespace tidemark::viz {
 
-// Prints a table, or with --json the figures. In memory, or with --bench-window in the real window.
-// Errors: those of loading; no window.
+// Prints a table, or with --json the figures. Draws in memory, or with --bench-window in the real
+// window. Errors: those of loading; no window.
 Result<ExitCode> run_bench(const ViewCommand& command);
 
 }  // namespace tidemark::viz

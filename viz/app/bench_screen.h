@@ -1,4 +1,4 @@
-// BenchScreen: what a measurement draws on: the window, or the screen in memory.
+// BenchScreen: the screen that a measurement draws on: the window, or one in memory.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class BenchScreen {
 
     virtual void begin(const Theme& theme) = 0;
 
-    // Returns when every pixel is there.
+    // Returns when every pixel is drawn.
     virtual void end() = 0;
 
     virtual std::string renderer() const = 0;

@@ -1,4 +1,4 @@
-// The view is drawn once, as for a picture: its table then gives its rows.
+// The view is drawn once, as for a picture: its table then hands over its rows.
 #include "viz/app/csv_file.h"
 
 #include <utility>
@@ -18,7 +18,7 @@ Result<ExitCode> write_csv_file(const ViewCommand& command) {
     Loader loader(session);
     LiveRuns living(session);
     ViewCommand unadvised = command;
-    unadvised.load.advises = command.views.front() == "findings";  // it takes many replays
+    unadvised.load.advises = command.views.front() == "findings";  // takes many replays
     TM_TRY(load_all(unadvised, session, loader, living));
     TM_ASSIGN(const auto screen, StillScreen::open(session, still_options(command)));
     screen->settle();
@@ -27,10 +27,9 @@ Result<ExitCode> write_csv_file(const ViewCommand& command) {
     screen->frame();
     const std::shared_ptr<TableRows> rows = std::exchange(selection.rows, {});
     if (!rows)
-        return fail(
-            ErrorCode::bad_option,
-            fmt::format("the view '{}' shows no table of this trace", command.views.front()),
-            "--csv", "blocks, events, leaks, range, findings and diff have one");
+        return fail(ErrorCode::bad_option,
+                    fmt::format("the view '{}' has no table for this trace", command.views.front()),
+                    "--csv", "use blocks, events, leaks, range, findings or diff");
     TerminalFront front;
     Progress progress(front, "writing");
     const Cancelled never = false;

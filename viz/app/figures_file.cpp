@@ -1,4 +1,4 @@
-// The figures of a session that is loaded for them alone.
+// Loads a session only to write its figures.
 #include "viz/app/figures_file.h"
 
 #include "replay/cli_support/front.h"
@@ -13,7 +13,7 @@ Result<ExitCode> write_figures_file(const ViewCommand& command) {
     Loader loader(session);
     LiveRuns living(session);
     ViewCommand unadvised = command;
-    unadvised.load.advises = false;  // `tidemark advise --json` has that
+    unadvised.load.advises = false;  // `tidemark advise --json` has them
     TM_TRY(load_all(unadvised, session, loader, living));
     TM_ASSIGN(const auto file, OutputFile::create(command.figures));
     TM_TRY(file->write(session_figures(session)));

@@ -1,5 +1,5 @@
 // `tidemark-view FILE --figures OUT.json`: the figures that the views show of each run, without a
-// window. For scripts, and for holding the viewer against the other commands.
+// window. For scripts, and to check the viewer against the other commands.
 #pragma once
 
 #include "core/base/result.h"

@@ -1,4 +1,4 @@
-// Painting by OpenGL.
+// Paints with OpenGL.
 #include <cstdint>
 
 #include <GLFW/glfw3.h>
@@ -24,7 +24,7 @@ class GlPainter final : public WindowPainter {
 
     void letters_changed() override {
         if (sharpened_ == 0)
-            return;  // the first time the backend loads them by itself
+            return;  // the backend loads them by itself the first time
         ImGui_ImplOpenGL3_DestroyFontsTexture();
         ImGui_ImplOpenGL3_CreateFontsTexture();
         sharpened_ = 0;
@@ -45,8 +45,8 @@ class GlPainter final : public WindowPainter {
     }
 
   private:
-    // Letters and the white of every fill come from one texture, and stand on whole pixels:
-    // smoothing shows nothing, and costs.
+    // Letters and the white of every fill come from one texture and are aligned to whole pixels:
+    // smoothing would change nothing, but cost time.
     void sharpen_letters() {
         const auto texture =
             static_cast<GLuint>(reinterpret_cast<std::uintptr_t>(ImGui::GetIO().Fonts->TexID));

@@ -1,4 +1,4 @@
-// Pictures to the graphics card. Nothing here is newer than OpenGL 1.2.
+// Uploads pictures to the graphics card. Uses nothing newer than OpenGL 1.2.
 #include "viz/app/gl_textures.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// GlTextures: pictures as OpenGL textures: uploaded when their pixels are new, given back when
-// nobody has shown them for a while. The thread of the window's OpenGL context only.
+// GlTextures: pictures as OpenGL textures: uploaded when their pixels are new, deleted when they
+// have not been shown for a while. Only for the thread of the window's OpenGL context.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class GlTextures : public TextureStore {
 
     ImTextureID texture(const Bitmap& bitmap) override;
 
-    // A frame is over: gives back what has not been shown in the last kKept of them.
+    // A frame has ended: deletes what the last kKept frames have not shown.
     void end_frame();
 
     static constexpr std::uint64_t kKept = 120;

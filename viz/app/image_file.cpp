@@ -1,4 +1,4 @@
-// Loading, drawing, writing.
+// Loads, draws, writes.
 #include "viz/app/image_file.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tidemark::viz {
 namespace {
 
-// One run alone stands beside the setting that its findings suggest, if there is one.
+// Puts a single run next to the setting that its findings suggest, if there is one.
 Result<void> add_suggested(Loader& loader, Session& session) {
     if (session.runs.size() != 1)
         return {};
@@ -31,7 +31,7 @@ Result<void> add_suggested(Loader& loader, Session& session) {
     return check_loaded(session);
 }
 
-// Without a name the overview is shown. "a+b" are two.
+// Without a name the overview is shown. "a+b" names two views.
 bool shows_advice(const ViewCommand& command) {
     const auto is_shown = [&](const ViewInfo& view) {
         return view.shows_advice &&

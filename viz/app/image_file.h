@@ -1,4 +1,4 @@
-// `--png`: the views as a picture in a file, without a display.
+// `--png`: writes the views as a picture to a file, without a display.
 #pragma once
 
 #include "replay/cli_support/exit_codes.h"
@@ -6,9 +6,9 @@
 
 namespace tidemark::viz {
 
-// Loads all there is, draws once, writes. Says on standard error which runs failed and goes on if
-// at least one has something to show. Errors: that of the first run, if none has; wrong places;
-// a file that cannot be written.
+// Loads everything, draws once, writes. Reports on standard error which runs failed, and goes on if
+// any of them can be shown. Errors: that of the first run, if no run can be shown; wrong
+// locations; a file that cannot be written.
 Result<ExitCode> write_image_file(const ViewCommand& command);
 
 }  // namespace tidemark::viz

@@ -1,4 +1,4 @@
-// The program `tidemark-view`: its main() alone, so that in a wheel the rest is in libtidemark.so.
+// The program `tidemark-view`: only its main(), so that in a wheel the rest is in libtidemark.so.
 #include "viz/app/view_main.h"
 
 int main(int argc, char** argv) {

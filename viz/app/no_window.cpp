@@ -1,4 +1,4 @@
-// The window of a program that was built without a window library: there is none.
+// Replaces the window in a program that was built without a window library: opening it fails.
 #include "viz/app/window.h"
 
 namespace tidemark::viz {

@@ -1,4 +1,4 @@
-// The service, with what the command line says.
+// Starts the service with the options of the command line.
 #include "viz/app/serve_command.h"
 
 #include <array>
@@ -48,7 +48,7 @@ ViewServiceOptions service_options(const ViewCommand& command) {
     options.web.port = serve.port.value_or(0);
     options.web.hosts = serve.hosts;
     options.web.ends_with_input = serve.ends_with_input;
-    // No page of somebody else has this machine's name.
+    // No page of another site can have this machine's name.
     const std::string name = machine_name();
     options.web.hosts.push_back(name);
     options.web.hosts.push_back(name.substr(0, name.find('.')));
@@ -60,12 +60,12 @@ ViewServiceOptions service_options(const ViewCommand& command) {
 std::string advice(const ServeRequest& serve, std::uint16_t port) {
     if (is_loopback(serve.address))
         return fmt::format(
-            "Open the link in a browser on this machine; whoever has it can look, nobody else.\n"
+            "Open the link in a browser on this machine; only who has the link can view.\n"
             "From another machine: ssh -L {0}:{1}:{0} {2}, then the same link. Through Jupyter:\n"
-            "its address with /proxy/{0}/?token=... after it. Ctrl-C ends it.\n",
+            "append /proxy/{0}/?token=... to its address. Ctrl-C ends it.\n",
             port, serve.address, machine_name());
-    return "Whoever has the link and reaches this machine can look. What goes over the network is "
-           "not\nencrypted: without --bind and through `ssh -L` it is. Ctrl-C ends it.\n";
+    return "Everyone who has the link and reaches this machine can view. The connection is not\n"
+           "encrypted: for that, leave out --bind and use `ssh -L`. Ctrl-C ends it.\n";
 }
 
 }  // namespace

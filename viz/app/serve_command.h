@@ -1,4 +1,4 @@
-// `--serve`: the viewer in browsers, by a link that is printed.
+// `--serve`: shows the viewer in browsers, by a link that it prints.
 #pragma once
 
 #include "replay/cli_support/exit_codes.h"
@@ -6,8 +6,8 @@
 
 namespace tidemark::viz {
 
-// Prints the link on standard output, what to do with it on standard error, and serves until
-// Ctrl-C. Errors: those of ViewService::start; logs that cannot be written.
+// Prints the link on standard output and instructions on standard error, and serves until Ctrl-C.
+// Errors: those of ViewService::start; logs that cannot be written.
 Result<ExitCode> run_serve(const ViewCommand& command);
 
 }  // namespace tidemark::viz

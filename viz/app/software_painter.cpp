@@ -1,4 +1,4 @@
-// Painting by the software rasteriser; OpenGL copies the picture to the window.
+// Paints with the software rasteriser; OpenGL copies the picture to the window.
 #include <cstddef>
 #include <cstdint>
 

@@ -19,7 +19,7 @@ std::string number_or_null(const std::optional<Number>& number) {
     return number ? fmt::format("{}", *number) : "null";
 }
 
-// Names of ours: no signs in them that JSON would have to write otherwise.
+// Our own names: they contain no characters that JSON would have to escape.
 std::string names(const std::vector<std::string>& list) {
     std::string text;
     for (const std::string& name : list)
@@ -27,7 +27,7 @@ std::string names(const std::vector<std::string>& list) {
     return text;
 }
 
-// What a person typed, as far as it needs no other way of writing in JSON.
+// What a user typed, unless JSON would have to escape it.
 std::string plain(std::string text) {
     std::replace_if(
         text.begin(), text.end(),
@@ -36,7 +36,7 @@ std::string plain(std::string text) {
     return text;
 }
 
-// One line, without what changes by itself (messages).
+// One line, without anything that changes by itself (messages).
 std::string state_line(Shell& shell, bool loading) {
     const ShellState state = shell.state();
     const Camera& camera = shell.camera();

@@ -1,5 +1,5 @@
-// StateLog: what the shell shows, as lines of JSON, one for every frame in which it changed: what
-// tests of the real window look at. Hidden behind --state-to.
+// StateLog: writes what the shell shows as lines of JSON, one for each frame in which it changed.
+// Tests of the real window read it. Behind the hidden option --state-to.
 #pragma once
 
 #include <cstdio>
@@ -14,10 +14,10 @@ namespace tidemark::viz {
 
 class StateLog {
   public:
-    // Keeps no log where none is wanted. Errors: io; those of check_rule.
+    // Keeps no log if none is requested. Errors: io; those of check_rule.
     static Result<StateLog> open(const OutputTarget& target);
 
-    // After a frame. Each line reaches the file at once.
+    // After a frame. Each line is written immediately.
     void note(Shell& shell, bool loading);
 
   private:

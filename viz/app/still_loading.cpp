@@ -1,4 +1,4 @@
-// Loading for files.
+// Loads runs for files.
 #include "viz/app/still_loading.h"
 
 #include <algorithm>

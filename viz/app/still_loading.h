@@ -1,4 +1,4 @@
-// What files of pictures and tables have in common: all is loaded before anything is drawn.
+// What files of pictures and tables share: everything is loaded before anything is drawn.
 #pragma once
 
 #include "core/base/result.h"
@@ -9,13 +9,13 @@
 
 namespace tidemark::viz {
 
-// Waits for what the loader reads, with its progress on the terminal.
+// Waits until the loader has finished, and shows its progress on the terminal.
 void load(Loader& loader, const Session& session);
 
-// An error if nothing could be loaded; what else failed is said.
+// Fails if nothing could be loaded; reports the other failures.
 Result<void> check_loaded(const Session& session);
 
-// Files and living programs of the command. Errors: those of check_loaded; no such program.
+// Files and live programs of the command. Errors: those of check_loaded; no such program.
 Result<void> load_all(const ViewCommand& command, Session& session, Loader& loader,
                       LiveRuns& living);
 

@@ -1,4 +1,4 @@
-// Reading the command line.
+// Reads the command line.
 #include "viz/app/view_command.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kThemes = {"dark", "light"};
 
-// Options as they were given; checked once all of them are known.
+// Options as given; checked once all of them are known.
 struct RawOptions {
     std::string size = "1600x900";
     std::string theme = "dark";
@@ -51,13 +51,13 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
                     "infer nothing that the recording leaves out: emptied caches, pools, limits"},
                    load.as_recorded);
     arguments.flag(
-        {"--no-cache", "", "neither take nor keep what a replay found (`tidemark cache`)"},
+        {"--no-cache", "", "neither read nor keep results of replays (`tidemark cache`)"},
         raw.no_cache);
-    arguments.list({"--attach", "PID|NAME", "follow a living program; may be repeated"},
+    arguments.list({"--attach", "PID|NAME", "follow a live program; may be repeated"},
                    command.attach);
     arguments.count(
         {"--gpu", "N",
-         "of a recording with several GPUs the one that is shown (default: the one that "
+         "which GPU of a recording to show (default: the one that "
          "ran out of memory, else the one with the highest peak); Shift-R shows the next"},
         raw.gpu);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
@@ -67,48 +67,47 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
                    load.tiers.gpu_memory);
     arguments.list({"--spill", "P[:k=v,...]", "a victim policy; may be repeated (default: lru)"},
                    load.tiers.spill);
-    arguments.bytes({"--host-memory", "SIZE", "how much of the host's may be used"},
+    arguments.bytes({"--host-memory", "SIZE", "how much host memory may be used"},
                     load.tiers.host_memory);
 }
 
 void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
-    arguments.heading("What is seen");
-    arguments.list({"--view", "NAME", "bring this view up; may be repeated; A+B: two large ones"},
+    arguments.heading("What to show");
+    arguments.list({"--view", "NAME", "open this view; may be repeated; A+B: two large views"},
                    command.views);
-    arguments.text({"--goto", "PLACE", "peak, oom, 1.25s, t=1.2s..1.4s, block=#7, ..."},
+    arguments.text({"--goto", "LOCATION", "peak, oom, 1.25s, t=1.2s..1.4s, block=#7, ..."},
                    command.location);
-    arguments.text({"--find", "WORDS", "show what has them: a tag, function, '>=1MiB', stream=7"},
+    arguments.text({"--find", "WORDS", "show matching blocks: a tag, function, '>=1MiB', stream=7"},
                    command.find);
-    arguments.file({"--png", "FILE", "write a picture and end; needs no display"}, FileKind::png,
+    arguments.file({"--png", "FILE", "write a picture and exit; needs no display"}, FileKind::png,
                    command.png);
     arguments.file({"--animate", "FILE",
-                    "write what is seen while the cursor moves over it as .gif, and end; needs no "
+                    "write a .gif in which the cursor moves over the window, and exit; needs no "
                     "display"},
                    FileKind::unknown, command.animate);
-    arguments.file({"--csv", "FILE", "write all rows of the --view's table, and end"},
+    arguments.file({"--csv", "FILE", "write all rows of the --view's table, and exit"},
                    FileKind::table, command.csv);
-    arguments.file({"--figures", "FILE", "write the figures of the overview as JSON, and end"},
+    arguments.file({"--figures", "FILE", "write the figures of the overview as JSON, and exit"},
                    FileKind::figures, command.figures);
-    arguments.text({"--size", "WxH", "pixels of window or picture (default: 1600x900)"}, raw.size);
+    arguments.text({"--size", "WxH", "size in pixels of the window or picture (1600x900)"},
+                   raw.size);
     arguments.real(
         {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
         raw.scale);
     arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, raw.theme);
-    arguments.flag({"--no-settings", "", "neither take nor keep how the window last looked"},
+    arguments.flag({"--no-settings", "", "neither read nor keep the window's settings"},
                    command.no_settings);
     arguments.heading("In a browser");
     arguments.text({"--serve", "[PORT]",
-                    "show it in browsers that have the link which is printed; without a PORT one "
-                    "that is free"},
+                    "show it in browsers, by a link that is printed; without PORT, on a free "
+                    "port"},
                    raw.serve);
-    arguments.text(
-        {"--bind", "ADDRESS", "of this machine (default: 127.0.0.1, this machine alone)"},
-        command.serve.address);
-    arguments.list(
-        {"--allow-host", "NAME",
-         "a name of this machine, or of a proxy, in the browser's link; may be repeated"},
-        command.serve.hosts);
-    arguments.flag({"--end-with-input", "", "end when standard input is closed, by who starts it"},
+    arguments.text({"--bind", "ADDRESS", "listen on it (default: 127.0.0.1, only this machine)"},
+                   command.serve.address);
+    arguments.list({"--allow-host", "NAME",
+                    "accept links with this name of the machine or a proxy; may be repeated"},
+                   command.serve.hosts);
+    arguments.flag({"--end-with-input", "", "exit when standard input is closed"},
                    command.serve.ends_with_input);
     arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
     arguments.file({"--state-to", "FILE", ""}, FileKind::state_log, command.state_to);
@@ -127,17 +126,17 @@ std::string footer() {
     text += R"(
 Examples:
   tidemark-view snapshot.pickle                      look at a recording
-  tidemark-view run.tmk -p torch -p buddy            the same under two policies, side by side
+  tidemark-view run.tmk -p torch -p buddy            under two policies, side by side
   tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
   tidemark-view run.tmk --goto peak --view address-map --png peak.png
   tidemark-view snapshot.pickle --view side-by-side --animate gap.gif
-                                                     beside the setting that a finding suggests
+                                                     next to the setting that a finding suggests
   tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
-  tidemark-view run.tmk --figures -                  what the overview says, as JSON
-  tidemark-view --attach trainer                     follow a living program
+  tidemark-view run.tmk --figures -                  the figures of the overview as JSON
+  tidemark-view --attach trainer                     follow a live program
   tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
-  tidemark-view --serve 8080 --attach trainer        the same of a living program, at that port
-  tidemark-view generate:training                    an example of our own
+  tidemark-view --serve 8080 --attach trainer        a live program in a browser, at that port
+  tidemark-view generate:training                    a built-in example
 
 Keys: press ? in the window.
 
@@ -191,25 +190,24 @@ Result<void> check_serve(ViewCommand& command, const RawOptions& raw, const Argu
     if (raw.serve.empty()) {
         for (const char* option : {"--bind", "--allow-host", "--end-with-input"})
             if (arguments.given(option))
-                return fail(ErrorCode::bad_option, "is for browsers", option,
-                            "say --serve as well");
+                return fail(ErrorCode::bad_option, "needs --serve", option, "add --serve");
         return {};
     }
     const auto port = parse_count(raw.serve);
     if (!port || *port > 65535)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no port", raw.serve), "--serve",
-                    "say 1024 to 65535, or nothing for one that is free");
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a port", raw.serve), "--serve",
+                    "give 1024 to 65535, or nothing for a free port");
     command.serve.port = static_cast<std::uint16_t>(*port);
     for (const auto& [option, path] : {std::pair("--png", &command.png),
                                        {"--animate", &command.animate},
                                        {"--csv", &command.csv},
                                        {"--figures", &command.figures}})
         if (path->wanted())
-            return fail(ErrorCode::bad_option, "is a file, not a page", option,
+            return fail(ErrorCode::bad_option, "writes a file, not a page", option,
                         fmt::format("leave out --serve or {}", option));
     if (command.load.files.empty() && command.attach.empty())
-        return fail(ErrorCode::bad_option, "nothing is to be shown", "--serve",
-                    "a browser can't open files: say which, or --attach NAME");
+        return fail(ErrorCode::bad_option, "has nothing to show", "--serve",
+                    "a browser can't open files: name FILES, or --attach NAME");
     return {};
 }
 
@@ -218,7 +216,7 @@ Result<void> check_csv(const ViewCommand& command) {
         return {};
     if (command.views.size() != 1 || command.views.front().find('+') != std::string::npos)
         return fail(ErrorCode::bad_option, "writes the rows of one table", "--csv",
-                    "say which: --view blocks, --view events, ...");
+                    "name it: --view blocks, --view events, ...");
     if (command.png.wanted() || command.animate.wanted())
         return fail(ErrorCode::bad_option, "is a file of its own", "--csv",
                     "leave out --png and --animate");
@@ -232,7 +230,7 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
     if (raw.scale != 0 && !(raw.scale >= static_cast<double>(kSmallestScale) &&
                             raw.scale <= static_cast<double>(kLargestScale)))
         return fail(ErrorCode::bad_option, fmt::format("{} is out of bounds", raw.scale), "--scale",
-                    "say 0.75 to 3");
+                    "give 0.75 to 3");
     command.scale = static_cast<float>(raw.scale);
     if (raw.gpu)
         command.load.gpu = *raw.gpu;
@@ -265,15 +263,15 @@ Result<void> check(ViewCommand& command, const RawOptions& raw) {
             writes = option;
         }
     if (!writes.empty() && command.load.files.empty() && command.attach.empty())
-        return fail(ErrorCode::bad_option, "a file about nothing", std::string(writes),
-                    fmt::format("say which trace: tidemark-view FILE {} OUT", writes));
+        return fail(ErrorCode::bad_option, "needs a trace or a program", std::string(writes),
+                    fmt::format("name it: tidemark-view FILE {} OUT", writes));
     if (!command.attach.empty() && (!command.load.policies.empty() || command.load.tiers.wanted()))
-        return fail(ErrorCode::bad_option, "a living program cannot be replayed", "--attach",
+        return fail(ErrorCode::bad_option, "a live program cannot be replayed", "--attach",
                     "its recording can: tidemark-view RECORDING --policy ...");
     return {};
 }
 
-// A port may follow --serve, and so may a file: what isn't a number is one.
+// A port may follow --serve, and so may a file: what isn't a number is a file.
 std::vector<std::string> with_port(std::span<char* const> raw) {
     std::vector<std::string> arguments(raw.begin(), raw.end());
     for (std::size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i)
@@ -287,9 +285,10 @@ std::vector<std::string> with_port(std::span<char* const> raw) {
 
 Result<PixelSize> parse_size(const std::string& text) {
     const auto error = [&text] {
-        return fail(
-            ErrorCode::bad_option, fmt::format("'{}' is no size in pixels", text), "--size",
-            fmt::format("say 1600x900; from {0}x{0} to {1}x{1}", kSmallestStill, kLargestStill));
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a size in pixels", text),
+                    "--size",
+                    fmt::format("give one like 1600x900; from {0}x{0} to {1}x{1}", kSmallestStill,
+                                kLargestStill));
     };
     const std::size_t by = text.find('x');
     if (by == std::string::npos)

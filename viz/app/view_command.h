@@ -1,4 +1,4 @@
-// ViewCommand: the words of the command line of `tidemark-view`, read and checked.
+// ViewCommand: the command line of `tidemark-view`, read and checked.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tidemark::viz {
 
 // `--serve`: in browsers instead of a window.
 struct ServeRequest {
-    std::optional<std::uint16_t> port;  // none: not wanted; 0: one that is free
+    std::optional<std::uint16_t> port;  // none: not requested; 0: a free one
     std::string address = "127.0.0.1";
     std::vector<std::string> hosts;
     bool ends_with_input = false;
@@ -25,13 +25,13 @@ struct ServeRequest {
 
 struct ViewCommand {
     LoadRequest load;
-    std::vector<std::string> attach;  // living programs: process numbers or names
+    std::vector<std::string> attach;  // live programs: process numbers or names
     std::vector<std::string> views;
     std::string location;
     std::string find;
     bool dark = true;
-    bool theme_given = false;  // it is wanted, whatever the settings say
-    bool no_settings = false;  // the window neither takes nor keeps them
+    bool theme_given = false;  // --theme is given: it takes precedence over the settings
+    bool no_settings = false;  // the window neither reads nor keeps them
     std::uint32_t width = 1600;
     std::uint32_t height = 900;
     float scale = 0;       // of all lengths; 0 = the monitor's
@@ -56,7 +56,7 @@ struct Answer {
     std::string text;
 };
 
-// Errors (bad_option): what word is wrong, and what would be right.
+// Errors (bad_option): the wrong word, and how to correct it.
 Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* const> argv);
 
 // "1600x900". Errors: bad_option.

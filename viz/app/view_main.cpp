@@ -25,8 +25,8 @@
 namespace tidemark::viz {
 namespace {
 
-// What is large goes back to the system when it is freed. By itself glibc keeps ever larger pieces,
-// for each thread, once it has seen one come back.
+// Large memory goes back to the system when it is freed. By default glibc keeps ever larger pieces,
+// for each thread, once one was freed.
 void give_large_pieces_back() {
 #ifdef __GLIBC__
     constexpr int kLarge = 256 << 10;

@@ -23,10 +23,10 @@ namespace tidemark::viz {
 struct GlWindow::Parts {
     GLFWwindow* window = nullptr;
     WindowOptions options;
-    std::unique_ptr<WindowPainter> painter;  // lives as long as the context
+    std::unique_ptr<WindowPainter> painter;  // exists as long as the context
     ShellInput input;
     MouseQueue mouse;
-    bool touched = true;  // something came that changes the picture
+    bool touched = true;  // an event that changes the picture
     float scale = 1;
     float loaded_scale = 0;  // of the fonts
     const Theme* theme = nullptr;
@@ -41,7 +41,7 @@ namespace {
 std::string last_error() {
     const char* text = nullptr;
     glfwGetError(&text);
-    return text == nullptr ? "it doesn't say why" : text;
+    return text == nullptr ? "GLFW gives no reason" : text;
 }
 
 std::string renderer_name() {
@@ -57,7 +57,7 @@ tl::unexpected<Error> no_window(const std::string& what) {
 
 }  // namespace
 
-// What GLFW calls. ImGui's backend is told of keys; the mouse has a queue of its own.
+// Callbacks for GLFW. ImGui's backend gets the keys; the mouse has a queue of its own.
 struct GlWindow::Events {
     static GlWindow::Parts& parts(GLFWwindow* window) {
         return *static_cast<GlWindow::Parts*>(glfwGetWindowUserPointer(window));
@@ -134,7 +134,7 @@ struct GlWindow::Events {
     }
 };
 
-// Where a window's unit is not a pixel (it is on X11), the system enlarges by itself.
+// Where a window's unit is not a pixel (it is on X11), the system scales by itself.
 float GlWindow::Parts::monitor_scale() const {
     if (options.scale > 0)
         return options.scale;
@@ -160,7 +160,7 @@ void GlWindow::Parts::load_letters() {
 
 namespace {
 
-// What has been drawn and not been shown yet.
+// The picture that has been drawn and not been shown yet.
 Bitmap read_back(int width, int height) {
     Bitmap bitmap;
     bitmap.width = static_cast<std::uint32_t>(width);
@@ -189,7 +189,7 @@ Result<std::unique_ptr<GlWindow>> GlWindow::open(const WindowOptions& options) {
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
     glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
     glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
-    glfwWindowHint(GLFW_SAMPLES, 0);  // edges lie on pixels; samples would only cost
+    glfwWindowHint(GLFW_SAMPLES, 0);  // edges are on whole pixels; samples would only cost time
     auto parts = std::make_unique<Parts>();
     parts->options = options;
     parts->window =

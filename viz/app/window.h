@@ -1,5 +1,5 @@
 // GlWindow: a real window, through GLFW and OpenGL: events in, frames out, pictures as textures.
-// Where no window library is, open() says so.
+// Without a window library open() fails with a hint.
 //
 // One at a time; the main thread only.
 #pragma once
@@ -16,14 +16,14 @@
 
 namespace tidemark::viz {
 
-// What to do where no window can be.
+// What to do if no window can be opened.
 constexpr std::string_view kWithoutWindow =
     "in a browser: tidemark-view --serve FILE; as a picture: tidemark-view FILE --png OUT.png";
 
 struct WindowOptions {
     std::uint32_t width = 1600;
     std::uint32_t height = 900;
-    float scale = 0;  // 0 = as the monitor says
+    float scale = 0;  // 0 = the monitor's
     std::string title;
     bool built_in_font = false;
     bool as_fast_as_it_goes = false;  // doesn't wait for the screen: for measuring
@@ -31,8 +31,8 @@ struct WindowOptions {
 
 class GlWindow {
   public:
-    // Errors (unsupported): no display, no OpenGL 3.3, a program without window library; what to
-    // do instead.
+    // Errors (unsupported): no display, no OpenGL 3.3, a program without window library; with a
+    // hint.
     static Result<std::unique_ptr<GlWindow>> open(const WindowOptions& options);
 
     GlWindow(const GlWindow&) = delete;
@@ -43,10 +43,10 @@ class GlWindow {
     void close();
 
     // Waits for the mouse, a key or anything else that would change the picture, at most `seconds`
-    // (0 = not at all). True if there was something.
+    // (0 = not at all). True if there was an event.
     bool wait(double seconds);
 
-    // What came since the last call, for Shell::draw; with the current scale.
+    // Input since the last call, for Shell::draw; with the current scale.
     ShellInput take_input();
 
     // A frame: begin, draw through ImGui, end. `theme` may change from frame to frame; end()
@@ -54,7 +54,7 @@ class GlWindow {
     void begin(const Theme& theme);
     void end(Bitmap* copy = nullptr);
 
-    // Waits until the graphics card has done all of it: for measuring.
+    // Waits until the graphics card has finished: for measuring.
     void finish();
 
     // "llvmpipe (LLVM 15.0.6, 256 bits)".

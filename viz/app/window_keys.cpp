@@ -1,4 +1,4 @@
-// Codes to keys.
+// Maps codes to keys.
 #include "viz/app/window_keys.h"
 
 #include <array>
@@ -33,7 +33,7 @@ constexpr std::array<std::pair<int, Key>, 17> kNamed = {{
     {GLFW_KEY_F3, Key::f3},
 }};
 
-// What is printed on the key, if that is one character; else where it would be on an American one.
+// The character printed on the key, if it is one; else the one of an American layout.
 char character_of(int code, int scancode) {
     const char* const name = glfwGetKeyName(code, scancode);
     if (name != nullptr && name[0] != '\0' && name[1] == '\0' &&
@@ -59,12 +59,12 @@ std::optional<KeyPress> pressed_key(int code, int scancode, int modifiers) {
             press.key = name;
             return press;
         }
-    // Digits by their place: on some layouts they are typed with shift.
+    // Digits by their position: on some layouts they are typed with Shift.
     const bool digit = code >= GLFW_KEY_0 && code <= GLFW_KEY_9;
     const char character = digit ? static_cast<char>(code) : lower(character_of(code, scancode));
     const bool letter = character >= 'a' && character <= 'z';
     const bool sign = kSigns.find(character) != std::string_view::npos && character != '\0';
-    // Signs come as they are typed, unless Ctrl or Alt keep them from being typed.
+    // Signs are handled as they are typed, unless Ctrl or Alt keep them from being typed.
     if (!digit && !letter && !(sign && (press.control || press.alt)))
         return std::nullopt;
     press.key = key(character);

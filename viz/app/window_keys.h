@@ -1,5 +1,5 @@
-// The window's key codes as the shell's keys. Letters go by what is printed on them, signs by what
-// they type, so that "?" and "/" work on every layout.
+// The window's key codes as the shell's keys. Letters depend on what is printed on them, signs on
+// what they type, so that "?" and "/" work on every layout.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace tidemark::viz {
 
-// Of a key that went down, by GLFW's code, scan code and modifiers. nullopt: none of ours, or one
-// that typed_key() will tell of.
+// For a key that went down, by GLFW's code, scan code and modifiers. nullopt: none of ours, or one
+// that typed_key() reports.
 std::optional<KeyPress> pressed_key(int code, int scancode, int modifiers);
 
-// Of a sign that was typed: the punctuation that we have keys for.
+// For a sign that was typed: the punctuation that we have keys for.
 std::optional<KeyPress> typed_key(unsigned sign);
 
 }  // namespace tidemark::viz

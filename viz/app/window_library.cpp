@@ -1,4 +1,4 @@
-// Looking GLFW and OpenGL up, and their functions' names for what is found.
+// Looks GLFW and OpenGL up, and defines their functions' names.
 #include "viz/app/window_library.h"
 
 #include <string>
@@ -43,7 +43,7 @@ Result<void> load_window_library() {
 
 }  // namespace tidemark::viz
 
-// A function of theirs, for us and for ImGui: looked up when it is first called.
+// A function of theirs, for us and for ImGui: looked up on the first call.
 #define TIDEMARK_WINDOW_CALL(result, name, parameters, ...)                         \
     result name parameters {                                                        \
         static const auto found = tidemark::viz::look_up<decltype(&(name))>(#name); \

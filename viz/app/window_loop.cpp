@@ -1,4 +1,4 @@
-// When to draw: at 60 Hz while something moves, a few frames after every input, and else never.
+// Decides when to draw: at 60 Hz while something moves, a few frames after every input, else never.
 #include "viz/app/window_loop.h"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ namespace tidemark::viz {
 namespace {
 
 constexpr double kFrame = 1.0 / 60;
-constexpr double kLoadingPause = 0.05;  // how often progress is looked at
+constexpr double kLoadingPause = 0.05;  // how often progress is checked
 constexpr double kTypingPause = 0.25;   // a text cursor blinks
-constexpr double kIdlePause = 1.0;      // nothing at all happens
-constexpr int kSettleFrames = 4;        // ImGui lays out by the frame before
+constexpr double kIdlePause = 1.0;      // nothing happens at all
+constexpr int kSettleFrames = 4;        // ImGui lays out from the previous frame
 
 std::string title_of(const ViewCommand& command) {
     std::string title = "Tidemark";
@@ -36,7 +36,7 @@ std::string title_of(const ViewCommand& command) {
     return title;
 }
 
-// The first name of the kind that no file has.
+// The first name of this kind that no file has.
 std::string image_name() {
     std::error_code ignored;
     for (int i = 1;; ++i) {
@@ -102,7 +102,7 @@ class WindowProgram {
     }
 
   private:
-    // What is in a file that isn't understood stays there, and the window begins without it.
+    // A file that isn't understood stays as it is, and the window starts without it.
     void begin_settings() {
         if (!command_.no_settings)
             settings_path_ = settings_path();
@@ -119,7 +119,7 @@ class WindowProgram {
         settings_ = settings_of(shell_);
     }
 
-    // As soon as something looks different, but not while it is being typed.
+    // As soon as something looks different, but not while the user types.
     void keep_settings_changed() {
         const ViewSettings now = settings_of(shell_);
         if (settings_path_.empty() || ImGui::GetIO().WantTextInput || now == settings_)
@@ -180,7 +180,7 @@ class WindowProgram {
 
     Result<void> frame() {
         const double begin = now();
-        // Not from the last frame's end on: what is late doesn't become later.
+        // Not measured from the last frame's end: a late frame must not delay the next one.
         next_ = std::max(next_ + kFrame, begin);
         settle_ = std::max(0, settle_ - 1);
         ShellInput input = window_->take_input();
@@ -218,7 +218,7 @@ class WindowProgram {
     ViewSettings settings_;      // as they were last kept
     Stopwatch clock_;
     double next_ = 0;
-    double next_look_ = 0;  // for living programs
+    double next_look_ = 0;  // for live programs
     double frame_ms_ = 0;
     int settle_ = kSettleFrames;
     bool saves_ = false;

@@ -1,4 +1,4 @@
-// The window's life: loading, drawing when something changes and not otherwise, until it is closed.
+// The window's lifetime: loads, draws when something changes and not otherwise, until it is closed.
 #pragma once
 
 #include "replay/cli_support/exit_codes.h"
@@ -6,7 +6,7 @@
 
 namespace tidemark::viz {
 
-// Errors: no window; a log or picture that cannot be written; wrong places and views.
+// Errors: no window; a log or picture that cannot be written; wrong locations and views.
 Result<ExitCode> run_window(const ViewCommand& command);
 
 }  // namespace tidemark::viz

@@ -1,6 +1,6 @@
-// WindowPainter: what turns an ImGui frame into pixels of the window. One for graphics cards; one
-// for machines without, whose OpenGL is software and blends every pixel slower than the project's
-// own rasteriser does: that draws, and OpenGL only shows.
+// WindowPainter: turns an ImGui frame into pixels of the window. One for graphics cards; one for
+// machines without, whose OpenGL is software and blends every pixel slower than the project's own
+// rasteriser does: the rasteriser draws, and OpenGL only shows the result.
 //
 // The thread of the window's OpenGL context, while that is current.
 #pragma once
@@ -19,7 +19,7 @@ class WindowPainter {
     WindowPainter& operator=(const WindowPainter&) = delete;
     virtual ~WindowPainter() = default;
 
-    // The context's fonts have been loaded, or loaded anew. Before the next begin_frame().
+    // The context's fonts have been loaded, or reloaded. Before the next begin_frame().
     virtual void letters_changed() = 0;
 
     virtual void begin_frame() = 0;
@@ -31,7 +31,7 @@ class WindowPainter {
 std::unique_ptr<WindowPainter> make_gl_painter();
 std::unique_ptr<WindowPainter> make_software_painter();
 
-// Whether OpenGL's renderer of that name is software.
+// Whether the OpenGL renderer of that name is software.
 bool is_software(std::string_view renderer);
 
 }  // namespace tidemark::viz

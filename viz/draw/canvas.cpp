@@ -1,5 +1,5 @@
-// Shapes and text on a draw list. All goes straight into its vertices, a few at a time, so that
-// ImGui can begin a new range of its 16-bit indices wherever one is full.
+// Shapes and text on a draw list. They go straight into its vertices, a few at a time, so that
+// ImGui can start a new range of its 16-bit indices wherever one is full.
 #include "viz/draw/canvas.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::size_t kLongestText = 8000;  // bytes, of which each may become f
 constexpr float kDash = 4;                  // points
 constexpr float kLabelPad = 3;              // points
 
-// What of `box` the list will show at all: shapes of many parts are made for that only.
+// The part of `box` that the list will show: shapes of many parts are made only for that.
 Box visible(const ImDrawList& list, const Box& box) {
     const ImVec2 least = list.GetClipRectMin();
     const ImVec2 most = list.GetClipRectMax();
@@ -77,14 +77,14 @@ void fill_polygon(ImDrawList& list, const Polygon& shape, Colour colour) {
         list.PrimWriteVtx(shape.corners[i], white, colour);
 }
 
-// To ImGui, text without an end ends at a zero: nothing must not get there.
+// To ImGui, text without an end ends at a zero: an empty text must not get there.
 float width_of(const char* begin, const char* end) {
     if (begin == end)
         return 0;
     return ImGui::GetFont()->CalcTextSizeA(ImGui::GetFontSize(), FLT_MAX, 0, begin, end, nullptr).x;
 }
 
-// `text` without what is too long for one go, cut between letters.
+// `text` without the part that is too long for one call, cut between letters.
 std::string_view bounded(std::string_view text) {
     if (text.size() <= kLongestText)
         return text;
@@ -98,14 +98,14 @@ float shift_of(Align align) {
     return align == Align::left ? 0.0F : align == Align::centre ? 0.5F : 1.0F;
 }
 
-// How many letters (code points) there are; those after the second don't matter here.
+// How many letters (code points) there are; after the second they don't matter here.
 bool has_two_letters(std::string_view text) {
     return std::count_if(text.begin(), text.end(), [](char letter) {
                return (static_cast<unsigned char>(letter) & 0xc0U) != 0x80U;
            }) >= 2;
 }
 
-// A font without it has a stand-in (fonts.h).
+// A font without it has a replacement (fonts.h).
 constexpr std::string_view kEllipsis = "\u2026";
 
 }  // namespace
@@ -151,7 +151,7 @@ void Canvas::dashed_horizontal(float y, float left, float right, Colour colour) 
     const Box seen = visible(*list_, {left, top, right, top + 1});
     if (is_empty(seen))
         return;
-    // From `left` on, wherever the clip begins: so dashes don't move when it does.
+    // From `left` on, wherever the clip starts: so dashes don't move when it does.
     const float skipped = std::floor((seen.left - left) / (2 * dash));
     for (float x = left + skipped * 2 * dash; x < seen.right; x += 2 * dash)
         fill({x, top, std::min(x + dash, right), top + 1}, colour);
@@ -193,7 +193,7 @@ float Canvas::text(ImVec2 at, std::string_view text, Colour colour, Align align)
     return width;
 }
 
-// What lies outside of what is seen can't be selected.
+// Text outside of the visible area can't be selected.
 void Canvas::offer(ImVec2 at, float width, std::string_view text) {
     if (texts_ == nullptr)
         return;

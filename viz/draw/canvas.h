@@ -1,5 +1,5 @@
 // Canvas: what views draw with: colours by meaning, fonts, and the few shapes that curves, maps and
-// axes are made of. The only header through which views reach ImGui's draw lists.
+// axes consist of. The only header through which views reach ImGui's draw lists.
 //
 // Coordinates are pixels of the window, x to the right, y down. Fills are opaque where they can be
 // (a blended pixel costs a software renderer ten times an opaque one): mix colours, don't blend.
@@ -44,18 +44,17 @@ enum class Align : std::uint8_t { left, centre, right };
 
 class Canvas {
   public:
-    // `list` is the draw list of the window at hand.
+    // `list` is the draw list of the current window.
     Canvas(ImDrawList* list, const Theme& theme, float scale)
         : list_(list), theme_(&theme), scale_(scale) {}
 
-    // One with the same looks, for what lies over everything in the window and is cut off by no
-    // pane.
+    // A canvas with the same look, for drawing over everything in the window; no pane cuts it off.
     Canvas over_all() const { return {ImGui::GetForegroundDrawList(), *theme_, scale_}; }
 
-    // What is written from now on can be selected: it goes into `texts` as well; null: no longer.
+    // Texts from now on can be selected: they go into `texts` as well; null: no longer.
     void offer_texts(SelectableTexts* texts) { texts_ = texts; }
 
-    // Tips keep left of this, so that they don't cover what stands there; 0: the window's edge.
+    // Tips stay left of this, so that they don't cover what is to its right; 0: the window's edge.
     void end_tips_at(float right) { tips_end_ = right; }
 
     float tips_end() const { return tips_end_; }
@@ -77,26 +76,26 @@ class Canvas {
     // Draws `text` with its top at `at.y`, aligned about `at.x`, and returns its width.
     float text(ImVec2 at, std::string_view text, Colour colour, Align align = Align::left);
 
-    // The same within a width: what doesn't fit is cut off with an ellipsis; nothing at all is
-    // drawn where not even two letters fit.
+    // The same within a width: text that doesn't fit is cut off with an ellipsis; nothing at all is
+    // drawn if not even two letters fit.
     float text_within(const Box& box, std::string_view text, Colour colour,
                       Align align = Align::left);
 
-    // Text on a ground of its own, so that it can be read over anything.
+    // Text on a ground of its own, so that it is readable over anything.
     void label(ImVec2 at, std::string_view text, Colour colour, Align align = Align::left);
 
-    // What such a label covers.
+    // The box of such a label.
     Box label_box(ImVec2 at, std::string_view text, Align align = Align::left) const;
 
     float text_width(std::string_view text) const;
     float line_height() const;
 
-    // What is drawn until unclip() stays inside.
+    // Everything drawn until unclip() stays inside.
     void clip(const Box& box);
     void unclip();
 
-    // Pixels, row by row from the top, stretched over `box` without smoothing. `pixels` must live
-    // until the frame has been rendered.
+    // Pixels, row by row from the top, stretched over `box` without smoothing. `pixels` must stay
+    // valid until the frame has been rendered.
     void image(const Box& box, const Bitmap& bitmap);
 
   private:

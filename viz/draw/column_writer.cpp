@@ -12,7 +12,8 @@ namespace {
 constexpr float kColumnWriterPad = 12;  // points at both sides
 constexpr float kLabel = 84;            // points for the labels of facts
 constexpr float kWheelLines = 3;        // a notch
-constexpr float kColumnWriterBar = 4;   // points: the line that tells how far one has scrolled
+constexpr float kColumnWriterBar = 4;   // points: the line that shows how far the column is
+                                        // scrolled
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// ColumnWriter: text and figures one below the other in a narrow column that scrolls: headings,
-// rows of a label and a value, paragraphs, links. Screen's thread only.
+// ColumnWriter: text and figures below each other in a narrow column that scrolls: headings, rows
+// of a label and a value, paragraphs, links. Screen's thread only.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace tidemark::viz {
 
 class ColumnWriter {
   public:
-    // Begins at the top of `box`, moved up by `scroll` pixels, which the wheel changes.
+    // Starts at the top of `box`, moved up by `scroll` pixels, which the wheel changes.
     ColumnWriter(Frame& frame, const Box& box, float& scroll);
 
-    // Ends the column: keeps `scroll` within what was written.
+    // Ends the column: limits `scroll` to what was written.
     ~ColumnWriter();
 
     ColumnWriter(const ColumnWriter&) = delete;
@@ -23,21 +23,21 @@ class ColumnWriter {
 
     void heading(std::string_view title, std::string_view remark = {});
 
-    // A value at the right of a label, on one line if both fit; `mark` is a square of a colour.
+    // A value to the right of a label, on one line if both fit; `mark` is a square of a colour.
     void figure(std::string_view label, std::string_view value, std::optional<Colour> mark = {});
 
-    // A value below or beside its label, over as many lines as it takes.
+    // A value below its label or next to it, over as many lines as it needs.
     void fact(std::string_view label, std::string_view value);
 
     void paragraph(std::string_view text, Colour colour);
 
-    // Words that can be clicked; whether they were.
+    // A text that can be clicked; returns whether it was.
     bool link(std::string_view text);
 
     void gap();
 
   private:
-    bool seen(float height) const;  // whether a line at the present height is on the screen
+    bool seen(float height) const;  // whether a line at the current height is on the screen
 
     Frame& frame_;
     Box box_;

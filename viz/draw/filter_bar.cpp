@@ -40,13 +40,13 @@ std::string stream_text(const std::optional<StreamId>& stream) {
     return stream ? fmt::format("stream {}", to_integer(*stream)) : "all streams";
 }
 
-// The chip of what is searched for; a click on it ends the search.
+// The chip of the search; a click on it ends the search.
 std::string search_text(const Filter& filter) {
     return filter.text.empty() ? std::string()
                                : fmt::format("with \"{}\"  x", one_line(filter.text, 24));
 }
 
-// The chip of whose blocks alone are shown; a click on it ends that.
+// The chip of the owner whose blocks are shown; a click on it shows all again.
 std::string owner_text(const Filter& filter) {
     if (!filter.owner)
         return {};
@@ -56,7 +56,7 @@ std::string owner_text(const Filter& filter) {
                : fmt::format("{}: {}  x", kind, one_line(filter.owner->name, 24));
 }
 
-// A chip with its text that ends what it says; nothing for an empty one. True: it was clicked.
+// A chip with its text, for a part of the filter; nothing for an empty one. True: it was clicked.
 template <class HasRoom, class Put>
 bool draw_ending_chip(const Canvas& canvas, const std::string& text, const char* id,
                       const HasRoom& has_room, const Put& put) {

@@ -1,6 +1,6 @@
-// The filter bar: the line above a list that says which blocks it shows: chips for size and stream,
-// one for what is searched for (typed into the window's own search box), and at its right what came
-// of it. Writes the selection's filter, which all views share.
+// The filter bar: the line above a list that shows which blocks pass: chips for size and stream,
+// one for the search (typed into the window's own search box), and at its right the result. Writes
+// the selection's filter, which all views share.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace tidemark::viz {
 
-// Draws into the top of `box`, from `left` on, and returns what is left below. `total` stands at
-// the right, as far as there is room.
+// Draws into the top of `box`, from `left` on, and returns what is left below. `total` is at the
+// right, as far as there is room.
 Box draw_filter_bar(Frame& frame, const Box& box, float left, const History& history,
                     std::string_view total);
 

@@ -1,4 +1,4 @@
-// Filling the font atlas.
+// Fills the font atlas.
 #include "viz/draw/fonts.h"
 
 #include <algorithm>
@@ -16,14 +16,15 @@ namespace {
 // ImGui measures a font from its highest to its deepest point: DejaVu's letters are 13.7 px then.
 constexpr float kTextSize = 16;
 constexpr float kHeadingShare = 1.35F;
-constexpr float kBuiltInSize = 13;  // drawn for that size; blurred at any that's no multiple
+constexpr float kBuiltInSize = 13;  // drawn for that size; blurred at any size that isn't a
+                                    // multiple
 
 // Latin with its accents, Greek (units), dashes and dots, arrows, mathematical signs, blocks.
 constexpr std::array<ImWchar, 15> kRanges = {0x20,   0xff,   0x370,  0x3ff,  0x2010,
                                              0x2044, 0x2190, 0x21ff, 0x2200, 0x22ff,
                                              0x2580, 0x25ff, 0x2713, 0x2717, 0};
 
-// What to show for a sign that the font lacks.
+// Replacements for signs that the font lacks.
 constexpr std::array<std::pair<ImWchar, ImWchar>, 20> kFallbacks = {{
     {0x2190, '<'},  {0x2191, '^'}, {0x2192, '>'}, {0x2193, 'v'},  {0x2010, '-'},
     {0x2011, '-'},  {0x2012, '-'}, {0x2013, '-'}, {0x2014, '-'},  {0x2018, '\''},
@@ -60,7 +61,8 @@ ImFont* add_system_font(ImFontAtlas& atlas, const std::string& name, float size)
     if (path.empty())
         return nullptr;
     ImFontConfig config;
-    config.OversampleH = 1;  // letters lie on whole pixels, so that any renderer just copies them
+    config.OversampleH = 1;  // letters are aligned to whole pixels, so that any renderer just
+                             // copies them
     config.OversampleV = 1;
     config.PixelSnapH = true;
     return atlas.AddFontFromFileTTF(path.c_str(), size, &config, kRanges.data());
@@ -94,7 +96,7 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, FontChoice choice) {
             font = add_system_font(atlas, name, std::round(kTextSize * share * bounded));
         return font != nullptr ? font : add_built_in(atlas, std::max(1.0F, std::round(bounded)));
     };
-    // Always three, in this order: their places in the atlas tell them (current_fonts).
+    // Always three, in this order: their position in the atlas identifies them (current_fonts).
     Fonts fonts;
     fonts.text = add("DejaVuSans.ttf", 1);
     fonts.fixed = add("DejaVuSansMono.ttf", 1);

@@ -1,6 +1,6 @@
-// Fonts: the letters of the viewer at a scale: DejaVu where the system has it, else the font that
-// ImGui carries within, at a whole multiple of its size. Pictures that are compared with golden
-// ones take the latter everywhere.
+// Fonts: the letters of the viewer at a scale: DejaVu if the system has it, else the font that
+// ImGui contains, at a whole multiple of its size. Pictures that are compared with golden ones
+// always use the latter.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Fonts {
     ImFont* heading = nullptr;  // larger
 };
 
-// Fills `atlas` anew for `scale` (brought within its bounds), as a picture of one byte a pixel
-// (whoever renders reads it with GetTexDataAsAlpha8 or ...RGBA32). Signs that a font lacks but that
-// we use (arrows, dashes) are shown by the nearest that it has. Never fails: what can't be read is
-// replaced by the built-in font. Takes some 20 ms with the system's fonts.
+// Refills `atlas` for `scale` (brought within its bounds), as a picture of one byte a pixel
+// (renderers read it with GetTexDataAsAlpha8 or ...RGBA32). Signs that a font lacks but that we use
+// (arrows, dashes) are replaced by the nearest that it has. Never fails: fonts that can't be read
+// are replaced by the built-in one. Takes about 20 ms with the system's fonts.
 Fonts load_fonts(ImFontAtlas& atlas, float scale, FontChoice choice);
 
-// The fonts of the current frame's context, by their places in its atlas. Only after load_fonts.
+// The fonts of the current frame's context, by their position in its atlas. Only after load_fonts.
 Fonts current_fonts();
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
-// SelectableText: what a frame writes where a user may want to select it, for hosts that can lay
-// real text over their picture: browsers. Whole also where the picture has it cut.
+// SelectableText: a text in a frame that a user may want to select, for hosts that can lay real
+// text over their picture: browsers. Complete even where the picture cuts it.
 #pragma once
 
 #include <string>

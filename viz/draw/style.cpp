@@ -1,4 +1,4 @@
-// Dressing ImGui's widgets.
+// Styles ImGui's widgets.
 #include "viz/draw/style.h"
 
 #include <imgui.h>
@@ -69,7 +69,7 @@ void apply_style(const Theme& theme, float scale) {
     style.ScaleAllSizes(scale);
     style.WindowBorderSize = 0;
     style.PopupBorderSize = 1;
-    // Lines as triangles: then every renderer draws them alike.
+    // Lines as triangles: then every renderer draws them the same way.
     style.AntiAliasedLinesUseTex = false;
     set_grounds(style, theme);
     set_marks(style, theme);

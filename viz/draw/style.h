@@ -1,4 +1,4 @@
-// Style: how ImGui's own widgets look beside what we draw: colours of the theme, sizes of a scale,
+// Style: makes ImGui's own widgets match what we draw: colours of the theme, sizes of a scale,
 // opaque grounds, straight corners.
 #pragma once
 

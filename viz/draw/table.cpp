@@ -1,4 +1,4 @@
-// VirtualTable: the rows on the screen are asked for first, which tells widths; then drawn.
+// VirtualTable: the rows on the screen are requested first, which gives widths; then drawn.
 #include "viz/draw/table.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void draw_arrow(Canvas& canvas, float x, float y, bool down, Colour colour) {
     canvas.triangle({x - half, y - tip / 2}, {x + half, y - tip / 2}, {x, y + tip / 2}, colour);
 }
 
-// What is not nothing has a pixel at least.
+// Anything above zero gets at least a pixel.
 void draw_bars(Canvas& canvas, const Box& cell, const std::vector<CellBar>& bars) {
     const float gap = canvas.px(kTableRowPad);
     for (const CellBar& bar : bars) {
@@ -47,8 +47,8 @@ void draw_bars(Canvas& canvas, const Box& cell, const std::vector<CellBar>& bars
     }
 }
 
-// Of a word that is too long for a line, what fits: up to the end of a folder, if there is one. At
-// least a letter.
+// For a word that is too long for a line, the part that fits: up to the end of a folder, if there
+// is one. At least a letter.
 std::size_t fitting_letters(const Canvas& canvas, std::string_view word, float width) {
     std::size_t fits = 0;
     std::size_t folder = 0;
@@ -70,7 +70,7 @@ std::size_t fitting_letters(const Canvas& canvas, std::string_view word, float w
 
 namespace {
 
-// Ours are figures, at the right; texts of the trace stand at the left.
+// Our columns are figures, at the right; texts of the trace are at the left.
 void put_row(CsvLine& line, const TableContent& content, std::uint64_t row) {
     for (std::size_t i = 0; i < content.columns.size(); ++i) {
         if (content.columns[i].hidden)
@@ -86,7 +86,7 @@ void put_titles(CsvLine& line, const TableContent& content) {
             line.figure(column.title);
 }
 
-// What is shown, all of it: such tables have a row for each of a few things.
+// Everything shown: such tables have a row for each of a few things.
 std::unique_ptr<TableRows> shown_rows(const TableContent& content) {
     CsvLine titles;
     put_titles(titles, content);
@@ -112,7 +112,7 @@ std::string csv_of(const TableContent& content, std::uint64_t most_rows) {
     return std::move(line.lines());
 }
 
-// The table to whoever wants it.
+// Hands the table over if it was requested.
 void VirtualTable::give(Frame& frame, const Box& box, const char* id, const TableContent& content) {
     Selection& selection = frame.selection;
     const bool has_mouse = (selection.wants_table || selection.wanted_rows == "mouse") &&

@@ -1,6 +1,6 @@
-// TextureStore: what makes a Bitmap something that draw lists can show: the OpenGL window uploads
-// it, the software rasteriser reads it where it is. Whoever renders an ImGui context installs one
-// there, and views needn't know which it is.
+// TextureStore: makes a Bitmap available to draw lists: the OpenGL window uploads it, the software
+// rasteriser reads it in place. The renderer of an ImGui context installs one there, and views
+// needn't know which it is.
 #pragma once
 
 #include <imgui.h>
@@ -16,7 +16,7 @@ class TextureStore {
     TextureStore& operator=(const TextureStore&) = delete;
     virtual ~TextureStore() = default;
 
-    // What draw lists of this frame call the picture. Null for a picture without pixels.
+    // The picture's id in draw lists of this frame. Null for a picture without pixels.
     virtual ImTextureID texture(const Bitmap& bitmap) = 0;
 };
 

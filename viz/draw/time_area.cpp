@@ -14,7 +14,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kTimeAreaWheelStep = 1.25;  // what one notch makes longer or shorter
+constexpr double kTimeAreaWheelStep = 1.25;  // factor of one notch
 constexpr double kFineWheelStep = 1.05;
 constexpr double kWheelPan = 0.1;   // of the window, for a notch with Shift or to the side
 constexpr float kClickReach = 4;    // points that a click may move
@@ -32,7 +32,7 @@ Colour with_alpha(Colour colour, std::uint32_t alpha) {
 }
 
 // What the mouse does with an area that it holds. The second press of a double click may move it
-// like any other, but isn't a click: the view may be another one when the button goes up.
+// like any other, but isn't a click: another view may be there when the button goes up.
 enum Grip : int { kNone, kPan, kPanAgain, kMeasure };
 
 void wheel(const ImGuiIO& io, Camera& camera, Position about) {
@@ -77,7 +77,7 @@ std::string measure_text(const Frame& frame, const Window& stretch) {
     const Bytes before = allocated(stretch.begin);
     const Bytes after = allocated(stretch.end);
     if (before == after)
-        return text + ", as much allocated";
+        return text + ", same allocated";
     return text + (after > before ? fmt::format(", +{} allocated", format_bytes(after - before))
                                   : fmt::format(", -{} allocated", format_bytes(before - after)));
 }
@@ -171,7 +171,7 @@ std::size_t TimeArea::columns() const {
 }
 
 float TimeArea::to_x(Position position) const {
-    // What lies far outside is as good as just outside, and fits a float.
+    // Distant positions count as just outside, and fit a float.
     const double width = static_cast<double>(box_.width());
     const double x = frame_.camera.to_x(position, width);
     return box_.left + static_cast<float>(std::clamp(x, -width - 100, 2 * width + 100));
@@ -210,7 +210,7 @@ void TimeArea::draw_axis() const {
                      Align::centre);
 }
 
-// Those of the ticks, but where a position's own label stands.
+// Those of the ticks, except where a position has a label of its own.
 void TimeArea::draw_axis_labels(const AxisTicks& axis, float top,
                                 const std::vector<AxisLabel>& taken) const {
     Canvas& canvas = frame_.canvas;
@@ -236,7 +236,7 @@ void TimeArea::draw_axis_labels(const AxisTicks& axis, float top,
     }
 }
 
-// Those of the cursor and of the mouse, as far as they are in view: side by side.
+// Those of the cursor and of the mouse, if they are in view: next to each other.
 std::vector<TimeArea::AxisLabel> TimeArea::position_labels() const {
     const Theme& theme = frame_.canvas.theme();
     const Selection& selection = frame_.selection;
@@ -248,8 +248,8 @@ std::vector<TimeArea::AxisLabel> TimeArea::position_labels() const {
     return labels;
 }
 
-// Under its position, with its whole width inside; beside the one that is there, on the side where
-// the position is, or else where there is room.
+// Below its position, with its whole width inside; next to an existing one, on the side of the
+// position, or else where there is room.
 void TimeArea::add_label(std::vector<AxisLabel>& labels, Position position, Colour colour) const {
     const Window& window = frame_.camera.window();
     if (position < window.begin || position >= window.end)
@@ -266,7 +266,7 @@ void TimeArea::add_label(std::vector<AxisLabel>& labels, Position position, Colo
     labels.push_back({std::move(text), x - half, x + half, colour});
 }
 
-// Left of what is there, not over it: a peak may be one pixel wide.
+// Left of the peak, not over it: it may be one pixel wide.
 float TimeArea::left_of(Position at) const {
     return std::max(std::floor(to_x(at)) - 1, box_.left);
 }
@@ -299,9 +299,9 @@ void TimeArea::draw_measure(const Window& stretch) const {
         draw_measured_figures(stretch, {std::max(left, box_.left), std::min(right, box_.right)});
 }
 
-// Its length and, where there is room, least, mean and most of reserved and allocated memory: once
-// in the window, in the first view over the time axis. Beside the stretch, so that what is measured
-// is seen, where there is room on either side.
+// Its length and, where there is room, minimum, mean and maximum of reserved and allocated memory:
+// once in the window, in the first view over the time axis. Next to the range, so that the measured
+// part stays visible, if there is room on either side.
 void TimeArea::draw_measured_figures(const Window& stretch, const Reach& reach) const {
     Canvas& canvas = frame_.canvas;
     const Theme& theme = canvas.theme();
@@ -316,8 +316,8 @@ void TimeArea::draw_measured_figures(const Window& stretch, const Reach& reach) 
     const auto cells = [&](Series series) {
         const SeriesRange& range = summary->series[static_cast<std::size_t>(series)];
         return std::array<std::string, 4>{
-            std::string(to_text(series)), "least " + format_bytes(range.min),
-            "mean " + format_bytes(range.mean), "most " + format_bytes(range.max)};
+            std::string(to_text(series)), "min " + format_bytes(range.min),
+            "mean " + format_bytes(range.mean), "max " + format_bytes(range.max)};
     };
     const float gap = canvas.px(12);
     const float pad = canvas.px(kAxisPad) * 2;

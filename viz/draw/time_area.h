@@ -1,7 +1,7 @@
-// TimeArea: the part of a view that lies over the shared time axis: one mapping from positions to
-// pixels for all views, and one behaviour under the mouse: wheel zooms about the pointer, dragging
-// pans, shift-drag measures, a click puts the cursor. And what every such view shows alike: grid,
-// cursor, hovered position, measured stretch.
+// TimeArea: the part of a view over the shared time axis: one mapping from positions to pixels for
+// all views, and one behaviour of the mouse: the wheel zooms about the pointer, dragging pans,
+// Shift-drag measures, a click puts the cursor. All such views also share grid, cursor, hovered
+// position and measured stretch.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Reach {
 
 class TimeArea {
   public:
-    // Takes the mouse over `box` (of `frame`), moves camera and selection by what it does. `id`
-    // tells areas of one window apart.
+    // Takes the mouse over `box` (of `frame`), and moves camera and selection accordingly. `id`
+    // identifies the areas of one window.
     TimeArea(Frame& frame, const Box& box, const char* id);
 
     const Box& box() const { return box_; }
@@ -34,7 +34,7 @@ class TimeArea {
 
     bool hovered() const { return hovered_; }
 
-    // The left button was pressed and let go here without dragging; twice.
+    // The left button was pressed and released here without dragging; twice.
     bool clicked() const { return clicked_; }
 
     bool double_clicked() const { return double_clicked_; }
@@ -44,13 +44,13 @@ class TimeArea {
     void draw_grid() const;
     void draw_axis() const;
 
-    // Cursor, hover line and measured stretch, over what a view has drawn.
+    // Cursor, hover line and measured stretch, over the view's drawing.
     void draw_cursors() const;
 
     static float axis_height(const Canvas& canvas);
 
   private:
-    // What a position is called below the axis, and the room that it takes there.
+    // The label of a position below the axis, and its room there.
     struct AxisLabel {
         std::string text;
         float left = 0;
@@ -75,15 +75,14 @@ class TimeArea {
     bool double_clicked_ = false;
 };
 
-// What lies over a measured stretch: a veil through which one still sees, edges, and a bar along
-// its top.
+// Drawn over a measured stretch: a transparent veil, edges, and a bar along its top.
 void draw_measured_veil(Canvas& canvas, const Box& box);
 
-// Where the middle of a label of twice `half` goes that should be at `x`: there, or else beside
-// what is taken, on the side on which it was, if that is within the `room` for middles. O(1).
+// Where the middle of a label goes whose half width is `half` and that should be at `x`: there, or
+// else next to `taken`, on the same side, if that is within the `room` for middles. O(1).
 float beside(float x, float half, const Reach& taken, const Reach& room);
 
-// Where plots begin and end in every view over the time axis, so that the same moment stands in one
+// Where plots start and end in every view over the time axis, so that the same moment is on one
 // vertical line: room for the vertical axis' labels at the left, a margin at the right.
 Box plot_box(const Canvas& canvas, const Box& area);
 

@@ -1,4 +1,4 @@
-// Laying out a tip.
+// Lays out a tip.
 #include "viz/draw/tip.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ float figure_width(const Canvas& canvas, const TipFigure& figure) {
     return width;
 }
 
-// How many figures there is room for, and what they take.
+// How many figures fit, and their width.
 struct TipLine {
     std::size_t count = 0;
     float width = 0;

@@ -31,8 +31,8 @@ const AnimationFormat* animation_format_of(std::string_view path) {
 
 tl::unexpected<Error> no_animation_format(std::string_view ending) {
     const AnimationFormat& format = *animation_format_of(ending);
-    return fail(ErrorCode::unsupported, fmt::format("this build writes no {}", ending), "--animate",
-                fmt::format("install {} and build Tidemark again", format.package));
+    return fail(ErrorCode::unsupported, fmt::format("this build writes no {} files", ending),
+                "--animate", fmt::format("install {} and rebuild Tidemark", format.package));
 }
 
 }  // namespace tidemark::viz

@@ -1,6 +1,6 @@
 // Animated file: pictures as a short animation. A format is one file here and a line in
-// animation_formats.inc; where the build lacks its library, no_NAME.cpp stands in its place, whose
-// create() says what to install.
+// animation_formats.inc; if the build lacks its library, no_NAME.cpp replaces it, whose create()
+// says what to install.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class AnimatedFile {
     AnimatedFile& operator=(const AnimatedFile&) = delete;
     virtual ~AnimatedFile() = default;
 
-    // A picture that stays so long, of the size that was said. O(pixels). Errors: the library's.
+    // A picture that is shown for this long, of the size that was given. O(pixels). Errors: the
+    // library's.
     virtual Result<void> add(const Bitmap& bitmap, int milliseconds) = 0;
 
     // Writes it to `target`, whole or not at all: the same bytes for the same pictures and library.

@@ -1,4 +1,4 @@
-// Moving the cursor from frame to frame.
+// Moves the cursor from frame to frame.
 #include "viz/headless/animation.h"
 
 #include <vector>
@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr int kLastMilliseconds = 2500;  // so long the last frame stays
+constexpr int kLastMilliseconds = 2500;  // the last frame stays this long
 
 }  // namespace
 
@@ -52,7 +52,7 @@ Result<void> check_animation_path(const std::string& path) {
         std::vector<std::string> names;
         for (const AnimationFormat& each : animation_formats())
             names.push_back(fmt::format("OUT{}", each.ending));
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no name of an animation", path),
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a name for an animation", path),
                     "--animate", fmt::format("name it {}", fmt::join(names, ", ")));
     }
     TM_TRY(format->create(kSmallestStill, kSmallestStill));

@@ -15,7 +15,7 @@ struct AnimationOptions {
     int frame_milliseconds = 80;  // of each
 };
 
-// Calls `take` with each frame, and how long it stays. Errors: those of draw_still and of `take`.
+// Calls `take` with each frame and its duration. Errors: those of draw_still and of `take`.
 Result<void> draw_animation(Session& session, const AnimationOptions& options,
                             const std::function<Result<void>(const Bitmap&, int)>& take);
 
@@ -24,8 +24,8 @@ Result<void> draw_animation(Session& session, const AnimationOptions& options,
 Result<void> write_animation(Session& session, const AnimationOptions& options,
                              const OutputTarget& target);
 
-// Errors: bad_option (a name with the ending of no format, with those there are), unsupported (the
-// format's library isn't there, with what to install), io (nothing can be written there).
+// Errors: bad_option (a name with an unknown ending, with the known ones), unsupported (the
+// format's library is missing, with what to install), io (nothing can be written there).
 Result<void> check_animation_path(const std::string& path);
 
 }  // namespace tidemark::viz

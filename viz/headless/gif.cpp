@@ -1,5 +1,5 @@
-// GIF, through giflib: each picture as what has changed since the last one, in a palette of its own
-// of 255 colours; the 256th is clear, for what inside has stayed. It plays again and again.
+// GIF, through giflib: each picture as the changes since the last one, in a palette of its own of
+// 255 colours; the 256th is transparent, for unchanged pixels inside. It plays in a loop.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -99,7 +99,7 @@ class GiflibFile final : public AnimatedFile {
         return !last_.empty() && last_[at] == bitmap.pixels[at];
     }
 
-    // The smallest rectangle about what has changed; nothing if nothing has.
+    // The smallest rectangle around the changes; nothing if nothing has changed.
     GifPart changed(const Bitmap& bitmap) const {
         GifPart part;
         int right = 0;
@@ -185,7 +185,7 @@ Result<std::unique_ptr<AnimatedFile>> create_gif(std::uint32_t width, std::uint3
 Result<std::unique_ptr<AnimatedFile>> create_gif(std::uint32_t width, std::uint32_t height) {
     if (width > kMostGif || height > kMostGif)
         return fail(ErrorCode::bad_option,
-                    fmt::format("a GIF has no {} x {} pixels", width, height), "--size",
+                    fmt::format("a GIF can't have {} x {} pixels", width, height), "--size",
                     fmt::format("at most {0} x {0}", kMostGif));
     auto file = std::make_unique<GiflibFile>(width, height);
     TM_TRY(file->begin());

@@ -1,4 +1,4 @@
-// Instead of gif.cpp, where its library is not.
+// Replaces gif.cpp in builds without its library.
 #include "viz/headless/animated_file.h"
 
 namespace tidemark::viz {

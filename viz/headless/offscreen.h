@@ -1,7 +1,7 @@
 // Offscreen: a screen in memory: an ImGui context with fonts, style and the software rasteriser.
 // For pictures to files, for tests that move the mouse and look, and for measuring.
 //
-// One at a time is current; making one makes it so. Its maker's thread only.
+// One at a time is current; making one makes it current. Only its maker's thread.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ class Offscreen {
     // A screen of another size or scale, from the next begin() on.
     void resize(std::uint32_t width, std::uint32_t height, float scale);
 
-    // A frame, so long after the last one: begin, draw through ImGui, end.
+    // A frame, that long after the last one: begin, draw through ImGui, end.
     void begin(const Theme& theme, float seconds = 1.0F / 60);
 
     // Renders what was drawn over the theme's ground. The picture stays until the next end().
     const Bitmap& end();
 
-    // Ends the frame without pixels: for who wants only what drawing did.
+    // Ends the frame without pixels: for callers that need only the drawing's effects.
     void skip();
 
   private:

@@ -1,4 +1,4 @@
-// Cutting and settling.
+// Cuts and settles.
 #include "viz/headless/palette.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::uint32_t distance(Colour a, Colour b) {
     return sum;
 }
 
-// Sums of colours, each as often as it is there.
+// Sums of colours, weighted by how often each occurs.
 struct Sums {
     std::uint64_t count = 0;
     std::array<std::uint64_t, kParts> sum{};
@@ -123,7 +123,7 @@ void Palette::cut(std::size_t most) {
             });
         const auto at = static_cast<std::size_t>(middle - order.begin());
         if (at == worst.begin || at == worst.end)
-            break;  // all alike in that part: rounding made an error of it
+            break;  // all the same in that part: rounding made an error of it
         const ColourBox upper = box_of(at, worst.end);
         worst = box_of(worst.begin, at);
         boxes.push_back(upper);

@@ -1,7 +1,7 @@
-// Palette: a few colours for many, for formats that have no more. Where there are no more than so
-// many they are exact. Else the colours are cut into boxes, always the one with the largest squared
-// error at its mean (as in Wu's quantiser), and the boxes' means moved to those of the colours that
-// are nearest to them (Lloyd). Pure; the same on every machine.
+// Palette: a few colours for many, for formats with a limited number. If there are no more colours
+// than that, they are exact. Else the colours are cut into boxes, always the one with the largest
+// squared error at its mean (as in Wu's quantiser), and the boxes' means moved to those of the
+// colours that are nearest to them (Lloyd). Pure; the same on every machine.
 #pragma once
 
 #include <cstddef>

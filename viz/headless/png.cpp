@@ -87,7 +87,7 @@ Result<Bitmap> read_png(const std::string& path) {
         return fail(ErrorCode::io, fmt::format("cannot be read: {}", std::strerror(errno)), path);
     Image image;
     if (png_image_begin_read_from_stdio(image.get(), file.get()) == 0)
-        return fail(ErrorCode::bad_input, fmt::format("is no PNG: {}", image->message), path);
+        return fail(ErrorCode::bad_input, fmt::format("is not a PNG: {}", image->message), path);
     if (is_too_large(image->width, image->height))
         return fail(ErrorCode::bad_input,
                     fmt::format("has {} x {} pixels; at most {} in either direction are read",

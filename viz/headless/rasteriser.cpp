@@ -1,5 +1,5 @@
-// The rasteriser. Rectangles of one colour and glyphs are most of what comes and have ways of their
-// own; all else is triangles, filled span by span.
+// The rasteriser. Rectangles of one colour and glyphs are most of the input and have fast paths;
+// everything else is triangles, filled span by span.
 #include "viz/headless/rasteriser.h"
 
 #include <algorithm>
@@ -141,7 +141,7 @@ bool is_rectangle(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c,
            a.pos.y < c.pos.y;
 }
 
-// Where a row or column of pixels lies in a texture: in 2^-32 texels, from the first pixel on.
+// Where a row or column of pixels is in a texture: in 2^-32 texels, from the first pixel on.
 struct Walk {
     std::int64_t at = 0;
     std::int64_t step = 0;
@@ -191,8 +191,8 @@ struct Point {
     Fixed y = 0;
 };
 
-// An edge: across * x + down * y + constant is >= 0 for pixels' middles on its inner side. Those
-// that lie on it belong to the shape if it is a left or a top edge.
+// An edge: across * x + down * y + constant is >= 0 for pixels' middles on its inner side. Middles
+// on the edge itself belong to the shape if it is a left or a top edge.
 struct Edge {
     std::int64_t across = 0;
     std::int64_t down = 0;

@@ -19,9 +19,9 @@ struct Texture {
     const Colour* colours = nullptr;      // or these
 };
 
-// Draws `data` onto `target`, which is as large as its display; what lies outside is cut off.
-// Colours are mixed in sRGB as GL does; the target stays opaque. Textures are taken without
-// smoothing. What is no number is not drawn.
+// Draws `data` onto `target`, which is as large as its display; parts outside are cut off. Colours
+// are mixed in sRGB as GL does; the target stays opaque. Textures are taken without smoothing.
+// Vertices that are not numbers are not drawn.
 //
 // A few milliseconds for a full window: bounded by pixels filled and vertices. Thread-safe for
 // different targets.

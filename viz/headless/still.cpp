@@ -1,4 +1,4 @@
-// A still is one frame of a screen that has come to rest.
+// A still is one frame of a screen whose work has finished.
 #include "viz/headless/still.h"
 
 #include "viz/headless/still_screen.h"

@@ -1,4 +1,4 @@
-// Drawing frames until nothing changes any more.
+// Draws frames until nothing changes any longer.
 #include "viz/headless/still_screen.h"
 
 #include <chrono>
@@ -9,8 +9,8 @@
 namespace tidemark::viz {
 namespace {
 
-// ImGui lays out by what it saw in the frame before; then whatever is being computed, for which a
-// picture waits, but not for ever.
+// ImGui lays out from the previous frame; then background work, for which a picture waits, but not
+// forever.
 constexpr int kLeastFrames = 4;
 constexpr int kMostFrames = 20'000;
 constexpr std::chrono::milliseconds kPause{2};

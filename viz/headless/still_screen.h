@@ -1,5 +1,5 @@
 // StillScreen: a shell on a screen in memory that shows a session as a picture for a file does:
-// without a mouse, and with all there that is being computed. For stills and animations.
+// without a mouse, and with all background work finished. For stills and animations.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class StillScreen {
     // `session` must be loaded, and outlive it. Errors: those of draw_still.
     static Result<std::unique_ptr<StillScreen>> open(Session& session, const StillOptions& options);
 
-    // Draws until nothing changes any more.
+    // Draws until nothing changes any longer.
     void settle();
 
     // A frame in pixels; they stay until the next one.

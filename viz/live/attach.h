@@ -1,4 +1,4 @@
-// Attaching: the living programs that a session shows, and those that it could.
+// Attaching: the live programs that a session shows, and those that it could show.
 //
 // The screen's thread only.
 #pragma once
@@ -14,20 +14,20 @@
 
 namespace tidemark::viz {
 
-// The living programs of a session: each has a run there.
+// The live programs of a session: each has a run there.
 class LiveRuns {
   public:
     // `session` outlives it.
     explicit LiveRuns(Session& session) : session_(session) {}
 
-    // Adds a run that follows the program that `text` names: a process id, a name or its begin. A
-    // program that is shown already is attached anew in its run if it was detached. Returns the
+    // Adds a run that follows the program that `text` names: a process id, a name or its start. A
+    // program that is shown already is attached again in its run if it was detached. Returns the
     // run's index. Errors: those of find_program, with a list of the programs that can be attached;
     // io.
     Result<std::size_t> attach(std::string_view text, const FollowOptions& options = {});
 
-    // Side by side by the clock (as at first), or each from its own start. Programs whose place on
-    // the axis changes by that, or by attaching one that is older, are read anew.
+    // Aligned by the clock (as at first), or each from its own start. Programs whose position on
+    // the axis changes by that, or by attaching an older one, are read again.
     Result<void> align(bool by_clock);
 
     bool by_clock() const { return by_clock_; }
@@ -40,7 +40,7 @@ class LiveRuns {
     // Stops following the program of a run; it stays as it is.
     void detach(std::size_t run);
 
-    // Waits until all that is recorded now is in the session: for stills.
+    // Waits until everything recorded so far is in the session: for stills.
     void wait();
 
     bool empty() const { return followers_.empty(); }
@@ -63,7 +63,7 @@ class LiveRuns {
     bool by_clock_ = true;
 };
 
-// The programs that live now and could be attached, by process.
+// The programs that are live now and could be attached, by process.
 std::vector<live::LiveProgram> attachable_programs();
 
 }  // namespace tidemark::viz

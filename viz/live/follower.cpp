@@ -1,4 +1,4 @@
-// A thread that reads and feeds; a screen that polls how far it is.
+// A thread that reads and feeds; a screen that polls its progress.
 #include "viz/live/follower.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 namespace tidemark::viz {
 namespace {
 
-// How long the reader rests when there is nothing to read: half a frame of a 60 Hz screen.
-// Of one history; with more it is begun anew with what lives. Some 30 bytes each, on disk.
+// How long the reader sleeps when there is nothing to read: half a frame of a 60 Hz screen.
+// Of one history; above that a new one starts from what is live. About 30 bytes each, on disk.
 constexpr std::uint64_t kFollowedEvents = 200'000'000;
 constexpr auto kFollowerRest = std::chrono::milliseconds(8);
 // The rate that is shown is of the last half second or more.
@@ -144,7 +144,7 @@ Result<bool> Follower::State::read_some() {
     return true;
 }
 
-// Nothing was found: because the program has ended? True when all of it is here.
+// Nothing was found: because the program has ended? True when everything has been read.
 Result<bool> Follower::State::read_end() {
     if (feed->counts().ended)
         return true;
@@ -157,10 +157,10 @@ Result<bool> Follower::State::read_end() {
     if (more || feed->counts().ended)
         return feed->counts().ended;
     if (!same)
-        return true;  // somebody removed what it had left
+        return true;  // somebody removed its files
     if (options.recovers) {
         const auto recovered = live::recover(left->program);
-        // The end is in the recording now, or will be as soon as somebody else is done.
+        // The end is in the recording now, or will be as soon as another follower is done.
         if (recovered || recovered.error().code == ErrorCode::not_found)
             return false;
     }
@@ -211,7 +211,7 @@ Result<std::unique_ptr<Follower>> Follower::start(const live::LiveProgram& progr
     state->counters = program.counters;
     state->alive = program.alive;
     state->rate_from = program.counters.sequence;
-    if (program.alive && program.age > 0)  // until there is one of the last moments: since it began
+    if (program.alive && program.age > 0)  // until there is a recent one: since the start
         state->rate = rate_of(0, program.counters.sequence, program.age);
     State* const work = state.get();
     TM_ASSIGN(state->thread, Thread::start("tm-follow", [work] {
@@ -261,7 +261,7 @@ bool Follower::poll(ViewedRun& run) {
         run.state.share = 1;
     }
     if (!over) {
-        // A program that isn't there any more keeps its last figures.
+        // A program that no longer exists keeps its last figures.
         const auto now = live::read_program(state.program.path);
         state.alive = now && now->alive && now->header.session == state.program.header.session;
         if (state.alive) {
@@ -318,11 +318,11 @@ bool Follower::over() const {
 void Follower::wait() {
     const auto now = live::read_program(state_->program.path);
     std::unique_lock lock(state_->mutex);
-    // What was in no recording by now may go on for ever; of a program that is gone all is there.
+    // Events not recorded by now may never be; for a program that has ended everything is here.
     const std::uint64_t wanted = now ? now->counters.written : 0;
     const std::uint64_t turn = state_->turns + 2;
     state_->changed.wait(lock, [&] {
-        // What counts as written may never come, where the disk was full.
+        // Events that count as written may never come if the disk was full.
         const bool found_nothing = state_->turns >= turn && state_->idle;
         const bool read_all = now && state_->read >= wanted;
         return state_->over || state_->paused || read_all || found_nothing;

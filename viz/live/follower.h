@@ -1,10 +1,10 @@
-// Follower: looks at a living program: reads its recording from the oldest piece that is there, and
-// then what is added, on a thread of its own, and makes a history of it that all views can show
-// while it grows. The program isn't paused and doesn't know.
+// Follower: looks at a live program: reads its recording from the oldest existing piece, and then
+// what is added, on a thread of its own, and makes a history of it that all views can show while it
+// grows. The program isn't paused and doesn't notice.
 //
-// When the program ends or dies, all that it had published is shown and stays. If what it recorded
-// is forgotten before it was read (the follower was paused, or is too slow), that is marked as lost
-// and the view goes on from what lives.
+// When the program ends or dies, everything that it had published is shown and stays. If a part of
+// the recording is discarded before it was read (the follower was paused, or is too slow), that
+// part is marked as lost, and the view continues from what is live.
 //
 // The screen's thread only; the thread inside owns what it reads.
 #pragma once
@@ -20,18 +20,18 @@ namespace tidemark::viz {
 
 struct FollowOptions {
     // Finish what a dead program left: append it to its recording and take it off the list of
-    // `tidemark live`. Else it is read where it is: who only looks changes nothing.
+    // `tidemark live`. Otherwise it is read in place: a follower that only looks changes nothing.
     bool recovers = false;
-    // Where the axis begins, by the machine's monotonic clock; 0: where the program does.
+    // Where the axis starts, by the machine's monotonic clock; 0: where the program does.
     Nanoseconds origin = 0;
 };
 
-// Where a program begins on an axis with that origin.
+// Where a program starts on an axis with that origin.
 Nanoseconds shift_of(const live::Header& header, Nanoseconds origin);
 
 class Follower {
   public:
-    // Begins to read at once. Errors (io): no file for the history, no thread.
+    // Starts to read immediately. Errors (io): no file for the history, no thread.
     static Result<std::unique_ptr<Follower>> start(const live::LiveProgram& program,
                                                    const FollowOptions& options = {});
 
@@ -42,11 +42,11 @@ class Follower {
     // The run as it is shown first: label, names, state.
     ViewedRun new_run() const;
 
-    // Brings what is known now into `run`; true if something changed. O(rings), some 20 us.
+    // Brings what is known now into `run`; true if something changed. O(rings), about 20 us.
     bool poll(ViewedRun& run);
 
-    // While paused nothing is read. What comes meanwhile is there afterwards, unless it has been
-    // forgotten.
+    // While paused nothing is read. What is recorded meanwhile is read afterwards, unless it has
+    // been discarded.
     void pause(bool paused);
 
     // Stops reading for good; the history stays. Another follower may attach to the program.
@@ -55,7 +55,7 @@ class Follower {
     // Nothing will be read any more: the program has ended, the reading failed, or detach().
     bool over() const;
 
-    // Waits until all that is recorded now is in the history, or nothing will come.
+    // Waits until everything recorded so far is in the history, or nothing will come.
     void wait();
 
     const live::LiveProgram& program() const;

@@ -1,4 +1,4 @@
-// Records become events; what lives is kept, to begin anew with, and to compare snapshots with.
+// Records become events; live blocks are kept, to start again from, and to compare snapshots with.
 #include "viz/live/live_feed.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ EventKind event_of(SegmentChange change) {
         case SegmentChange::unmap:
             return EventKind::segment_unmap;
         default:
-            return EventKind::snapshot;  // no event of a trace: it happens with the last one
+            return EventKind::snapshot;  // not an event of a trace: it happens with the last one
     }
 }
 
@@ -46,7 +46,7 @@ Result<std::unique_ptr<LiveFeed>> LiveFeed::create(const live::Header& header,
 }
 
 Result<void> LiveFeed::begin_history() {
-    // One history may get longer than that, by what lives.
+    // One history may get longer than that, by what is live.
     TM_ASSIGN(builder_, HistoryBuilder::create(-1, most_events_ * 2));
     most_events_ = std::min(most_events_, builder_->history()->most_events() / 2);
     names_ = std::make_unique<live::NameTables>(builder_->strings(), builder_->stacks());
@@ -58,7 +58,7 @@ Result<void> LiveFeed::begin_history() {
     return {};
 }
 
-// A new history, which begins with what lives.
+// A new history, which starts with what is live.
 Result<void> LiveFeed::begin_anew() {
     TM_TRY(builder_->finish());
     TM_TRY(begin_history());
@@ -93,7 +93,7 @@ Result<void> LiveFeed::begin_anew() {
 }
 
 Result<void> LiveFeed::add(const live::ChainPiece& piece) {
-    // What comes of a piece, as a rule: one unmapping may end any number of mappings.
+    // What a piece usually becomes: one unmapping may end any number of mappings.
     const std::size_t held = blocks_.size() + segments_.size() + mappings_.size() +
                              reservations_.size() + ranges_.size();
     const std::size_t most =
@@ -131,8 +131,8 @@ void LiveFeed::take(std::span<const Record> records) {
     }
 }
 
-// Sends for the block that will end soon: those lie anywhere, and waiting for them takes longer
-// than all else. Nothing depends on it, so that the bytes of a name harm nothing here.
+// Prefetches the block that will end soon: such blocks are anywhere in memory, and waiting for them
+// takes longer than everything else. Nothing depends on it, so the bytes of a name do no harm here.
 void LiveFeed::look_ahead(const Record& record) const {
     if (record.kind != RecordKind::free && record.kind != RecordKind::free_completed)
         return;
@@ -264,7 +264,7 @@ void LiveFeed::allocate(const Record& record) {
     put_block(slot);
 }
 
-// A block of a snapshot: the one that is known, or one whose begin was missed.
+// A block of a snapshot: the known one, or one whose allocation was missed.
 void LiveFeed::restore(const Record& record) {
     const std::uint32_t slot = slot_of_.find(key(record));
     if (slot != kNoSlot && begins_[slot].sequence == record.sequence) {
@@ -285,7 +285,7 @@ void LiveFeed::free(const Record& record) {
     release(slot, record.time);
 }
 
-// The program lets go, and the device isn't done yet.
+// The program frees it, and the device isn't done yet.
 void LiveFeed::retire(const Record& record) {
     const std::uint32_t slot = slot_of_.find(key(record));
     if (slot == kNoSlot) {

@@ -1,9 +1,10 @@
-// LiveFeed: makes a History of a living program's records, as they come. What was lost on the way
-// doesn't end it: frees of unknown blocks are counted, an address that is granted while
-// somebody seems to have it ends that block.
+// LiveFeed: makes a History of a live program's records, as they come. Lost records don't end it:
+// frees of unknown blocks are counted, and an address that is allocated while another block seems
+// to have it ends that block.
 //
-// When the history has as many events as wanted it is begun anew with what lives: the old one stays
-// readable for who holds it. One thread at a time; the histories may be read by any meanwhile.
+// When the history has as many events as requested, a new one starts from what is live: the old one
+// stays readable for whoever holds it. One thread at a time; any threads may read the histories
+// meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@
 namespace tidemark::viz {
 
 struct FeedCounts {
-    std::uint64_t records = 0;        // that were taken in
-    std::uint64_t unknown_frees = 0;  // of blocks that lived before what is known, or were lost
+    std::uint64_t records = 0;        // that were read
+    std::uint64_t unknown_frees = 0;  // of blocks that were live before what is known, or were lost
     std::uint64_t lost = 0;           // as the recording says
     std::uint64_t forgotten = 0;      // left out: they were gone before they were read
     bool ended = false;               // the recording has an end
@@ -36,8 +37,8 @@ struct FeedCounts {
 
 class LiveFeed {
   public:
-    // `most_events` of one history, at least 1024. Errors: io.
-    // All times are later by `shift`, 2^61 ns at the most.
+    // `most_events` of one history, at least 1024. Errors: io. All times are later by `shift`, at
+    // most 2^61 ns.
     static Result<std::unique_ptr<LiveFeed>> create(const live::Header& header,
                                                     std::uint64_t most_events,
                                                     Nanoseconds shift = 0);
@@ -62,7 +63,7 @@ class LiveFeed {
 
     struct Held {
         live::Record record;
-        bool seen = false;  // in the snapshot at hand
+        bool seen = false;  // in the current snapshot
     };
 
     // A site of the history, and which records have it.
@@ -133,17 +134,17 @@ class LiveFeed {
 
     std::uint64_t pending_lost_ = 0;  // to be marked at the next event
 
-    // Blocks. An end must not touch what only beginning anew needs: it lies anywhere in memory.
+    // Blocks. An end must not touch what only a new start needs: it is anywhere in memory.
     HashIndex slot_of_;
     VacantIds slots_;
     std::vector<BlockIndex> blocks_;      // by slot: in the history; kNoBlock = vacant
     std::vector<live::Record> begins_;    // by slot: the record that began it
-    std::vector<bool> seen_;              // by slot: in the snapshot at hand
+    std::vector<bool> seen_;              // by slot: in the current snapshot
     std::array<KnownSite, 256> sites_{};  // the last ones, by hash of the key
     HeldRanges segments_;
     HeldRanges mappings_;
     HeldRanges reservations_;
-    std::vector<OpenRange> ranges_;  // of the program, in order of begin
+    std::vector<OpenRange> ranges_;  // of the program, in order of start
     std::size_t streams_named_ = 0;
     std::size_t pools_named_ = 0;
 };

@@ -1,4 +1,4 @@
-// What the page's worker calls, and what it is called by: worker.js has the other side. Addresses
+// What the page's worker calls, and how it is called back: worker.js has the other side. Addresses
 // travel as JavaScript's numbers.
 #include <algorithm>
 #include <cstddef>
@@ -50,7 +50,7 @@ T* at(double address) {
 
 extern "C" {
 
-// Begins; false: it can't.
+// Starts; false: it can't.
 EMSCRIPTEN_KEEPALIVE int page_open(int dark, int advises, double location) {
     PageOptions options;
     options.dark = dark != 0;
@@ -64,7 +64,7 @@ EMSCRIPTEN_KEEPALIVE int page_open(int dark, int advises, double location) {
     };
     auto opened = PageView::open(options);
     if (!opened && !options.location.empty()) {
-        options.location.clear();  // a link that is wrong opens what it is about all the same
+        options.location.clear();  // an invalid link still opens the file
         opened = PageView::open(options);
     }
     if (!opened)
@@ -84,7 +84,7 @@ EMSCRIPTEN_KEEPALIVE void page_add(double paths) {
     page()->add(std::move(files));
 }
 
-// Room for `bytes` bytes of events, and their taking.
+// Room for `bytes` bytes of events, and a function to take them.
 EMSCRIPTEN_KEEPALIVE double page_room(double bytes) {
     static std::vector<std::byte> room;
     room.resize(static_cast<std::size_t>(bytes));
@@ -99,7 +99,7 @@ EMSCRIPTEN_KEEPALIVE void page_take_findings(double bytes, double count) {
     page()->take_findings({at<const char>(bytes), static_cast<std::size_t>(count)});
 }
 
-// Text for the page, which it hears of by Module.text.
+// Text for the page, which receives it by Module.text.
 EMSCRIPTEN_KEEPALIVE void page_send_findings() {
     send(page()->findings());
 }

@@ -1,7 +1,7 @@
-// The page's viewer in a worker of the page: its start, its files, and how far it is.
+// The page's viewer in a worker of the page: its start, its files, and its progress.
 const work = document.getElementById("work"), input = document.getElementById("files");
 const overview = document.getElementById("overview"), answers = [];
-const opened = [];  // files, for a viewer that is begun anew
+const opened = [];  // files, for a viewer that is restarted
 let worker = null, adviser = null;
 
 function bytesOf(text) {
@@ -12,12 +12,12 @@ function bytesOf(text) {
 // The program, which the page carries compressed.
 async function unpackProgram() {
   const text = document.getElementById("program").textContent.trim();
-  if (text === "") throw new Error("the page is not complete");
+  if (text === "") throw new Error("the page is incomplete");
   const packed = new Blob([bytesOf(text)]).stream();
   return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
-// Recordings that somebody put into the page (`tidemark page`), and where the first one says that the
-// page begins.
+// Recordings that were put into the page (`tidemark page`), and the location of the first one, at which
+// the page starts.
 const carriedTraces = () => [...document.querySelectorAll("script.trace")].map(
   element => ({ name: element.dataset.name, data: new Blob([bytesOf(element.textContent)]) }));
 function showWork(share, activity) {
@@ -41,7 +41,7 @@ function received({ data }) {
   } else if (data.figures !== undefined) {
     answers.shift()?.(JSON.parse(data.figures));
   } else if (data.failed) {
-    notice.textContent = "This page could not go on: " + data.failed + ". Load it anew.";
+    notice.textContent = "This page stopped: " + data.failed + ". Reload it.";
   }
 }
 let program = null;
@@ -65,7 +65,7 @@ async function begin() {
   worker.postMessage({ kind: "begin", wasm: program, dark: !matchMedia("(prefers-color-scheme: light)").matches,
     location: place, advice: false });
 }
-// Hundreds of replays, in a worker of their own: the viewer goes on meanwhile.
+// Hundreds of replays, in a worker of their own: the viewer continues meanwhile.
 function advise() {
   adviser?.terminate();
   const started = startWorker(({ data }) => {
@@ -80,7 +80,7 @@ function advise() {
   started.postMessage({ kind: "begin", wasm: program, dark: true, location: "", advice: true });
   for (const files of opened) started.postMessage({ kind: "add", files });
 }
-// All that the page says, in words: for screen readers, and for the browser's own search.
+// Everything that the page shows, as text: for screen readers, and for the browser's own search.
 function showOverview(text) {
   const lines = text.split("\n").filter(line => line !== "");
   overview.replaceChildren(...lines.map(line => Object.assign(document.createElement("p"), { textContent: line })));
@@ -120,8 +120,8 @@ window.addEventListener("drop", async e => {
   const entries = [...e.dataTransfer.items].map(item => item.webkitGetAsEntry()).filter(entry => entry);
   open((await Promise.all(entries.map(entry => filesOf(entry)))).flat());
 });
-// The viewer works on one thing at a time and hears nothing meanwhile: cancelling ends it, and another
-// begins without what was opened last.
+// The viewer works on one thing at a time and gets no messages meanwhile: cancelling ends it, and
+// another starts without the files opened last.
 work.querySelector("button").addEventListener("click", async () => {
   work.hidden = true;
   if (adviser !== null) {
@@ -139,6 +139,6 @@ async function start() {
   const title = document.title;
   await begin();
   open(carriedTraces());
-  if (title !== "Tidemark") document.title = title;  // whoever put them in gave it
+  if (title !== "Tidemark") document.title = title;  // set by whoever put the recordings in
 }
-start().catch(error => { notice.textContent = "This page can't begin: " + error.message; });
+start().catch(error => { notice.textContent = "This page can't start: " + error.message; });

@@ -1,5 +1,5 @@
-# The viewer as WebAssembly, which scripts/make-page puts into one file: all of it but windows, files
-# of pictures and the server.
+# The viewer as WebAssembly, which scripts/make-page puts into one file: all of it except windows,
+# files of pictures and the server.
 add_executable(tidemark_page page/page_view.cpp page/exports.cpp serve/remote_view.cpp
     serve/browser_events.cpp serve/browser_keys.cpp serve/frame_encoder.cpp
     headless/offscreen.cpp headless/rasteriser.cpp headless/raster_textures.cpp)

@@ -127,7 +127,7 @@ void PageView::take_findings(std::string_view json) {
         run->findings_state = {LoadState::Phase::ready, 1, {}, {}};
         run->unadvised_events = 0;
     }
-    // Who was asked has ended: nothing more comes, until it is asked again.
+    // The other worker has ended: nothing more comes until it is started again.
     for (ViewedRun& run : session_.runs)
         if (run.findings_state.phase == LoadState::Phase::loading && run.history) {
             run.findings_state = {LoadState::Phase::ready, 1, {}, {}};

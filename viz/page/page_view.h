@@ -1,6 +1,6 @@
 // PageView: the viewer inside a page, without a server and without threads: files in, events of the
 // browser in, messages for the page out (viz/serve's, plain). All work is done in turn(), a piece
-// at a time, so that what is known is drawn before the next piece is begun.
+// at a time, so that known results are drawn before the next piece is started.
 //
 // One thread; the page's worker.
 #pragma once
@@ -24,9 +24,9 @@ struct PageOptions {
     bool dark = true;
     bool advises = false;  // itself; otherwise another does, and take_findings() brings it
     std::string location;  // to go to: see Shell::go
-    // How far the work of this turn is; called within it.
+    // The progress of this turn's work; called within it.
     std::function<void(double share, const std::string& activity)> on_progress;
-    // A file is written that the user is to have.
+    // A file for the user has been written.
     std::function<void(const std::string& path)> take_file;
 };
 
@@ -38,11 +38,11 @@ class PageView {
     // Adds what is in these files; what they are called is shown.
     void add(std::vector<std::string> files);
 
-    // Events of the browser. False: they aren't such; nothing of them is taken.
+    // Events of the browser. False: invalid; none of them is taken.
     bool take(std::span<const std::byte> message);
 
-    // What `advise` found in another worker, as its findings() gave it, and that; "[]": it has
-    // ended before.
+    // The findings of `advise` in another worker, as its findings() returned them; "[]": it ended
+    // without any.
     void take_findings(std::string_view json);
     std::string findings() const;
 

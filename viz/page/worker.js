@@ -15,7 +15,7 @@ function soon() {
 function add(files) {
   const folder = `/files/${++folders}`, paths = [];
   module.FS.mkdirTree(folder);
-  // Read where they lie, a part at a time: nothing of a file is copied before it is needed.
+  // Files are read in place, a part at a time: nothing of a file is copied before it is needed.
   module.FS.mount(module.WORKERFS, { blobs: files.map(({ name, data }) => ({ name, data })) }, folder);
   for (const { name } of files) paths.push(`${folder}/${name}`);
   const text = module.stringToNewUTF8(paths.join("\n"));
@@ -51,7 +51,7 @@ const handlers = {
     const place = module.stringToNewUTF8(location);
     const opened = module._page_open(dark ? 1 : 0, advises ? 1 : 0, place);
     module._free(place);
-    postMessage(opened ? { ready: true } : { failed: "the viewer could not begin" });
+    postMessage(opened ? { ready: true } : { failed: "the viewer could not start" });
     if (!advises) soon();
   },
   add: ({ files }) => add(files),
@@ -66,7 +66,7 @@ const handlers = {
   },
   figures: () => module._page_send_figures(),
 };
-let last = Promise.resolve();  // one after the other: the first ones wait for the beginning
+let last = Promise.resolve();  // one after the other: the first ones wait for the start
 onmessage = ({ data }) => {
   last = last.then(() => handlers[data.kind](data))
     .catch(error => postMessage({ failed: String(error.message ?? error) }));

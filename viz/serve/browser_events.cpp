@@ -173,7 +173,7 @@ Result<std::vector<BrowserEvent>> parse_browser_events(std::span<const std::byte
         std::optional<BrowserEvent> event = read_event(bytes);
         if (!event || bytes.failed())
             return tidemark::fail(ErrorCode::bad_input,
-                                  fmt::format("event {} of a message is none", events.size()));
+                                  fmt::format("event {} of a message is invalid", events.size()));
         events.push_back(*std::move(event));
     }
     return events;

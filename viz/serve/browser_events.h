@@ -1,8 +1,8 @@
-// BrowserEvents: what the page in the browser reports: its size, mouse and keys, and what it has
-// drawn. Anybody may send anything: only what is exactly as written here is taken.
+// BrowserEvents: what the page in the browser reports: its size, mouse and keys, and which frames
+// it has drawn. Anybody may send anything: only messages in exactly this format are taken.
 //
-// A message is one or more events, one behind the other, numbers little-endian. An event begins
-// with a byte that says what it is:
+// A message is one or more events, one after the other, numbers little-endian. An event starts with
+// a byte for its kind:
 //
 //   1 size     u16 width, u16 height (pixels), u16 ratio (of those to points, in 256ths)
 //   2 move     u8 held, u16 x, u16 y (pixels)
@@ -88,7 +88,7 @@ using BrowserEvent = std::variant<PageSized, MouseMoved, MouseLeft, MousePressed
 constexpr std::size_t kMostMessageBytes = 16U << 10U;  // a longer one is refused
 constexpr std::size_t kMostKeyName = 32;               // bytes
 
-// Errors (bad_input): what is no event, or one that is cut off; nothing of the message is taken.
+// Errors (bad_input): an invalid event, or one that is cut off; nothing of the message is taken.
 // O(bytes).
 Result<std::vector<BrowserEvent>> parse_browser_events(std::span<const std::byte> message);
 

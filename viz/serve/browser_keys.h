@@ -10,8 +10,7 @@
 
 namespace tidemark::viz {
 
-// The press that shortcuts go by: letters without case, signs as they are typed. nullopt: none of
-// ours.
+// The press for shortcuts: letters without case, signs as they are typed. nullopt: none of ours.
 std::optional<KeyPress> press_of(const BrowserKey& event);
 
 // What the key writes into a text: one character in UTF-8, or nothing.

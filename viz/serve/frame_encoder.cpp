@@ -1,4 +1,4 @@
-// Finding and compressing what changed.
+// Finds and compresses what changed.
 #include "viz/serve/frame_encoder.h"
 
 #include <algorithm>

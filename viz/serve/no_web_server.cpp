@@ -1,4 +1,4 @@
-// The server of a program that was built without Boost.Beast: there is none.
+// Replaces the server in a program that was built without Boost.Beast: listening fails.
 #include "viz/serve/web_server.h"
 
 namespace tidemark::viz {
@@ -8,7 +8,7 @@ struct WebServer::Parts {};
 Result<std::unique_ptr<WebServer>> WebServer::listen(const WebServerOptions& /*options*/,
                                                      WebClients& /*clients*/) {
     return fail(ErrorCode::unsupported, "this program was built without Boost.Beast", "--serve",
-                "build it where the package libboost-dev is; a window or --png need none");
+                "rebuild it with the package libboost-dev; a window or --png don't need it");
 }
 
 WebServer::~WebServer() = default;

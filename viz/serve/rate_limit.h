@@ -1,5 +1,5 @@
-// RateLimit: how often something may happen: so many times at once, and so many a second after
-// that.
+// RateLimit: limits how often something may happen: a burst of this many at once, and then this
+// many a second.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// From events to frames.
+// Turns events into frames.
 #include "viz/serve/remote_view.h"
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace {
 constexpr double kEarlyFrame = 0.008;  // for a key or button, if the last one was as before
 constexpr double kSlowFrame = 0.1;     // where frame after frame shows the same
 constexpr int kUnchanged = 30;         // so many of them
-constexpr int kSettleFrames = 4;       // ImGui lays out by the frame before
+constexpr int kSettleFrames = 4;       // ImGui lays out from the previous frame
 constexpr int kMostSkipped = 8;        // frames without pixels, for a click's steps
 constexpr std::size_t kSentBytes = 128U << 10U;  // on the way, unless it is a single frame
 constexpr std::size_t kSentFrames = 8;
-constexpr std::size_t kMostTyping = 256;  // events that wait for a frame; more are lost
+constexpr std::size_t kMostTyping = 256;  // events that wait for a frame; more are dropped
 constexpr std::uint32_t kSmallestScreen = 64;
 
 constexpr std::byte kCopyMessage{2};
@@ -34,7 +34,7 @@ struct NamedKey {
     Key ours;
 };
 
-// What ImGui's text fields want to know of.
+// What ImGui's text fields need to know.
 constexpr std::array kTextKeys = {
     NamedKey{ImGuiKey_Tab, Key::tab},
     NamedKey{ImGuiKey_LeftArrow, Key::left},
@@ -70,7 +70,7 @@ ShellHost with_saving(ShellHost host, bool& saves) {
     return host;
 }
 
-// Of which somebody waits for the answer; a mouse that moves does so all the time.
+// Events whose answer somebody waits for; a mouse that moves is waited for all the time.
 bool is_press(const BrowserEvent& event) {
     return std::holds_alternative<BrowserKey>(event) ||
            std::holds_alternative<MousePressed>(event) || std::holds_alternative<TextPasted>(event);
@@ -184,7 +184,7 @@ void RemoteView::take(const BrowserEvent& event) {
         return;
     }
     refresh(kSettleFrames);
-    // What is sent stays within its 30 frames a second: the last one wasn't.
+    // Keeps within 30 sent frames a second: the last frame wasn't sent.
     if (is_press(event) && drew_same_)
         next_ = std::min(next_, last_ + kEarlyFrame);
     std::visit(Overloaded{
@@ -253,7 +253,7 @@ HeldModifiers RemoteView::take_typing(ShellInput& input) {
     return held;
 }
 
-// What came since the last frame, to ImGui and to the shell.
+// Passes events since the last frame to ImGui and to the shell.
 void RemoteView::apply_input(ShellInput& input) {
     ImGuiIO& io = screen_.io();
     const float scale = options_.scale > 0 ? options_.scale : size_.ratio;

@@ -1,10 +1,10 @@
 // RemoteView: the viewer as one browser sees it: a screen in memory with a shell of its own, so
-// that two who look at the same runs don't move each other's window. Events of the browser in,
-// messages for it out.
+// that two users who look at the same runs don't move each other's window. Events of the browser
+// in, messages for it out.
 //
-// A frame is drawn when something may have changed, not more often than is asked for, and never
-// ahead of what the browser says that it has drawn; where nothing has changed, nothing is sent. All
-// times are seconds of the caller's clock. Its maker's thread only.
+// A frame is drawn when something may have changed, not more often than requested, and never ahead
+// of what the browser reports as drawn; if nothing has changed, nothing is sent. All times are
+// seconds of the caller's clock. Its maker's thread only.
 #pragma once
 
 #include <bitset>
@@ -43,11 +43,11 @@ class RemoteView {
     static Result<std::unique_ptr<RemoteView>> open(Session& session, ShellHost host,
                                                     const RemoteViewOptions& options);
 
-    // A browser that knows nothing looks from now on; or none does any more.
+    // A browser that knows nothing is connected from now on; or none is any longer.
     void connect();
     void disconnect();
 
-    // Somebody sees it.
+    // Whether somebody sees it.
     bool visible() const { return connected_ && !hidden_ && sized_; }
 
     void take(const BrowserEvent& event);
@@ -55,7 +55,7 @@ class RemoteView {
     // What it shows may have changed: `frames` are drawn.
     void refresh(int frames);
 
-    // When the next frame is to be drawn; nothing: not before something happens.
+    // When the next frame is to be drawn; nothing: not before an event.
     std::optional<double> next_frame() const;
 
     // Draws one. The messages for the browser, in order; often none.

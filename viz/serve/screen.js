@@ -1,6 +1,6 @@
 // The screen of the viewer in a page: draws what the viewer sends, reports mouse, fingers and keys.
-// The messages are described in frame_encoder.h and browser_events.h. Who carries them to and fro is
-// `transport`: a WebSocket (socket.js), or a worker of the page (viz/page/local.js).
+// The messages are described in frame_encoder.h and browser_events.h. `transport` carries them: a
+// WebSocket (socket.js), or a worker of the page (viz/page/local.js).
 "use strict";
 const WIDEST = 4096, NOTCH = 256, RATIO = 256, MOST_PASTED = 4000;
 const SIZE = 1, MOVE = 2, LEAVE = 3, BUTTON = 4, WHEEL = 5, KEY = 6, PASTE = 7, DRAWN = 8, HIDDEN = 9, BLUR = 10;
@@ -51,7 +51,7 @@ let buttons = 0;
 const fingers = new Map();  // that are down: where each is
 let spread = 0;             // between two of them, when a move was last sent
 const distance = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y);
-// Two fingers zoom where their middle is; what one of them had begun to drag is let go.
+// Two fingers zoom about their middle; a drag that one of them had started is released.
 function sendFingers() {
   const two = [...fingers.values()].slice(0, 2), now = distance(two);
   const middle = { clientX: (two[0].x + two[1].x) / 2, clientY: (two[0].y + two[1].y) / 2 };
@@ -142,7 +142,7 @@ texts.addEventListener("click", e => {
   for (const down of [1, 0]) send(BUTTON, held(e), 0, down);
 });
 
-// What stays the browser's: tabs, reloading, its zoom, its tools; and pasting, which comes as text.
+// Left to the browser: tabs, reloading, its zoom, its tools; and pasting, which comes as text.
 function isBrowsers(e) {
   if (/^F\d+$/.test(e.key)) return e.key !== "F1" && e.key !== "F3";
   if (!e.ctrlKey && !e.metaKey || e.altKey) return false;
@@ -180,7 +180,8 @@ document.addEventListener("visibilitychange", sendHidden);
 
 // --- from the program ---
 
-// Written to and read from the stream itself: a Blob would go through the browser's other processes.
+// Written to and read from the stream directly: a Blob would go through the browser's other
+// processes.
 async function inflate(bytes, size) {
   const stream = new DecompressionStream("deflate"), reader = stream.readable.getReader();
   const writer = stream.writable.getWriter(), whole = new Uint8Array(size);

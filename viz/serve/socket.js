@@ -1,4 +1,4 @@
-// The connection of a served page to its viewer, and how it comes back.
+// The connection of a served page to its viewer, and how it reconnects.
 let socket = null, wait = 500;  // wait: milliseconds before it tries to connect again
 
 let key = "";  // of our view; kept where the browser lets us, so that it outlives a reload
@@ -13,7 +13,7 @@ function address() {
   found.searchParams.set("view", key);
   return found;
 }
-// Why there is no connection, as the program says: a WebSocket that is refused doesn't.
+// Why there is no connection, in the program's words: a refused WebSocket doesn't give a reason.
 async function reason() {
   try {
     const answer = await fetch(address().href + "&from=" + location.origin, { signal: AbortSignal.timeout(5000) });
@@ -45,14 +45,14 @@ function connect() {
     last = last.then(() => take(new Uint8Array(e.data), carrier)).catch(console.error);
   };
   opened.onclose = async e => {
-    const text = { 1001: "The viewer has ended.", 1008: "The viewer doesn't understand this page: load it anew.",
-      4001: "This view is shown by another page now. Load this one anew for a view of its own." };
+    const text = { 1001: "The viewer has ended.", 1008: "The viewer doesn't understand this page: reload it.",
+      4001: "Another page shows this view now. Reload this page for a view of its own." };
     if (e.code === 4001) store("");
     if (e.code in text) {
       notice.textContent = text[e.code];
       return;
     }
-    // At once after what worked: proxies end what is silent for long.
+    // Immediately after a working connection: proxies end silent ones after a while.
     if (wait > 0) notice.textContent = await reason() + " Trying again...";
     setTimeout(connect, wait);
     wait = Math.min(8000, Math.max(500, wait * 2));

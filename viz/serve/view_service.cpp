@@ -1,4 +1,4 @@
-// Views and their browsers, and when to draw for whom.
+// Views and their browsers, and when to draw for which.
 #include "viz/serve/view_service.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::size_t kTokenBytes = 24;
 constexpr std::size_t kKeyBytes = 8;
 constexpr double kLookAtLoading = 0.05;  // seconds
 constexpr double kLookAtPrograms = 1.0 / 30;
-constexpr double kNobodyLooks = 1.0;  // at living programs
+constexpr double kNobodyLooks = 1.0;  // at live programs
 constexpr int kFramesOfNews = 4;
 constexpr double kForEver = -1;
 constexpr std::byte kKeyMessage{5};
@@ -75,7 +75,7 @@ struct ViewService::Parts final : WebClients {
 };
 
 Result<std::unique_ptr<RemoteView>> ViewService::Parts::new_view() {
-    ShellHost host = loader_host(loader);  // what isn't here can't be done from a browser: open
+    ShellHost host = loader_host(loader);  // files that aren't here can't be opened from a browser
     host.pause = [this](bool paused) { living.pause(paused); };
     host.align = [this] {
         static_cast<void>(living.align(!living.by_clock()));
@@ -93,8 +93,8 @@ bool ViewService::Parts::has_room(std::string_view key) const {
     return static_cast<std::size_t>(taken) < kMostViews;
 }
 
-// The one that the browser had, else a new one, for which the one must go that nobody has looked at
-// for longest.
+// The view that the browser had, else a new one, for which the view is removed that nobody has
+// looked at for longest.
 ServedView* ViewService::Parts::view_for(std::string_view key) {
     for (ServedView& served : views)
         if (equal_secrets(served.key, key))
@@ -159,7 +159,7 @@ void ViewService::Parts::refresh(int frames) {
         served.view->refresh(frames);
 }
 
-// How long nothing needs to be done if nothing comes.
+// How long nothing needs to be done if nothing happens.
 double ViewService::Parts::pause() const {
     std::optional<double> until;
     const auto at_latest = [&until](double seconds) {
@@ -197,7 +197,7 @@ Result<std::unique_ptr<ViewService>> ViewService::start(const ViewServiceOptions
         parts->loader.add(options.load);
     for (const std::string& program : options.attach)
         TM_TRY(parts->living.attach(program));
-    TM_TRY(parts->new_view());  // a view or place that is wrong is so now, not for each browser
+    TM_TRY(parts->new_view());  // an invalid view or location fails now, not for each browser
     return std::unique_ptr<ViewService>(new ViewService(std::move(parts)));
 }
 

@@ -1,11 +1,11 @@
-// ViewService: the viewer for browsers: loads traces or follows living programs as the window does,
-// and serves each browser that has the link a view of its own on them. Nothing else can be opened
-// or written through it.
+// ViewService: the viewer for browsers: loads traces or follows live programs as the window does,
+// and gives each browser that has the link a view of its own on them. Nothing else can be opened or
+// written through it.
 //
-// A view outlives its connection: a browser that comes back (its tunnel broke, the page was loaded
-// anew) finds it as it was, as long as there is room; a connection that it had before, and that may
-// not have noticed, is closed with kViewTaken. One thread, that of the caller; where nothing
-// moves, it sleeps.
+// A view outlives its connection: a browser that comes back (its tunnel broke, the page was
+// reloaded) finds it as it was, as long as there is room; a connection that it had before, and that
+// may not have noticed, is closed with kViewTaken. One thread, that of the caller; it sleeps while
+// nothing moves.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct ViewServiceOptions {
     std::vector<std::string> attach;
     RemoteViewOptions view;
     std::string title;
-    WebServerOptions web;    // but its token and page
+    WebServerOptions web;    // except its token and page
     std::string shown_host;  // in the link; empty: the address that is listened on
     // After each frame, for tests.
     std::function<void(std::size_t view, Shell& shell, bool loading)> on_frame = {};
@@ -38,8 +38,8 @@ constexpr double kMostMessagesAtOnce = 2000;
 
 class ViewService {
   public:
-    // Listens, and begins to load. Errors: those of WebServer::listen and LiveRuns::attach; wrong
-    // views and places.
+    // Listens, and starts to load. Errors: those of WebServer::listen and LiveRuns::attach; wrong
+    // views and locations.
     static Result<std::unique_ptr<ViewService>> start(const ViewServiceOptions& options);
 
     ViewService(const ViewService&) = delete;

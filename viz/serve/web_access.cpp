@@ -28,18 +28,18 @@ bool is_numeric(const std::string& host) {
            inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
-// What no page of somebody else can be at.
+// Names that no foreign page can have.
 bool is_local(std::string_view host) {
     return same_name(host, "localhost") || is_numeric(std::string(host));
 }
 
-// On the machine of whoever sees the page.
+// On the machine of the user who sees the page.
 bool is_loopback(std::string_view host) {
     return same_name(host, "localhost") || host == "::1" ||
            (host.starts_with("127.") && is_numeric(std::string(host)));
 }
 
-// Whether it may stand in a command line as it is.
+// Whether it can be used in a command line without quotes.
 bool is_plain_name(std::string_view name) {
     return !name.empty() && name.front() != '-' && std::ranges::all_of(name, [](char c) {
         return (c >= '0' && c <= '9') || (lower_case(c) >= 'a' && lower_case(c) <= 'z') ||
@@ -156,7 +156,7 @@ bool HostRules::allows_origin(std::string_view origin, const WebRequest& request
     const std::string_view host = host_of(from);
     if (host.empty())
         return false;
-    // Of several proxies the first one was asked by the browser.
+    // Of several proxies the browser sent its request to the first one.
     const std::string_view requested =
         request.forwarded_host.substr(0, request.forwarded_host.find(','));
     return same_name(from, without(usual_port, request.host)) ||
@@ -190,31 +190,31 @@ std::string refusal_text(WebAnswer answer, const WebRequest& request) {
         case WebAnswer::wrong_host: {
             const std::string_view host = host_of(request.host);
             return fmt::format(
-                "The viewer doesn't know the name {} for itself. If it is a name of "
-                "this machine, or of a proxy before it, {}.",
+                "The viewer doesn't accept the host name {}. If it is a name of "
+                "this machine, or of a proxy in front of it, {}.",
                 is_plain_name(host) ? host : "in this link", advice_for(host));
         }
         case WebAnswer::wrong_method:
-            return "There is only GET here.";
+            return "Only GET is supported.";
         case WebAnswer::not_found:
             return "There is nothing here: the link ends with /?token=...";
         case WebAnswer::wrong_token:
-            return "The token is missing or wrong: take the whole link that `tidemark view "
-                   "--serve` printed. It is another one each time.";
+            return "The token is missing or wrong: use the whole link that `tidemark view "
+                   "--serve` printed. It changes with every start.";
         case WebAnswer::wrong_origin: {
             const std::string_view from =
                 request.upgrades ? request.origin : parse_web_target(request.target).from;
             const std::string_view host = host_of(parse_origin(from).authority);
             return fmt::format(
-                "A page from elsewhere may not look. If {} is a proxy before the "
+                "Pages from other sites may not connect. If {} is a proxy in front of the "
                 "viewer, let it send the header Host or X-Forwarded-Host as the "
-                "browser has it, or {}.",
+                "browser sent it, or {}.",
                 is_plain_name(host) ? host : "that", advice_for(host));
         }
         case WebAnswer::no_socket:
             break;
     }
-    return "The proxy before the viewer doesn't let WebSockets through. In nginx: "
+    return "The proxy in front of the viewer doesn't pass WebSockets. In nginx: "
            "proxy_http_version "
            "1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;";
 }

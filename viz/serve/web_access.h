@@ -1,10 +1,10 @@
-// Who may see what is served: whoever has the link. Its token is random and compared in constant
-// time; a browser that was lured here under another name (DNS rebinding), or by a page of somebody
-// else, is refused before that.
+// Who may see what is served: everyone with the link. Its token is random and compared in constant
+// time; a browser that was lured here under another name (DNS rebinding), or by a page of another
+// site, is refused before that.
 //
-// Behind a proxy the name is the proxy's, and any will do: what a page sends by a WebSocket has no
-// headers of its choice, so that one with X-Forwarded-For, -Host or -Proto was sent by a proxy, not
-// by a browser that a false name led here. Where the page is from is asked all the same.
+// Behind a proxy the name is the proxy's, and any name is accepted: a page can't choose the headers
+// of a WebSocket, so a request with X-Forwarded-For, -Host or -Proto was sent by a proxy, not by a
+// browser that a false name led here. The page's origin is checked in any case.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace tidemark::viz {
 
-// So many random bytes as hexadecimal digits. Errors (unsupported): the system gives none.
+// Random bytes, this many, as hexadecimal digits. Errors (unsupported): the system gives none.
 Result<std::string> random_token(std::size_t bytes);
 
-// Whether they are the same text, in a time that depends on the lengths alone.
+// Whether they are the same text, in a time that depends only on the lengths.
 bool equal_secrets(std::string_view left, std::string_view right);
 
-// What a request asks for: "/proxy/8080/socket?token=12ab&view=34cd".
+// The target of a request: "/proxy/8080/socket?token=12ab&view=34cd".
 struct WebTarget {
     std::string_view name;   // the last part of its path; what is before is a proxy's
     std::string_view token;  // empty: none
@@ -36,7 +36,7 @@ WebTarget parse_web_target(std::string_view target);
 // "localhost" of "localhost:8080", "::1" of "[::1]:80"; empty if it is no such name.
 std::string_view host_of(std::string_view authority);
 
-// What comes of a request: one of the two that there are, or why not.
+// The answer to a request: one of the two valid ones, or why not.
 enum class WebAnswer : std::uint8_t {
     page,
     socket,
@@ -53,14 +53,14 @@ struct WebRequest {
     bool upgrades = false;
     std::string_view target = {};
     std::string_view host = {};
-    std::string_view origin = {};          // empty: it has none, and so no browser's page sent it
+    std::string_view origin = {};          // empty: none, so no browser's page sent it
     bool forwarded = false;                // a proxy says so: X-Forwarded-For, -Host or -Proto
     std::string_view forwarded_host = {};  // X-Forwarded-Host
 };
 
 class HostRules {
   public:
-    // Beside localhost and numeric addresses, which no foreign page can have for its own, these
+    // Besides localhost and numeric addresses, which no foreign page can have for its own, these
     // names are ours. `port` is where we listen.
     HostRules(std::vector<std::string> names, std::uint16_t port)
         : names_(std::move(names)), port_(port) {}
@@ -81,7 +81,7 @@ class HostRules {
 
 WebAnswer decide(const WebRequest& request, const HostRules& rules, std::string_view token);
 
-// A sentence for the user: why, and what to type so that it works. Empty for page and socket.
+// A sentence for the user: why, and what to type to fix it. Empty for page and socket.
 std::string refusal_text(WebAnswer answer, const WebRequest& request);
 
 }  // namespace tidemark::viz

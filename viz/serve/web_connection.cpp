@@ -27,10 +27,10 @@ constexpr std::uint32_t kMostHeaderBytes =
     16U << 10U;  // proxies add some, and the cookies of their own
 constexpr std::size_t kNonceBytes = 16;
 constexpr std::size_t kMostWaitingBytes =
-    64U << 20U;  // of who says that frames are drawn, and reads none
+    64U << 20U;  // of a client that reports drawn frames, and reads none
 constexpr std::string_view kNonceMark = "{{nonce}}";
-// Of a proxy that stands before pages and WebSockets alike. (jupyter-server-proxy adds
-// X-Forwarded-Context to what is no WebSocket.)
+// From a proxy in front of both pages and WebSockets. (jupyter-server-proxy adds
+// X-Forwarded-Context only to requests other than WebSockets.)
 constexpr std::array kProxyHeaders = {"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"};
 
 std::string_view view_of(beast::string_view text) {
@@ -99,7 +99,7 @@ void WebConnection::answer_request() {
         return send_page();
     const bool knocks = answer == WebAnswer::socket || answer == WebAnswer::no_socket;
     if (knocks && !shared_.clients.has_room(parse_web_target(asks.target).view))
-        return refuse(http::status::service_unavailable, "As many as can are looking already.");
+        return refuse(http::status::service_unavailable, "Too many browsers are connected.");
     if (answer != WebAnswer::socket)
         return refuse(status_of(answer), refusal_text(answer, asks));
     forwarded_ = asks.forwarded;
@@ -146,9 +146,9 @@ void WebConnection::respond(http::response<http::string_body> response) {
 void WebConnection::open_socket() {
     stream_.expires_never();
     socket_.emplace(std::move(stream_));
-    // Nothing is sent to one who is silent: at rest there are no bytes. What is gone without a word
-    // the system finds out (keep_alive). But a proxy ends what is silent: half of its patience is
-    // a ping.
+    // Nothing is sent to a silent client: at rest there are no bytes. The system detects clients
+    // that have vanished (keep_alive). But a proxy ends silent connections: after half of its
+    // patience a ping is sent.
     socket_->set_option(
         forwarded_
             ? websocket::stream_base::timeout{kAnswerTime, kProxysPatience, true}

@@ -50,13 +50,13 @@ class WebConnection : public std::enable_shared_from_this<WebConnection> {
     // The address that it came from; "" if it had gone again before it was here.
     const std::string& peer() const { return peer_; }
 
-    // It has shown the token: whoever it is may be here.
+    // It has shown the token: its client may be here.
     bool trusted() const { return trusted_; }
 
-    // Ends it: a WebSocket with that code, anything else at once.
+    // Ends it: a WebSocket with that code, anything else immediately.
     void close(boost::beast::websocket::close_code code);
 
-    // Ends it at once and without a word; its descriptor is free then.
+    // Ends it immediately and without a message; its descriptor is free then.
     void abandon();
 
     bool abandoned() const { return abandoned_; }

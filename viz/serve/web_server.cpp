@@ -40,12 +40,12 @@ bool is_of_no_descriptor(const error_code& error) {
 tl::unexpected<Error> no_port(const WebServerOptions& options, const error_code& error) {
     const std::string where = fmt::format("{} port {}", options.address, options.port);
     if (error == asio::error::address_in_use)
-        return fail(ErrorCode::unsupported, "another program has this port", where,
-                    "--serve 0 takes one that is free, --serve PORT another");
+        return fail(ErrorCode::unsupported, "another program uses this port", where,
+                    "--serve 0 takes a free one, --serve PORT another");
     if (error == asio::error::access_denied)
-        return fail(ErrorCode::unsupported, "this port is not for programs of users", where,
-                    "take one from 1024 on, or --serve 0");
-    return fail(ErrorCode::unsupported, fmt::format("cannot be listened on: {}", error.message()),
+        return fail(ErrorCode::unsupported, "this port is reserved for the system", where,
+                    "use one from 1024 on, or --serve 0");
+    return fail(ErrorCode::unsupported, fmt::format("cannot listen on it: {}", error.message()),
                 where, "--bind takes an address of this machine");
 }
 
@@ -105,8 +105,8 @@ void WebServer::Parts::take(asio::ip::tcp::socket socket) {
     connection->start();
 }
 
-// If more than `most` have not shown the token, ends the oldest of the address that has most of
-// them. False if there are no more.
+// If more than `most` have not shown the token, ends the oldest connection of the address that has
+// most of them. False if there are no more.
 bool WebServer::Parts::drop_stranger(std::size_t most) {
     std::map<std::string, std::vector<std::shared_ptr<WebConnection>>> strangers;  // oldest first
     std::size_t count = 0;
@@ -146,8 +146,8 @@ Result<std::unique_ptr<WebServer>> WebServer::listen(const WebServerOptions& opt
     error_code error;
     const auto address = asio::ip::make_address(options.address, error);
     if (error)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no address", options.address),
-                    "--bind", "say 127.0.0.1, ::1, or 0.0.0.0 for all of this machine");
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not an address", options.address),
+                    "--bind", "give 127.0.0.1, ::1, or 0.0.0.0 for all addresses");
     const asio::ip::tcp::endpoint endpoint(address, options.port);
     parts->acceptor.open(endpoint.protocol(), error);
     if (!error)
@@ -163,7 +163,7 @@ Result<std::unique_ptr<WebServer>> WebServer::listen(const WebServerOptions& opt
     if (options.ends_with_input) {
         parts->input.assign(::dup(STDIN_FILENO), error);
         if (error)
-            return fail(ErrorCode::unsupported, "standard input cannot be waited for: give a pipe",
+            return fail(ErrorCode::unsupported, "cannot wait for standard input: give a pipe",
                         "--end-with-input");
         parts->watch_input();
     }

@@ -1,10 +1,11 @@
-// WebServer: the page and its WebSockets, over HTTP on one address. It knows nothing of what is
-// sent. Built over Boost.Beast, of which nothing need be there when the program runs; where that
-// is missing, listen() says so.
+// WebServer: the page and its WebSockets, over HTTP on one address. It knows nothing about what is
+// sent. Built on Boost.Beast, of which nothing is needed when the program runs; in a build without
+// it, listen() fails with a hint.
 //
-// Who has not shown the token is let in for a few seconds, and by number: of too many the oldest
-// goes first, of the address that has most of them, so that one who has the link gets in at once.
-// Without descriptors the server rests, and takes the next one when there is one.
+// Clients that have not shown the token are accepted for a few seconds, and limited in number: of
+// too many the oldest is dropped first, of the address that has most of them, so that a user with
+// the link gets in immediately. Without descriptors the server pauses, and accepts again when there
+// is one.
 //
 // No threads: all that happens happens within wait() and end(), on their caller's thread.
 #pragma once
@@ -24,7 +25,7 @@ namespace tidemark::viz {
 
 using ClientId = std::uint64_t;
 
-// Who is told what comes. Called within wait().
+// Gets the events. Called within wait().
 class WebClients {
   public:
     WebClients() = default;
@@ -32,8 +33,8 @@ class WebClients {
     WebClients& operator=(const WebClients&) = delete;
     virtual ~WebClients() = default;
 
-    // Whether one more is taken, whose link has that under the name `view`: anything at all. If
-    // not, it is answered that there are too many.
+    // Whether one more client is accepted, whose link has this as its `view`: any text. If not, the
+    // answer is that there are too many.
     virtual bool has_room(std::string_view view) const = 0;
 
     // Its WebSocket is open.
@@ -68,7 +69,7 @@ class WebServer {
 
     std::uint16_t port() const;
 
-    // Handles what has come, or waits for it: at most `seconds`; less than 0: as long as it takes.
+    // Handles events, or waits for them: at most `seconds`; less than 0: without limit.
     void wait(double seconds);
 
     // Ctrl-C, SIGTERM, SIGHUP, or the end of standard input.

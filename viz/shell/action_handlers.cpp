@@ -74,7 +74,7 @@ void copy(ShellParts& parts) {
     parts.say("Copied as text.");
 }
 
-// The views of this frame are yet to be drawn: the table under the mouse gives itself.
+// The views of this frame are yet to be drawn: the table under the mouse hands itself over.
 void ask_for_table(ShellParts& parts) {
     parts.selection.table.clear();
     parts.selection.wants_table = true;
@@ -89,7 +89,7 @@ void copy_location(ShellParts& parts) {
     parts.say("Copied: " + text);
 }
 
-// Timeline over address map, or whatever stands there alone.
+// Timeline over address map, or whatever is there alone.
 void toggle_split(ShellParts& parts) {
     parts.has_chosen_main = true;
     parts.wants_table = false;
@@ -108,7 +108,7 @@ void toggle_split(ShellParts& parts) {
     }
 }
 
-// In a window that is too low for two views and a table, what was asked for last is shown.
+// In a window that is too low for two views and a table, the last requested one is shown.
 void want_table(ShellParts& parts) {
     parts.splits.has_table = true;
     parts.wants_table = true;
@@ -120,7 +120,7 @@ void next_panel(ShellParts& parts, std::ptrdiff_t by) {
     if (tables.empty())
         return;
     if (parts.splits.has_table && !parts.sees_table)
-        by = 0;  // the one that is there comes first
+        by = 0;  // the current one comes first
     want_table(parts);
     const auto count = static_cast<std::ptrdiff_t>(tables.size());
     const auto here = std::find(tables.begin(), tables.end(), parts.table.value_or(tables.back()));
@@ -132,10 +132,10 @@ void next_run(ShellParts& parts) {
     const std::size_t count = parts.session.runs.size();
     if (count < 2)
         return parts.say(
-            "There is one run only: Shift-U replays it under another policy, Ctrl-O opens a file.");
+            "There is only one run: Shift-U replays it under another policy, Ctrl-O opens a file.");
     parts.selection.run = (parts.selection.run + 1) % count;
     parts.selection.block.reset();
-    parts.say("Blocks and tables are of " + parts.run()->label + ".");
+    parts.say("Blocks and tables show " + parts.run()->label + ".");
 }
 
 void next_gpu(ShellParts& parts) {
@@ -143,18 +143,18 @@ void next_gpu(ShellParts& parts) {
     if (run == nullptr || !parts.host.next_gpu)
         return;
     if (run->gpus < 2)
-        return parts.say(run->label + " has one GPU.");
+        return parts.say(run->label + " has only one GPU.");
     const std::size_t next = (run->gpu + 1) % run->gpus;
     const auto shown = parts.host.next_gpu(parts.selection.run);
     if (!shown)
         return parts.say(to_text(shown.error()));
     parts.selection.run = *shown;
     parts.selection.block.reset();
-    parts.say(fmt::format("Blocks and tables are of GPU {}.", next));
+    parts.say(fmt::format("Blocks and tables show GPU {}.", next));
 }
 
-// Of a living program its view; else the cursor, from the window's start again once it has come to
-// its end.
+// For a live program, pauses its view; else moves the cursor, from the window's start again once it
+// has reached its end.
 void toggle_pause(ShellParts& parts) {
     const ViewedRun* const run = parts.run();
     if (run == nullptr)
@@ -179,16 +179,17 @@ void replay_suggested(ShellParts& parts) {
     if (found == run->findings.end())
         return parts.say(run->advised_with.empty()
                              ? "No finding of this run suggests another setting."
-                             : "What needs less was searched for in " + run->advised_with + ".");
+                             : "Settings that need less were searched for in " + run->advised_with +
+                                   ".");
     parts.selection.wanted_policy = found->policy;
 }
 
 void toggle_alignment(ShellParts& parts) {
     const auto lives = [](const ViewedRun& run) { return run.live.has_value(); };
     if (!parts.host.align || std::ranges::count_if(parts.session.runs, lives) < 2)
-        return parts.say("Two living programs and more can stand side by side in two ways.");
-    parts.say(parts.host.align() ? "Living programs stand side by side by the clock."
-                                 : "Living programs stand side by side from their own starts.");
+        return parts.say("With two or more live programs this switches how they are aligned.");
+    parts.say(parts.host.align() ? "Live programs are aligned by the clock."
+                                 : "Live programs are aligned by their own starts.");
 }
 
 void open_prompt(ShellParts& parts) {

@@ -1,5 +1,5 @@
-// Actions: everything that the shell can be asked to do, with its keys and titles. The one table
-// from which key presses, menus and the key sheet come.
+// Actions: everything that the shell can do on request, with its keys and titles. Key presses,
+// menus and the key sheet all come from this one table.
 #pragma once
 
 #include <cstdint>
@@ -63,15 +63,15 @@ enum class Action : std::uint8_t {
     quit,
 };
 
-// Where it stands in the menu and on the key sheet.
+// Where it is in the menu and on the key sheet.
 enum class ActionGroup : std::uint8_t { navigate, go, show, window };
 
 struct ActionInfo {
     Action action = Action::fit;
     ActionGroup group = ActionGroup::navigate;
     std::string_view title;  // in menus: "Zoom in"
-    std::string_view about;  // on the key sheet, if the title doesn't say it all
-    KeyPress keys[3];        // those that do it; none at the end
+    std::string_view about;  // on the key sheet, if the title isn't enough
+    KeyPress keys[3];        // keys that trigger it; none at the end
 };
 
 // In the order of menus.
@@ -81,7 +81,7 @@ const ActionInfo& info_of(Action action);
 
 std::string_view to_text(ActionGroup group);
 
-// What a key press asks for. Digits of `view` are 1 to 9.
+// The action of a key press. Digits of `view` are 1 to 9.
 struct RequestedAction {
     Action action = Action::fit;
     std::size_t digit = 0;

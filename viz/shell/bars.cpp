@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kTabsCloser = 14;  // points that a tab may be narrower in a narrow window
 
-// A job as the status line tells of it.
+// A job as the status line describes it.
 struct JobLine {
     std::string text;
     double share = 0;
@@ -31,7 +31,7 @@ std::vector<JobLine> jobs_of(const Session& session) {
             jobs.push_back(
                 {state.activity.empty() ? run.label : state.activity, state.share, true});
         else if (state.phase == LoadState::Phase::waiting && !run.live)
-            jobs.push_back({run.label + " waits", 0, true});
+            jobs.push_back({run.label + " is waiting", 0, true});
     }
     for (const ViewedRun& run : session.runs) {
         const LoadState& state = run.findings_state;
@@ -41,7 +41,7 @@ std::vector<JobLine> jobs_of(const Session& session) {
     return jobs;
 }
 
-// Words, a bar and a way to stop; returns where it ends at the left.
+// Text, a bar and a way to stop; returns where it ends at the left.
 float draw_jobs(ShellParts& parts, Canvas& canvas, const Box& box) {
     std::vector<JobLine> jobs = jobs_of(parts.session);
     if (parts.saving.job.running())
@@ -134,7 +134,7 @@ std::string live_text(const ViewedRun& run) {
     return text;
 }
 
-// Where a program has ended: those of its name that live, to be attached by a click. Returns where
+// Where a program has ended: live programs of its name, to be attached by a click. Returns where
 // they end at the left.
 float draw_successors(ShellParts& parts, Canvas& canvas, const Box& box) {
     if (!has_ended(parts.run()) || !parts.host.attach)
@@ -159,7 +159,7 @@ float draw_successors(ShellParts& parts, Canvas& canvas, const Box& box) {
     return right;
 }
 
-// At the right end of what tabs leave of their row, if there is room.
+// At the right end of the tabs' row, if there is room.
 bool tab_row_button(Canvas& canvas, const Box& box, const char* text) {
     const float width = button_width(canvas, text);
     const float right = box.right - canvas.px(4);
@@ -178,7 +178,7 @@ struct TabText {
     float width = 0;
 };
 
-// Of views that share a row `room` wide: in a narrow one without their keys, and closer together.
+// For views that share a row `room` wide: in a narrow one without their keys, and closer together.
 std::vector<TabText> tab_texts(const ShellParts& parts, const Canvas& canvas,
                                const std::vector<std::size_t>& views, float room) {
     std::vector<TabText> tabs;
@@ -227,8 +227,7 @@ float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pan
         if (pressed.left || pressed.beneath)
             show_view(parts, view, pressed.beneath);
         if (pressed.hovered)
-            draw_tip(canvas, info.summary,
-                     is_main ? "Ctrl-click: below the view that is there" : "");
+            draw_tip(canvas, info.summary, is_main ? "Ctrl-click: below the current view" : "");
         left += width;
     }
     return left;
@@ -298,8 +297,8 @@ void draw_splitters(ShellParts& parts, Canvas& canvas, const Layout& layout) {
     line(layout.side_edge, true);
     line(layout.table_edge, false);
     line(layout.main_edge, false);
-    // Only what is pulled moves: what a small window makes a part give way to is undone by a large
-    // one.
+    // Only the edge that is pulled moves: if a small window shrinks a part, a larger window
+    // restores it.
     if (const float moved = splitter(layout.side_edge, "side edge", true); moved != 0)
         splits.side_width = (layout.side.width() - moved) / scale;
     if (const float moved = splitter(layout.table_edge, "table edge", false); moved != 0)

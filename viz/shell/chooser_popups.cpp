@@ -1,4 +1,4 @@
-// The choosers of files and policies as popups, and the notice of what could not be opened.
+// The choosers of files and policies as popups, and the notice of files that could not be opened.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ Frame popup_frame(ShellParts& parts, const Canvas& canvas, const Box& box) {
 
 constexpr std::size_t kMostNotices = 4;
 
-// What could not be opened, why, and what to do.
+// Files that could not be opened, with the reasons and what to do.
 std::string notice_text(const std::vector<Error>& notices) {
     std::string text;
     for (std::size_t i = 0; i < std::min(notices.size(), kMostNotices); ++i) {
@@ -86,7 +86,7 @@ void draw_notices(ShellParts& parts, const ImVec2& size, float scale) {
     const std::string text = notice_text(parts.notices);
     const std::string title = parts.session.runs.empty()
                                   ? "This could not be opened"
-                                  : "This could not be opened; what was open still is";
+                                  : "This could not be opened; everything else stays open";
     const float line = measure.line_height() + 3 * scale;
     const auto lines = static_cast<float>(wrapped(measure, text, width - 2 * pad).size());
     const float height = (lines + 1.5F) * line + ImGui::GetFrameHeight() + 2.5F * pad;

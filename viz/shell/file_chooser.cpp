@@ -138,7 +138,7 @@ void FileChooser::take_answers() {
     });
 }
 
-// The rows: what the line leaves, in the order that is wanted.
+// The rows: the entries that match the line, in the order that is set.
 void FileChooser::choose_entries() {
     if (!std::exchange(is_stale_, false))
         return;
@@ -166,11 +166,11 @@ void FileChooser::choose_entries() {
         return sorted_by_ == kSizeColumn ? entries[a].bytes < entries[b].bytes
                                          : entries[a].age < entries[b].age;
     };
-    if (sorted_by_ != kAgeColumn || descending_)  // else they are so already
+    if (sorted_by_ != kAgeColumn || descending_)  // else they are in order already
         std::ranges::stable_sort(shown_, before);
 }
 
-// The row that Enter takes: the newest recording, unless somebody has chosen another one.
+// The row that Enter takes: the newest recording, unless the user has chosen another one.
 void FileChooser::choose_row() {
     const std::size_t above = has_above_ ? 1 : 0;
     const std::size_t rows = shown_.size() + above;
@@ -189,7 +189,7 @@ void FileChooser::choose_row() {
     chosen_ = best;
 }
 
-// What a row stands for: a folder is gone into, a file is opened.
+// What a click on a row does: a folder is entered, a file is opened.
 std::optional<std::string> FileChooser::pick(std::size_t row) {
     if (has_above_ && row == 0) {
         go_into(folder_above(typed_.folder));
@@ -202,7 +202,7 @@ std::optional<std::string> FileChooser::pick(std::size_t row) {
     return std::nullopt;
 }
 
-// What was typed in full, unless somebody has moved away from it; else the chosen row.
+// The typed path, unless the user has moved away from it; else the chosen row.
 std::optional<std::string> FileChooser::enter() {
     const std::string_view text = trimmed(line_.view());
     if (text.starts_with("generate:"))
@@ -232,10 +232,9 @@ std::optional<std::string> FileChooser::draw(Frame& frame, const Box& box) {
     Canvas& canvas = frame.canvas;
     const float row = std::ceil(canvas.line_height() * 1.5F);
     Box rest = box;
-    canvas.text_within(
-        {rest.left, rest.top, rest.right, rest.top + row},
-        frame.session.runs.empty() ? "Open a recording" : "Open a recording, beside what is open",
-        canvas.theme().text);
+    canvas.text_within({rest.left, rest.top, rest.right, rest.top + row},
+                       frame.session.runs.empty() ? "Open a recording" : "Open another recording",
+                       canvas.theme().text);
     rest.top += row;
     draw_line({rest.left, rest.top, rest.right, rest.top + ImGui::GetFrameHeight()});
     rest.top += ImGui::GetFrameHeight() + canvas.px(6);
@@ -258,7 +257,7 @@ std::optional<std::string> FileChooser::draw(Frame& frame, const Box& box) {
         draw_entries(frame, {rest.left, rest.top, rest.right, rest.bottom - foot});
     const std::optional<std::string> all =
         draw_foot(frame, {rest.left, rest.bottom - foot, rest.right, rest.bottom});
-    // A folder that is being read may have what is meant.
+    // A folder that is still being read may contain it.
     if (line_.entered && (listing_ != nullptr || !listing_job_.running())) {
         line_.entered = false;
         chosen = enter();
@@ -317,8 +316,8 @@ std::optional<std::string> FileChooser::draw_entries(Frame& frame, const Box& bo
             look.text = theme.faint_text;
         return look;
     };
-    content.empty = typed_.part.empty() ? "There is nothing in this folder. Backspace goes up."
-                                        : "Nothing here has that in its name.";
+    content.empty = typed_.part.empty() ? "This folder is empty. Backspace goes up."
+                                        : "No name here contains that.";
     const TableTouch touch = table_.draw(frame, box, "entries", content);
     if (touch.title) {
         descending_ = sorted_by_ == *touch.title && !descending_;
@@ -344,10 +343,10 @@ std::string FileChooser::about_text() const {
     if (!problem_.empty())
         return problem_;
     if (listing_ != nullptr && listing_->is_cut)
-        return fmt::format("Only {} entries are looked at: type the rest of the path.",
+        return fmt::format("Only {} entries are listed: type the rest of the path.",
                            format_count(kMostFolderEntries));
     if (listing_ != nullptr && recognised_ < kinds_.size())
-        return fmt::format("Looking which of {} are recordings\u2026",
+        return fmt::format("Looking for recordings in {}\u2026",
                            format_counted(kinds_.size(), "entry", "entries"));
     const auto recordings = std::ranges::count(kinds_, Kind::recording);
     return fmt::format("{} can be opened. Enter opens, up and down choose, Backspace goes up.",

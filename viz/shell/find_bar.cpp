@@ -1,5 +1,5 @@
-// The search: a line for its words, how many blocks have them, and buttons to the next and the one
-// before.
+// The search: a line for its words, the number of matching blocks, and buttons to the next and the
+// previous one.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -21,10 +21,9 @@ constexpr float kFindBarGap = 6;
 constexpr std::string_view kFindHelp =
     "Part of a tag, function or file, resnet.py:154; >=1MiB, <64KiB, =512; 0x7f2c00000000; "
     "stream=7, pool=2, device=1; several together";
-constexpr std::string_view kFindHelpMore =
-    "called exactly so: tag=x, site=x, module=x, annotation=x";
+constexpr std::string_view kFindHelpMore = "exact names: tag=x, site=x, module=x, annotation=x";
 
-// What is typed becomes the filter of all views; what is no filter yet changes nothing.
+// The typed text becomes the filter of all views; an invalid filter changes nothing.
 void take_text(ShellParts& parts) {
     Result<Filter> filter = parse_filter(parts.find.view());
     parts.find_error = filter ? "" : filter.error().what;
@@ -50,8 +49,8 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
     if (changed && parts.find.has_focus) {
         take_text(parts);
     } else if (!parts.find.has_focus && (changed || parts.find_filter != parts.selection.filter)) {
-        // A view has changed the filter, or the command line has said it; or ImGui (since 1.89.8)
-        // has put back what was cleared while it was typed.
+        // A view has changed the filter, or the command line has set it; or ImGui (since 1.89.8)
+        // has put back text that was cleared while the user typed.
         parts.find_filter = parts.selection.filter;
         parts.find.set(to_text(parts.find_filter));
         parts.find_error.clear();
@@ -65,7 +64,7 @@ void draw_line(ShellParts& parts, Canvas& canvas, const Box& box) {
                        canvas.theme().selection);
 }
 
-// Returns where it begins.
+// Returns where it starts.
 float draw_step(ShellParts& parts, Canvas& canvas, const Box& box, Action action,
                 std::string_view sign) {
     const float width = button_width(canvas, sign);

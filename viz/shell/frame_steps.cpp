@@ -1,4 +1,4 @@
-// Steps of a frame before and after the views: keys, what has come meanwhile, what views want.
+// Steps of a frame before and after the views: keys, new data, requests of views.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -21,7 +21,7 @@ bool contains(const std::vector<Key>& keys, Key wanted) {
 }
 
 // Keys that mean something while a text is being typed; true if it was one. Letters of the same
-// frame are in the text only when that has been drawn: Enter waits until then.
+// frame are in the text only when that has been drawn: Enter waits for that.
 bool take_typing_key(ShellParts& parts, const KeyPress& press) {
     if (parts.popup == Popup::replay && parts.replay_chooser.take_key(press))
         return true;
@@ -49,7 +49,7 @@ bool moves_while_held(Action action) {
            action == Action::pan_right;
 }
 
-// A rank that isn't there must not hide those that are.
+// A missing rank must not hide those that exist.
 void show_first_rank(ShellParts& parts) {
     const std::vector<ViewedRun>& runs = parts.session.runs;
     if (parts.run()->state.phase != LoadState::Phase::failed || parts.run()->history)
@@ -60,8 +60,8 @@ void show_first_rank(ShellParts& parts) {
         parts.selection.run = static_cast<std::size_t>(found - runs.begin());
 }
 
-// The axis that the runs are read best over, once, unless somebody has moved already. What differs
-// in its programs, or lives, has only its time in common.
+// Chooses the best axis for the runs, once, unless the user has moved already. Runs of different
+// programs, or of live ones, have only time in common.
 void choose_axis(ShellParts& parts) {
     const std::vector<ViewedRun>& runs = parts.session.runs;
     const auto is_loading = [](const ViewedRun& run) {
@@ -90,7 +90,7 @@ void take_keys(ShellParts& parts, const ShellInput& input) {
         if (take_typing_key(parts, press))
             continue;
         const auto requested = action_of(press);
-        // What moves while it is held moves by itself after the first press.
+        // Movements that continue while a key is held move by themselves after the first press.
         if (!requested || (moves_while_held(requested->action) && contains(parts.held, press.key)))
             continue;
         if (parts.popup != Popup::none && requested->action != Action::clear &&
@@ -192,7 +192,7 @@ void go_to_pending(ShellParts& parts) {
 void settle(ShellParts& parts) {
     Camera& camera = parts.camera;
     if (!parts.has_begun && page_of(parts) == Page::views) {
-        camera.settle();  // where it began can be gone back to
+        camera.settle();  // so that the user can go back to the start
         parts.has_begun = true;
     }
     const bool has_moved =

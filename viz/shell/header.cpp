@@ -1,4 +1,4 @@
-// The header: menu, what is open with its colours and how far it is, what is alive, the search.
+// The header: the menu, open runs with their colours and progress, live programs, the search.
 #include <algorithm>
 #include <cmath>
 
@@ -14,9 +14,9 @@ namespace {
 
 constexpr float kMostChip = 320;  // points
 constexpr float kHeaderGap = 8;
-constexpr float kLeastChips = 200;  // what buttons behind them leave
+constexpr float kLeastChips = 200;  // room that buttons after them leave
 
-// "62 %", "failed", or what a living program does.
+// "62 %", "failed", or the state of a live program.
 std::string state_text(const ViewedRun& run) {
     if (run.live) {
         if (!run.live->alive)
@@ -27,7 +27,7 @@ std::string state_text(const ViewedRun& run) {
     }
     switch (run.state.phase) {
         case LoadState::Phase::waiting:
-            return "waits";
+            return "waiting";
         case LoadState::Phase::loading:
             return fmt::format("{:.0f} %", std::floor(run.state.share * 100));
         case LoadState::Phase::failed:
@@ -42,7 +42,7 @@ bool is_bad(const ViewedRun& run) {
     return run.state.phase == LoadState::Phase::failed;
 }
 
-// What the label leaves out: what went wrong, else how it does.
+// What the label leaves out: an error, else the state.
 void draw_chip_tip(const Canvas& canvas, const ViewedRun& run) {
     const std::string what =
         run.policy.empty() ? run.label : fmt::format("{}, policy {}", run.label, run.policy);
@@ -131,7 +131,7 @@ float draw_chips(ShellParts& parts, Canvas& canvas, Box box) {
     return box.left;
 }
 
-// More to look at: buttons behind the chips, where there is room.
+// More to open: buttons after the chips, where there is room.
 struct HeaderOffer {
     std::string_view text;
     Action action;

@@ -1,5 +1,5 @@
-// Keys: what is pressed, independent of the window library, so that a window's key codes and a
-// test's script both map onto it (ImGui 1.86 has no names for most keys).
+// Keys: what is pressed, independent of the window library, so that both a window's key codes and a
+// test's script map to it (ImGui 1.86 has no names for most keys).
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ constexpr Key key(char character) {
     return static_cast<Key>(character);
 }
 
-// A key with what was held beside it.
+// A key with the modifiers that were held.
 struct KeyPress {
     Key key = Key::none;
     bool control = false;

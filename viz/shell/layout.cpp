@@ -1,4 +1,4 @@
-// Cutting the window into its parts.
+// Cuts the window into its parts.
 #include "viz/shell/layout.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace tidemark::viz {
 namespace {
 
 constexpr float kLinePad = 6;       // points above and below a line of text in bars
-constexpr float kLayoutGap = 5;     // between parts: what can be dragged, no pane lies over it
+constexpr float kLayoutGap = 5;     // between parts: what can be dragged, no pane covers it
 constexpr float kLiveLines = 2.6F;  // heights of a line: a large one and a small one
 constexpr float kLeastMain = 220;
 constexpr float kLeastTwo = 290;        // two views, one over the other
@@ -16,7 +16,7 @@ constexpr float kLeastTwoBeside = 380;  // that leave room for a table
 constexpr float kLeastMainWidth = 360;
 constexpr float kLeastSide = 220;
 constexpr float kLeastTable = 90;
-// What is not pulled is so large; in a small window a share of it, or what a view leaves.
+// The size of edges that were not pulled; in a small window a share of it, or what a view leaves.
 constexpr float kUsualSide = 330;
 constexpr float kUsualSideShare = 0.32F;
 constexpr float kUsualTable = 250;

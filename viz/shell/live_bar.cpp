@@ -1,4 +1,4 @@
-// The figures of a living program: large what is now, below it how it grows, at the right the
+// The figures of a live program: the current values in large, their growth below, at the right the
 // switches to follow and to pause.
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ std::string bytes_a_minute(double rate) {
     return fmt::format("{}{}/min", rate < 0 ? "-" : "+", format_bytes(size));
 }
 
-// As much as a person reads at a glance: "1.21 M", "212 k", "84".
+// A number that is quick to read: "1.21 M", "212 k", "84".
 std::string large_count(double count) {
     if (count >= 1e6)
         return fmt::format("{:.2f} M", count / 1e6);
@@ -64,7 +64,7 @@ class LiveBarWriter {
         return all;
     }
 
-    // The figure within its column, its growth no farther than `growth_right`.
+    // The figure within its column; its growth ends at `growth_right`.
     void draw(const NowFigure& figure, const Box& box, float growth_right) const {
         const Theme& theme = canvas_.theme();
         const float mark = std::round(canvas_.px(kLiveBarMark));
@@ -85,7 +85,7 @@ class LiveBarWriter {
             figure.growth_colour);
     }
 
-    // What the rates are of.
+    // The basis of the rates.
     std::string basis() const {
         const auto& growth = parts_.growth.growth();
         return growth ? "growth " + basis_text(*growth) : "growth: too early to say";
@@ -157,7 +157,7 @@ class LiveBarWriter {
     Canvas& canvas_;
 };
 
-// A switch with a lamp that is lit while it is on. Returns where it begins.
+// A switch with a lamp that is lit while it is on. Returns where it starts.
 float lamp_switch(ShellParts& parts, Canvas& canvas, const Box& box, Action action, bool on) {
     const Theme& theme = canvas.theme();
     const std::string_view text = action == Action::follow ? "Follow" : on ? "Paused" : "Pause";
@@ -187,7 +187,7 @@ float lamp_switch(ShellParts& parts, Canvas& canvas, const Box& box, Action acti
     return left;
 }
 
-// The switches of what lives, or what became of it. Returns where they begin.
+// The switches of a live program, or its end. Returns where they start.
 float draw_live_state(ShellParts& parts, Canvas& canvas, const Box& box) {
     const Theme& theme = canvas.theme();
     const LiveState& live = *parts.run()->live;

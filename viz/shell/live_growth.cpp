@@ -1,4 +1,4 @@
-// When to look again.
+// Decides when to look again.
 #include "viz/shell/live_growth.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kGrowthEvery = 1;  // seconds
 
-// The moment that is looked at: as long as the program is followed time goes on without events.
+// The moment that is looked at: while the program is followed, time goes on without events.
 Nanoseconds now_of(const ViewedRun& run) {
     const Nanoseconds last = run.history->end(AxisUnit::time);
     return run.live->alive && !run.live->paused ? std::max(last, run.live->now) : last;
@@ -38,8 +38,8 @@ std::optional<Bytes> LiveGrowth::free() const {
     return capacity_ - std::min(capacity_, values_[Series::reserved]);
 }
 
-// Reserved memory has to be full; where it takes in what grows without growing itself, because it
-// has free blocks, what is allocated tells how long it can.
+// Reserved memory decides; while it absorbs growth without growing itself, because it has free
+// blocks, allocated memory shows for how long it can.
 std::optional<TimeLeft> LiveGrowth::full_in() const {
     if (!growth_ || capacity_ == 0)
         return std::nullopt;

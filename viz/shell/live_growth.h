@@ -1,5 +1,5 @@
-// LiveGrowth: what a living program holds now and how that grows, worked out once a second and
-// kept in between. The screen's thread only.
+// LiveGrowth: what a live program holds now and how it grows, computed once a second and kept in
+// between. The screen's thread only.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@ namespace tidemark::viz {
 
 class LiveGrowth {
   public:
-    // Of a run with a history and a living program. `elapsed` seconds since the start; `exact`:
+    // Of a run with a history and a live program. `elapsed` seconds since the start; `exact`:
     // works it out in any case.
     void update(const ViewedRun& run, const StepIndex& steps, double elapsed, bool exact);
 
     // What it holds now, or did at its end, or when it was paused.
     const SeriesValues& values() const { return values_; }
 
-    // None where there is too little to compare.
+    // None if there is too little to compare.
     const std::optional<RunGrowth>& growth() const { return growth_; }
 
-    // That its devices have beyond what it reserves; none if their size isn't known.
+    // The memory of its devices beyond what it reserves; none if their size isn't known.
     std::optional<Bytes> free() const;
 
-    // Of all devices together, or what its allocators may reserve if that is less; 0: not known.
+    // Of all devices together, or the limit of its allocators if that is less; 0: not known.
     Bytes capacity() const { return capacity_; }
 
     // Until all of that is reserved.

@@ -1,4 +1,4 @@
-// What a host does with its runs by a Loader, the same for window, server and page.
+// What a host does with its runs through a Loader, the same for window, server and page.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tidemark::viz {
 
-// A host that cancels, advises, replays and shows other GPUs by `loader`, which must outlive it;
-// the rest is for the caller to fill in. O(1).
+// A host that cancels, advises, replays and shows other GPUs through `loader`, which must outlive
+// it; the caller fills in the rest. O(1).
 inline ShellHost loader_host(Loader& loader) {
     ShellHost host;
     host.cancel_loading = [&loader] { loader.cancel(); };

@@ -8,7 +8,7 @@ namespace tidemark::viz {
 
 void MouseQueue::move(float x, float y) {
     if (!events_.empty() && events_.back().kind == Kind::move)
-        events_.pop_back();  // only where it came to rest matters
+        events_.pop_back();  // only the last position matters
     events_.push_back({Kind::move, x, y, 0, false});
 }
 
@@ -28,8 +28,8 @@ void MouseQueue::apply(ImGuiIO& io, bool inside) {
     bool turned = false;
     for (; !events_.empty(); events_.pop_front()) {
         const Event& event = events_.front();
-        // Moves and wheel belong to the buttons and the place that they met; where a button was let
-        // go after a move, ImGui must have seen the move while it was down.
+        // Moves and the wheel belong to the buttons and the position at their time; if a button was
+        // released after a move, ImGui must have seen the move while it was down.
         if (pressed || (turned && event.kind != Kind::turn) ||
             (held && moved && event.kind == Kind::press))
             break;

@@ -1,6 +1,6 @@
 // MouseQueue: what the mouse did, played back to ImGui over as many frames as it takes: a button
-// that goes down and up between two frames, or moves while it is down, would else be lost or be a
-// click somewhere else. (ImGui does so by itself from 1.87 on.)
+// that goes down and up between two frames, or moves while it is down, would otherwise be lost or
+// be a click somewhere else. (ImGui itself does this from 1.87 on.)
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class MouseQueue {
     void press(int button, bool down);
     void turn(float across, float down);
 
-    // Tells ImGui what of it belongs into one frame. `inside`: the mouse is over the window.
+    // Passes to ImGui what belongs to one frame. `inside`: the mouse is over the window.
     void apply(ImGuiIO& io, bool inside);
 
     bool empty() const { return events_.empty(); }

@@ -1,4 +1,4 @@
-// What actions do that go somewhere: closer, further, to an event, a finding, a hit.
+// Actions that move the view: zoom, or go to an event, a finding, a hit.
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-// `none` is said where there is no stop.
+// The status line shows `none` if there is no stop.
 void go_to_stop(ShellParts& parts, const std::optional<Stop>& stop, std::string_view none) {
     if (!stop)
         return parts.say(std::string(none));
@@ -46,7 +46,7 @@ void go_to_landmark(ShellParts& parts, ViewLocation::Landmark landmark) {
     location.landmark = landmark;
     const auto gone = go_to(location, parts.session, parts.camera, parts.selection);
     const auto* const what =
-        landmark == ViewLocation::Landmark::peak ? "The peak is" : "Memory is out";
+        landmark == ViewLocation::Landmark::peak ? "The peak is" : "Out of memory";
     parts.say(gone ? fmt::format("{} at {}", what,
                                  position_text(parts.camera.unit(), *parts.selection.cursor))
                    : to_text(gone.error()));
@@ -60,7 +60,7 @@ void go_to_mark(ShellParts& parts, bool forward) {
 void go_to_step(ShellParts& parts, bool forward) {
     const auto step = next_step(parts.steps, parts.session, parts.camera, parts.selection, forward);
     if (parts.steps.size() == 0)
-        return parts.say("This run has no steps: ranges or marks called \"step 1\" are some.");
+        return parts.say("This run has no steps: ranges or marks named \"step 1\" count as steps.");
     go_to_stop(parts, step, forward ? "No step after this." : "No step before this.");
 }
 
@@ -88,7 +88,7 @@ void step_to_hit(ShellParts& parts, bool forward) {
         return parts.say("This run has no blocks to find.");
     if (parts.search.hits() == nullptr) {
         parts.find.takes_focus = true;
-        return parts.say("Nothing is searched for yet: type a tag or function.");
+        return parts.say("No search yet: type a tag or function.");
     }
     if (!parts.search.hits()->complete()) {
         parts.wanted_hit = forward;
@@ -97,15 +97,16 @@ void step_to_hit(ShellParts& parts, bool forward) {
     const auto hit = go_to_hit(parts.search, parts.session, parts.camera, parts.selection, forward);
     if (!hit)
         return parts.say(run->history->stacks().size() > 1
-                             ? "No block has it: tags, functions and files were looked through."
-                             : "No block has it: no call stacks were recorded, only tags were "
-                               "looked through.");
+                             ? "No match: tags, functions and files were searched."
+                             : "No match: no call stacks were recorded, only tags were "
+                               "searched.");
     const std::string text =
         fmt::format("{}: {}", parts.search.text(hit->block),
                     moment_text(*run->history, run->history->block(hit->block).born));
     if (!hit->wrapped)
         return parts.say(text);
-    parts.say(text + (forward ? "; from the first one again" : "; from the last one again"));
+    parts.say(text +
+              (forward ? "; continued from the first one" : "; continued from the last one"));
 }
 
 }  // namespace tidemark::viz

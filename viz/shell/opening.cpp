@@ -1,5 +1,5 @@
-// Opening files and replaying what is open under other policies: asking the program for it, and
-// showing what comes of it.
+// Opens files and replays open ones under other policies: asks the program for it, and shows the
+// results.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr std::string_view kOnlyGiven =
-    "Files are those that were given: none can be opened from here.";
+constexpr std::string_view kOnlyGiven = "No further files can be opened from here.";
 
 // Why the run can't be replayed under a policy; empty if it can.
 std::string why_not_replayed(const ShellParts& parts) {
@@ -21,16 +20,15 @@ std::string why_not_replayed(const ShellParts& parts) {
         return "Nothing can be replayed from here.";
     const ViewedRun* const run = parts.run();
     if (run == nullptr)
-        return "Nothing is open yet that could be replayed.";
+        return "Nothing is open that could be replayed.";
     if (run->tiers)
         return fmt::format(
-            "{} went over GPU, host and disk: policies are for one memory. Open its trace without "
+            "{} runs over GPU, host and disk: policies are for one memory. Open its trace without "
             "--gpu-memory, --spill and --machine to replay it under one.",
             run->label);
     if (run->live)
-        return fmt::format(
-            "{} is a program, not a recording: `tidemark record` makes one that can be replayed.",
-            run->label);
+        return fmt::format("{} is a program, not a recording: `tidemark record` makes a recording.",
+                           run->label);
     if (run->state.phase == LoadState::Phase::failed && !run->history)
         return fmt::format("{} could not be opened, so it can't be replayed.", run->label);
     return {};
@@ -65,7 +63,7 @@ void open_paths(ShellParts& parts, const std::vector<std::string>& paths) {
         parts.opened.push_back(run);
     parts.shows_opened = true;
     parts.say(fmt::format("Opening {}{}", what_is_opened(paths),
-                          before == 0 ? "" : ", beside what is open"));
+                          before == 0 ? "" : "; what is open stays"));
 }
 
 void follow_opened(ShellParts& parts) {
@@ -80,7 +78,7 @@ void follow_opened(ShellParts& parts) {
         }
         if (run.state.phase != LoadState::Phase::failed)
             return false;
-        // The page of the run that is shown says it by itself.
+        // The page of the run that is shown reports it already.
         const bool is_said =
             index == parts.selection.run || run.state.error.code == ErrorCode::cancelled;
         if (!is_said)
@@ -118,7 +116,7 @@ void replay_beside(ShellParts& parts, const std::string& policy, std::string_vie
     if (!made)
         return parts.say(to_text(made.error()));
     if (*made == run)
-        return parts.say(fmt::format("That is what is shown: {}", policy));
+        return parts.say(fmt::format("Already shown: {}", policy));
     parts.selection.compared_first = run;
     parts.selection.compared_second = *made;
     const auto compares = [](std::size_t shown) {
@@ -129,7 +127,7 @@ void replay_beside(ShellParts& parts, const std::string& policy, std::string_vie
         if (const auto shown = show_views(parts, view); !shown)
             return parts.say(to_text(shown.error()));
     }
-    parts.say((*made < before ? "Already here: " : "Replaying under ") + policy);
+    parts.say((*made < before ? "Already open: " : "Replaying under ") + policy);
 }
 
 }  // namespace tidemark::viz

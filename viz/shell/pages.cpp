@@ -1,5 +1,5 @@
-// What stands in the middle where no view can: nothing is open, something is on its way, something
-// went wrong. Each says what to do next.
+// The middle of the window when no view can be shown: nothing is open, something is loading,
+// something failed. Each page says what to do next.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,7 +25,7 @@ constexpr std::array kExamples = {
     Example{"tidemark view snapshot.pickle --policy torch --policy buddy", "under two allocators"},
     Example{"tidemark view uses.tmk --gpu-memory 60% --spill lru", "over GPU, host and disk"},
     Example{"tidemark view --attach NAME", "a running program"},
-    Example{"tidemark view generate:training", "something to look at, if you have nothing"},
+    Example{"tidemark view generate:training", "an example to look at"},
 };
 
 // Draws from the top down in a column in the middle of the page.
@@ -48,7 +48,7 @@ class Column {
         y_ += paragraph(canvas_, {left_, y_}, width_, text, colour);
     }
 
-    // A command in letters of one width, and what it does.
+    // A command in monospaced letters, and what it does.
     void example(const Example& example) {
         const float gap = canvas_.px(16);
         ImGui::PushFont(current_fonts().fixed);
@@ -90,7 +90,7 @@ void draw_programs(ShellParts& parts, Column& column, const Theme& theme) {
     column.heading("Programs that can be attached");
     const std::vector<AttachableProgram> programs = known_programs(parts);
     if (programs.empty())
-        column.text("None publishes its memory at the moment; one that starts now appears here.",
+        column.text("No program publishes its memory now; one that starts appears here.",
                     theme.faint_text);
     for (const AttachableProgram& program : programs) {
         const std::string text = fmt::format("{}  (process {}){}{}", program.name, program.process,
@@ -106,14 +106,14 @@ void draw_empty(ShellParts& parts, Canvas& canvas, const Box& box) {
     const Theme& theme = canvas.theme();
     column.heading("Nothing is open");
     if (parts.host.open) {
-        column.text("Open a recording, or drop one on this window; a folder of ranks as well.",
+        column.text("Open a recording, or drop one (or a folder of ranks) on this window.",
                     theme.text);
         column.skip(6);
         if (column.action("open a file", "Open a recording (Ctrl-O)"))
             perform(parts, {Action::open_file, 0});
         column.skip(8);
     }
-    column.text(parts.host.open ? "Or begin with one of these:" : "Begin with one of these:",
+    column.text(parts.host.open ? "Or start with one of these:" : "Start with one of these:",
                 theme.text);
     column.skip(6);
     for (const Example& example : kExamples)
@@ -142,7 +142,7 @@ void draw_loading(ShellParts& parts, Canvas& canvas, const Box& box) {
     if (parts.session.runs.size() > count)
         column.text(fmt::format("and {} more", parts.session.runs.size() - count),
                     theme.faint_text);
-    column.text("It can be looked at as soon as its history has begun.", theme.faint_text);
+    column.text("You can look at it as soon as its history has started.", theme.faint_text);
     column.skip(6);
     if (parts.host.cancel_loading && column.action("cancel loading", "Cancel"))
         parts.host.cancel_loading();

@@ -15,7 +15,7 @@ tl::unexpected<Error> no_view(std::string_view name) {
         names.push_back(info.name);
     const std::string_view near = nearest(name, names);
     return fail(ErrorCode::not_found, fmt::format("there is no view '{}'", name), "--view",
-                near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                near.empty() ? fmt::format("give one of {}", fmt::join(names, ", "))
                              : fmt::format("did you mean {}?", near));
 }
 

@@ -8,7 +8,7 @@ namespace tidemark::viz {
 constexpr ImGuiWindowFlags kPopupFlags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
                                          ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav;
 
-// A window over the others; a press of the mouse beside it, or Esc, takes it away.
+// A window over the others; a mouse press outside of it, or Esc, closes it.
 template <class Content>
 void popup_window(ShellParts& parts, const char* name, const Box& box, float scale,
                   Content content) {

@@ -1,4 +1,4 @@
-// What lies over the views for a moment: the menu, the key sheet, the prompt, the choosers.
+// Popups over the views: the menu, the key sheet, the prompt, the choosers.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -54,8 +54,8 @@ float menu_row_height(const Canvas& canvas) {
 
 // --- menu ----------------------------------------------------------------------------------------
 
-constexpr float kMenuPad = 14;    // points beside a group
-constexpr float kKeysApart = 24;  // between words and the keys that do the same
+constexpr float kMenuPad = 14;    // points around a group
+constexpr float kKeysApart = 24;  // between words and their keys
 
 // The tabs are there for views.
 std::vector<const ActionInfo*> menu_actions(const ShellParts& parts, ActionGroup group) {
@@ -166,7 +166,7 @@ std::vector<SheetGroup> sheet_groups(const ShellParts& parts) {
     return groups;
 }
 
-// Where the groups stand: in two columns of about the same height, or one under the other.
+// Positions of the groups: in two columns of about the same height, or one below the other.
 struct Sheet {
     std::vector<SheetGroup> groups;
     std::vector<std::size_t> column;  // of each group
@@ -280,8 +280,7 @@ void draw_prompt(ShellParts& parts, const ImVec2& size, float scale) {
         const Theme& theme = canvas.theme();
         const Box inner = box.inset(canvas.px(14));
         canvas.text_within({inner.left, inner.top, inner.right, inner.top + row},
-                           "Go to a time, an event, an address, or a place that was copied",
-                           theme.text);
+                           "Go to a time, an event, an address, or a copied location", theme.text);
         ImGui::SetCursorScreenPos({inner.left, inner.top + row + canvas.px(2)});
         ImGui::SetNextItemWidth(inner.width());
         if (parts.prompt.takes_focus)

@@ -34,7 +34,7 @@ std::span<const std::string_view> choices_of(const OptionInfo& option) {
                                               : option.choices;
 }
 
-// The whole of a setting, not words to look for.
+// A whole setting, not words to search for.
 bool is_setting(std::string_view text) {
     return text.find_first_of(":=") != std::string_view::npos;
 }
@@ -66,7 +66,8 @@ void ReplayChooser::show_form(const PolicyInfo& policy) {
     problem_.clear();
 }
 
-// Letters of this frame are in the text by now; another Enter of the same frame is for the next.
+// Letters of this frame are in the text by now; another Enter of the same frame is for the next
+// step.
 bool ReplayChooser::take_enter() {
     if (entries_ == 0)
         return false;
@@ -179,7 +180,7 @@ std::optional<std::string> ReplayChooser::draw_list(Frame& frame, const Box& box
         return std::string(column == 0 ? policies_[at]->name : policies_[at]->summary);
     };
     content.look = [this](std::uint64_t at) { return RowLook{.selected = at == chosen_}; };
-    content.empty = "No policy has that in its name or its sentence.";
+    content.empty = "No policy has that in its name or description.";
     const TableTouch touch =
         table_.draw(frame, {box.left, top, box.right, box.bottom - row}, "policies", content);
     const std::string hint =
@@ -236,7 +237,7 @@ void ReplayChooser::draw_fields(Frame& frame, const Box& box) {
     ImGui::EndChild();
 }
 
-// Its name, what is typed, what may be; and what it means below. Returns its height.
+// Its name, what is typed, the valid values; and the meaning below. Returns its height.
 float ReplayChooser::draw_field(Frame& frame, const Box& row, std::size_t index) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
@@ -275,7 +276,7 @@ float ReplayChooser::draw_field(Frame& frame, const Box& row, std::size_t index)
     return line + below + canvas.px(kChooserGap + 3);
 }
 
-// What may stand there, as buttons where it is one of a few.
+// The valid values, as buttons if there are only a few.
 void ReplayChooser::draw_choices(Frame& frame, const Box& box, std::size_t index) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
@@ -314,7 +315,7 @@ bool ReplayChooser::press(Frame& frame, const Box& box, std::string_view text) {
     return button(frame.canvas, box, id.c_str(), text, ButtonLook::raised).left;
 }
 
-// The setting as it would be typed, what is wrong with it, and what to do with it.
+// The setting as it would be typed, its errors, and what to do with it.
 std::optional<std::string> ReplayChooser::draw_foot(Frame& frame, const Box& box) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();

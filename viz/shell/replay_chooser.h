@@ -1,6 +1,6 @@
 // ReplayChooser: "replay under ...": a policy from the list of all, then a field for each of its
-// options, and the setting that they make as a command line would have it. A whole setting may be
-// typed as well. All that it says comes from what policies declare.
+// options, and the resulting setting as a command line would have it. A whole setting may be typed
+// as well. All of its texts come from what policies declare.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace tidemark::viz {
 
 class ReplayChooser {
   public:
-    // Begins with the list.
+    // Starts with the list.
     void begin();
 
     // Keys that are pressed while it is there; all others are typed. False: Esc, on the list.
@@ -25,10 +25,10 @@ class ReplayChooser {
     // A frame into `box`, about the run of that label. The setting that was chosen, once.
     std::optional<std::string> draw(Frame& frame, const Box& box, const std::string& run);
 
-    // What was copied in the last frame; empty: nothing was.
+    // The text copied in the last frame; empty: none was.
     const std::string& copied() const { return copied_; }
 
-    // Why what is typed is no setting; empty if it is one.
+    // Why the typed text is not a setting; empty if it is one.
     const std::string& problem() const { return problem_; }
 
   private:
@@ -47,8 +47,8 @@ class ReplayChooser {
     bool press(Frame& frame, const Box& box, std::string_view text);
 
     TextField line_;                           // over the list: words, or a whole setting
-    std::string problem_;                      // why what was entered is no setting
-    std::vector<const PolicyInfo*> policies_;  // that have what is typed
+    std::string problem_;                      // why the entered text is not a setting
+    std::vector<const PolicyInfo*> policies_;  // that match the typed text
     std::string listed_;                       // typed when they were chosen
     std::size_t chosen_ = 0;                   // of them
     VirtualTable table_;
@@ -56,8 +56,9 @@ class ReplayChooser {
     std::optional<PolicyForm> form_;  // instead of the list
     std::vector<TextField> fields_;   // of it
     std::vector<int> field_numbers_;  // ImGui keeps the text of one that has the focus
-    std::size_t field_ = 0;           // where one types
-    int entries_ = 0;                 // presses of Enter; each is for what the one before made
+    std::size_t field_ = 0;           // where the user types
+    int entries_ = 0;                 // presses of Enter; each applies to the result of the one
+                                      // before
     bool copies_ = false;             // with the next frame
     std::string copied_;
 };

@@ -1,5 +1,5 @@
-// A table's way into a file: all its rows, a name beside the trace, written in the background. What
-// is there already is never overwritten.
+// Saves a table to a file: all its rows, with a name next to the trace, written in the background.
+// Existing files are never overwritten.
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -18,8 +18,8 @@ bool exists(const std::string& path) {
     return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
-// "run.tmk.blocks.csv", if wanted `beside` the trace, else where the program runs; with a number if
-// that is taken.
+// "run.tmk.blocks.csv", `beside` the trace if requested, else in the working directory; with a
+// number if that is taken.
 std::string free_name(const ViewedRun* run, const std::string& table, bool beside) {
     const std::string trace = run == nullptr || run->path.empty() ? "tidemark"
                               : beside                            ? run->path
@@ -36,9 +36,9 @@ std::string free_name(const ViewedRun* run, const std::string& table, bool besid
 
 void ask_for_rows(ShellParts& parts) {
     if (!parts.host.saves_tables)
-        return parts.say("Nothing is written from here: Ctrl-E copies the table.");
+        return parts.say("No files can be written from here: Ctrl-E copies the table.");
     if (parts.saving.job.running())
-        return parts.say("A table is being written: one after the other.");
+        return parts.say("Another table is being written: wait until it is done.");
     parts.selection.rows.reset();
     parts.selection.wanted_rows = "mouse";
 }
@@ -62,7 +62,7 @@ void take_rows(ShellParts& parts) {
     const std::string table = std::exchange(selection.rows_name, {});
     saving.rows = std::exchange(selection.rows, {});
     if (!saving.rows)
-        return parts.say("The table is not complete yet: once more in a moment.");
+        return parts.say("The table is not complete yet: try again in a moment.");
     const std::string name = free_name(parts.run(), table, !parts.host.take_file);
     saving.path.set(name.size() < saving.path.text.size() ? name : std::string());
     saving.path.takes_focus = true;
@@ -75,7 +75,7 @@ void submit_table(ShellParts& parts) {
     TableSaving& saving = parts.saving;
     const std::string path(trimmed(saving.path.view()));
     if (path.empty() || exists(path)) {
-        saving.error = path.empty() ? "Where to?" : "That is there already: take another name.";
+        saving.error = path.empty() ? "Where to?" : "That file exists already: use another name.";
         return;
     }
     parts.popup = Popup::none;
@@ -111,7 +111,7 @@ void draw_table_popup(ShellParts& parts, const ImVec2& size, float scale) {
         ImGui::InputText("##csv", saving.path.text.data(), saving.path.text.size());
         const bool is_wrong = !saving.error.empty();
         canvas.text_within({inner.left, inner.bottom - row, inner.right, inner.bottom},
-                           is_wrong ? saving.error : "Enter saves, Esc doesn't",
+                           is_wrong ? saving.error : "Enter saves, Esc cancels",
                            is_wrong ? theme.problem : theme.faint_text);
     });
     if (std::exchange(saving.path.entered, false))

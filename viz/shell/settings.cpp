@@ -1,4 +1,4 @@
-// Settings: reading and writing their few lines.
+// Settings: reads and writes their few lines.
 #include "viz/shell/settings.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr std::size_t kLongestFolded = 200;  // bytes: what its field takes
 
 tl::unexpected<Error> wrong(std::size_t line, std::string what) {
     return fail(ErrorCode::bad_input, fmt::format("line {}: {}", line, what), {},
-                "mend or delete the file; --no-settings does without it");
+                "fix or delete the file; --no-settings ignores it");
 }
 
 bool read_flag(std::string_view value, bool& flag) {
@@ -32,7 +32,7 @@ bool read_flag(std::string_view value, bool& flag) {
     return flag || value == "false";
 }
 
-// False: there is no such value.
+// False: the value is not valid.
 bool read_setting(ViewSettings& settings, std::string_view name, std::string_view value) {
     if (name == "theme") {
         settings.dark = value == "dark";
@@ -97,7 +97,7 @@ Result<ViewSettings> parse_settings(std::string_view text) {
             continue;
         const std::size_t equals = line.find('=');
         if (equals == std::string_view::npos)
-            return wrong(number, "is no 'name = value'");
+            return wrong(number, "is not 'name = value'");
         const std::string_view name = trimmed(line.substr(0, equals));
         const std::string_view value = trimmed(line.substr(equals + 1));
         if (!is_known_setting(name))
@@ -110,7 +110,7 @@ Result<ViewSettings> parse_settings(std::string_view text) {
 
 std::string settings_text(const ViewSettings& settings) {
     return fmt::format(
-        "# How tidemark-view last looked; it writes this file.\n"
+        "# The settings of tidemark-view's window; it writes this file.\n"
         "theme = {}\ncolour-by = {}\nstacks.fold = {}\nstacks.folded = {}\nstacks.inverted = {}\n",
         settings.dark ? "dark" : "light",
         kColourNames[static_cast<std::size_t>(settings.colour_by)], settings.stacks.folds,
@@ -126,7 +126,7 @@ Result<ViewSettings> read_settings(const std::string& path) {
     if (failed || !in)
         return io_error("cannot be read", path, failed ? failed.value() : EACCES);
     if (size > kLargestSettings)
-        return fail(ErrorCode::bad_input, "is too large for settings", path);
+        return fail(ErrorCode::bad_input, "is too large for a settings file", path);
     std::ostringstream text;
     text << in.rdbuf();
     return parse_settings(text.str()).map_error([&](Error error) {
@@ -149,7 +149,7 @@ Result<void> keep_settings(const std::string& path, const ViewSettings& before,
     take(kept.stacks.inverted, before.stacks.inverted, now.stacks.inverted);
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    // What is there has just been read as settings.
+    // The existing text has just been read as settings.
     TM_ASSIGN(const auto file,
               OutputFile::create({.path = path, .kind = FileKind::settings, .force = true}));
     TM_TRY(file->write(settings_text(kept)));

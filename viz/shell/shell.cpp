@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kFrameSeconds = 1.0 / 60;
 
-// What is wrong, says the popup.
+// The error that the popup shows.
 std::string problem_in(const ShellParts& parts) {
     switch (parts.popup) {
         case Popup::prompt:
@@ -43,7 +43,7 @@ void Shell::draw(const ShellInput& input) {
     parts.elapsed += std::max(static_cast<double>(ImGui::GetIO().DeltaTime), 0.0);
     parts.still = input.still;
     parts.frame_ms = input.frame_ms;
-    parts.texts = parts.popup == Popup::none ? input.texts : nullptr;  // else it lies over them
+    parts.texts = parts.popup == Popup::none ? input.texts : nullptr;  // else it covers them
     open_paths(parts, input.dropped);
     follow_opened(parts);
     update_extent(parts);
@@ -101,7 +101,7 @@ bool Shell::busy() const {
             if (!fills_window(parts) && is_busy(strip))
                 return true;
         }
-        // What has no room isn't drawn, and so never gets done with what it works out.
+        // A view without room isn't drawn, and so never finishes its work.
         if ((parts.splits.has_side && parts.draws_side && is_busy(parts.side)) ||
             (parts.splits.has_table && parts.draws_table && is_busy(parts.table)))
             return true;
@@ -119,7 +119,7 @@ bool Shell::busy() const {
 
 bool Shell::look_for_programs() {
     ShellParts& parts = *parts_;
-    const bool is_empty = page_of(parts) == Page::empty;  // it says what they do as well
+    const bool is_empty = page_of(parts) == Page::empty;  // its texts cover what they do as well
     if (!parts.host.programs || !parts.host.attach || !(is_empty || has_ended(parts.run())))
         return false;
     std::vector<AttachableProgram> programs = parts.host.programs();

@@ -1,6 +1,6 @@
 // Shell: the window around the views: header, tabs, minimap, side column, tables, status line;
-// keys, menus and the way back. It draws through ImGui into whatever the program around it renders:
-// a window, a picture in memory, nothing at all in a test.
+// keys, menus and the way back. It draws through ImGui, which the program renders: into a window, a
+// picture in memory, or nothing at all in a test.
 //
 // A frame: the program fills ImGui's io (size, time since the last frame, mouse, typed text), calls
 // ImGui::NewFrame(), then draw(), then ImGui::Render(). Screen's thread only.
@@ -25,23 +25,23 @@ namespace tidemark::viz {
 
 // What happened since the last frame, beyond ImGui's io.
 struct ShellInput {
-    std::vector<KeyPress> keys;        // pressed, in order; those that repeat by themselves as well
+    std::vector<KeyPress> keys;        // pressed, in order; auto-repeated ones as well
     std::vector<Key> held;             // down now: W, A, S, D move as long as they are
     std::vector<std::string> dropped;  // paths of files that were dropped on the window
-    float scale = 1;                   // of all lengths; the fonts are as large already
+    float scale = 1;                   // of all lengths; the fonts have that size already
     double frame_ms = 0;               // that the last frame took; 0 = isn't shown
     bool still = false;                // a picture for a file: see Frame::still
-    SelectableTexts* texts = nullptr;  // gets what may be selected; null: nobody wants it
+    SelectableTexts* texts = nullptr;  // gets what may be selected; null: nobody needs it
 };
 
-// A living program that can be attached.
+// A live program that can be attached.
 struct AttachableProgram {
     std::string name;
     std::int64_t process = 0;
     std::string about;  // "1.2 M events/s"
 };
 
-// What the shell asks of the program around it. What is empty is not offered.
+// What the shell requests from the program around it. Empty functions are not offered.
 struct ShellHost {
     // Adds what is in these files or folders to the session's runs. Errors: nothing is added, why.
     std::function<Result<void>(const std::vector<std::string>& paths)> open = {};
@@ -49,22 +49,22 @@ struct ShellHost {
     std::function<void()> choose_files = {};
     std::function<void()> cancel_loading = {};
     std::function<void(std::size_t run)> advise = {};  // see ViewedRun::unadvised_events
-    // Replays the run's trace under a policy; gives the run that it becomes.
+    // Replays the run's trace under a policy; returns the run that it becomes.
     std::function<Result<std::size_t>(std::size_t run, const std::string& policy)> replay = {};
-    // Shows the next GPU of the run's trace; gives the run that it becomes.
+    // Shows the next GPU of the run's trace; returns the run that it becomes.
     std::function<Result<std::size_t>(std::size_t run)> next_gpu = {};
     std::function<void()> save_image = {};  // of the next frame
     std::function<void(bool paused)> pause = {};
-    std::function<bool()> align = {};  // the other way: by the clock, which it answers, or not
+    std::function<bool()> align = {};  // switches: by the clock, or not; returns the new state
     std::function<std::vector<AttachableProgram>()> programs = {};
     std::function<void(const AttachableProgram& program)> attach = {};
     std::function<void()> quit = {};
-    bool saves_tables = false;  // into files, where the user says
-    // Takes a file that was written where the user has no folders, and brings it to them.
+    bool saves_tables = false;  // to files that the user names
+    // Takes a file that was written where the user has no folders, and delivers it.
     std::function<void(const std::string& path)> take_file = {};
 };
 
-// What can be seen, for tests and for --view.
+// What is visible, for tests and for --view.
 struct ShellState {
     std::vector<std::string> main;  // names of the views in the large area, from the top
     std::string table;              // in the table area; empty: folded away
@@ -76,8 +76,8 @@ struct ShellState {
     std::string problem;    // of what was entered there, or what the notice says
     std::string message;    // on the status line
     std::string live;       // of the shown run: "live", "paused", "ended"; empty: it was recorded
-    bool has_live = false;  // the figures of a living program are there
-    std::string found;      // what the search found, as it stands beside its words
+    bool has_live = false;  // the figures of a live program are shown
+    std::string found;      // the search's result, as shown next to its words
     std::size_t runs = 0;
     bool dark = true;
 };
@@ -95,27 +95,28 @@ class Shell {
     // One frame.
     void draw(const ShellInput& input);
 
-    // Brings the view of that name up where it belongs; "A+B" two main views, one over the other.
-    // Errors (not_found): there is none, with the nearest name.
+    // Opens the view of that name where it belongs; "A+B" two main views, one over the other.
+    // Errors (not_found): no such view, with the nearest name.
     Result<void> show(std::string_view view);
 
-    // Goes to a place (viz/model/navigation/view_location.h), now if what it speaks of is known
-    // already, else as soon as it is. Errors (bad_option): it is none.
+    // Goes to a location (viz/model/navigation/view_location.h), now if its target is known
+    // already, else as soon as it is. Errors (bad_option): not a location.
     Result<void> go(std::string_view location);
 
     // Searches for those words (viz/model/navigation/filter_query.h), as if they were typed. Errors
-    // (bad_option): a word that is wrong.
+    // (bad_option): an invalid word.
     Result<void> find(std::string_view text);
 
     // Something moves or is being computed: draw again without waiting for input.
     bool busy() const;
 
-    // Asks which programs live, if what is shown depends on that; true if it looks different now.
+    // Checks which programs are live, if what is shown depends on that; true if it looks different
+    // now.
     bool look_for_programs();
 
     void set_dark(bool dark);
 
-    // A sentence on the status line, for some seconds.
+    // Shows a sentence on the status line for a few seconds.
     void say(std::string message);
 
     const Theme& theme() const;

@@ -30,7 +30,7 @@ enum class Popup : std::uint8_t { none, keys, prompt, menu, file, replay, notice
 // What the large area shows when it can't show views.
 enum class Page : std::uint8_t { views, empty, loading, error };
 
-// A table on its way to a file.
+// A table that is being saved.
 struct TableSaving {
     std::shared_ptr<TableRows> rows;  // whose file is to be named
     TextField path;
@@ -49,7 +49,7 @@ struct ShellParts {
 
     Session& session;
     ShellHost host;
-    SelectableTexts* texts = nullptr;  // of the frame at hand
+    SelectableTexts* texts = nullptr;  // of the current frame
     Camera camera;
     bool has_axis = false;  // chosen for the first runs, or by the user
     Selection selection;
@@ -58,36 +58,36 @@ struct ShellParts {
     bool sees_table = true;         // there was room for it
     bool draws_table = true;        // and one is there
     bool draws_side = true;         // there is room for the side column
-    bool wants_table = false;       // it was asked for last: a second view gives way to it
-    bool has_chosen_table = false;  // somebody asked: it is there also where it has little to say
+    bool wants_table = false;       // it was requested last: a second view gives way to it
+    bool has_chosen_table = false;  // the user requested it: shown even if it has little to show
 
     std::vector<std::unique_ptr<View>> views;  // of all_views(), made when first shown
     std::vector<std::size_t> main;             // one or two of them
     std::optional<std::size_t> side;
     std::optional<std::size_t> table;
-    bool has_chosen_main = false;  // the user has, not we
+    bool has_chosen_main = false;  // chosen by the user, not by us
 
     Popup popup = Popup::none;
     TextField find;
-    std::string find_error;          // why what is typed there can't be searched for
+    std::string find_error;          // why the typed text there can't be searched for
     Filter find_filter;              // that its text stands for
     BlockSearch search;              // of the selection's filter in the shown run
-    bool finds_forward = true;       // from what was entered
+    bool finds_forward = true;       // from the entered text
     StepIndex steps;                 // of the shown run
     bool more_steps = false;         // not looked through yet
     MeasuredRange measured;          // of the shown run
-    LiveGrowth growth;               // of the shown run, if it lives
+    LiveGrowth growth;               // of the shown run, if it is live
     std::optional<bool> wanted_hit;  // once it is found: the next one, or the one before
     TextField prompt;
     std::string prompt_error;
     FileChooser file_chooser;
     ReplayChooser replay_chooser;
     std::vector<std::size_t> opened;  // runs that are being opened
-    bool shows_opened = false;        // the first of them that has begun
+    bool shows_opened = false;        // the first of them that has started
     std::vector<Error> notices;       // why files could not be opened; shown once nothing else is
     bool shown_notices = false;       // in the last frame
     float sheet_scrolled = 0;         // pixels of the key sheet
-    std::optional<ViewLocation> pending;  // gone to as soon as it is known
+    std::optional<ViewLocation> pending;  // target once it is known
 
     TableSaving saving;
 
@@ -128,7 +128,7 @@ struct ShellParts {
         message_until = now + 6;
     }
 
-    // A canvas into the ImGui window at hand.
+    // A canvas for the current ImGui window.
     Canvas canvas(float scale) const { return Canvas(ImGui::GetWindowDrawList(), theme(), scale); }
 };
 
@@ -140,19 +140,19 @@ std::vector<std::size_t> views_in(Pane location);
 
 void perform(ShellParts& parts, const RequestedAction& requested);
 
-// What a table gave of itself goes to the clipboard, after the views were drawn.
+// Puts the table that was handed over on the clipboard, after the views were drawn.
 void take_table(ShellParts& parts);
 
-// Reads the prompt's line and goes there; what is wrong stays beside it.
+// Reads the prompt's line and goes there; errors are shown next to it.
 void submit_prompt(ShellParts& parts);
 
 // --- save_table.cpp: tables as files
 // ------------------------------------------------------------
 
-// The table under the mouse is asked for all its rows.
+// Requests all rows of the table under the mouse.
 void ask_for_rows(ShellParts& parts);
 
-// Asks for a name for what came, and says what became of what was written; after the views.
+// Asks for a name for the rows, and reports what was written; after the views.
 void take_rows(ShellParts& parts);
 
 // Begins to write.
@@ -162,25 +162,24 @@ void draw_table_popup(ShellParts& parts, const ImVec2& size, float scale);
 
 // -------------------------------------------------------------------------------------------------
 
-// To the next hit or the one before: now, or as soon as the search has found it.
+// To the next hit or the previous one: now, or as soon as the search has found it.
 void step_to_hit(ShellParts& parts, bool forward);
 
-// Brings up the view, beneath the one that is there if `below`.
+// Opens the view, below the current one if `below`.
 void show_view(ShellParts& parts, std::size_t index, bool below);
 
-// The same by its name; "A+B" two main views. Errors (not_found): there is none, with the
-// nearest.
+// The same by its name; "A+B" two main views. Errors (not_found): no such view, with the nearest.
 Result<void> show_views(ShellParts& parts, std::string_view names);
 
 std::optional<std::size_t> find_view(std::string_view name);
 
-// The programs that can be attached, asked for once a second.
+// The programs that can be attached, checked once a second.
 const std::vector<AttachableProgram>& known_programs(ShellParts& parts);
 
 // Attaches the program and shows it.
 void attach(ShellParts& parts, const AttachableProgram& program);
 
-// That run from now on, all of it and nothing selected.
+// Shows that run from now on, all of it and nothing selected.
 void show_whole_run(ShellParts& parts, std::size_t run);
 
 // --- moving_actions.cpp: those that go somewhere
@@ -195,23 +194,23 @@ void go_to_step(ShellParts& parts, bool forward);
 void go_through_history(ShellParts& parts, bool forward);
 void follow_end(ShellParts& parts);
 
-// To the next hit or the one before: now, or as soon as the search has found it.
+// To the next hit or the previous one: now, or as soon as the search has found it.
 void step_to_hit(ShellParts& parts, bool forward);
 
 // --- opening.cpp: files, and other policies for what is open
 // ----------------------------------
 
-// Opens files and folders beside what is open; what can't be is said in a notice.
+// Opens files and folders, and keeps what is open; failures are shown in a notice.
 void open_paths(ShellParts& parts, const std::vector<std::string>& paths);
 
-// Shows what was opened as soon as it has begun, or says why it could not be.
+// Shows what was opened as soon as it has started, or why it could not be opened.
 void follow_opened(ShellParts& parts);
 
 void choose_file(ShellParts& parts);
 void choose_policy(ShellParts& parts);
 
-// The shown run's trace under another policy, beside it. Unless two runs are compared already,
-// the view of that name shows both.
+// Replays the shown run's trace under another policy. Unless two runs are compared already, the
+// view of that name shows both.
 void replay_beside(ShellParts& parts, const std::string& policy, std::string_view view);
 
 // --- frame_steps.cpp: before and after the views
@@ -225,47 +224,47 @@ void move_by_held(ShellParts& parts, const ShellInput& input, double seconds);
 // The axis is as long as the longest run.
 void update_extent(ShellParts& parts);
 
-// The first views for what has come: of several ranks their overview; of a recording the answer; of
-// a living program, which has none yet, a timeline over an address map; over tiers, where there are
-// no addresses, a timeline.
+// The first views for new runs: for several ranks their overview; for a recording the answer; for a
+// live program, which has none yet, a timeline over an address map; over tiers, where there are no
+// addresses, a timeline.
 void choose_views(ShellParts& parts);
 
-// What is found in the run that is shown; and the step to it that somebody wanted meanwhile.
+// The search results in the shown run; and the step to a hit that the user requested meanwhile.
 void update_search(ShellParts& parts);
 
-// The shown run's steps, and what is measured of it.
+// The shown run's steps, and its measured figures.
 void update_steps(ShellParts& parts);
 
-// Where somebody wanted to go as soon as there is something to go to.
+// Goes to a requested location as soon as it is known.
 void go_to_pending(ShellParts& parts);
 
-// The cursor moves over the window in some seconds, and stays at its end.
+// The cursor moves over the window in a few seconds, and stays at its end.
 void play(ShellParts& parts, double seconds);
 
-// What views want of the shell.
+// Carries out what views request from the shell.
 void take_requests(ShellParts& parts);
 
-// A movement that has come to rest can be undone.
+// A movement that has ended can be undone.
 void settle(ShellParts& parts);
 
 // --- window_drawing.cpp: the frame's drawing
 // --------------------------------------------------
 
-// Header, tabs, views, side column, tables, status line: all but what lies over them.
+// Header, tabs, views, side column, tables, status line: everything but popups.
 void draw_root(ShellParts& parts, float scale);
 
-// A view that has the window to itself: no strip above, no side column, a table only if
-// somebody asked for one.
+// A view that has the window to itself: no strip above, no side column, a table only if the user
+// requested one.
 bool fills_window(const ShellParts& parts);
 
 bool has_table(const ShellParts& parts);
 
-// Whether the shown run is of a living program, or was.
+// Whether the shown run is of a live program, or was.
 inline bool shows_live(const ShellParts& parts) {
     return parts.run() != nullptr && parts.run()->live && parts.run()->history;
 }
 
-// Whether a run is of a living program that has ended.
+// Whether a run is of a live program that has ended.
 inline bool has_ended(const ViewedRun* run) {
     return run != nullptr && run->live && !run->live->alive;
 }
@@ -275,8 +274,8 @@ inline bool has_ended(const ViewedRun* run) {
 
 void draw_header(ShellParts& parts, Canvas& canvas, const Box& box);
 
-// The search box at the right end of the header, with what was found before it; returns where
-// that begins.
+// The search box at the right end of the header, with the result to its left; returns where that
+// starts.
 float draw_find(ShellParts& parts, Canvas& canvas, const Box& box);
 
 // The tabs of the views that share that part of the window, from the left of `box` on; returns
@@ -285,7 +284,7 @@ float draw_view_tabs(ShellParts& parts, Canvas& canvas, const Box& box, Pane pan
 void draw_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_table_tabs(ShellParts& parts, Canvas& canvas, const Box& box);
 
-// live_bar.cpp: what a living program holds now in large figures, how it grows, and the switches to
+// live_bar.cpp: what a live program holds now in large figures, how it grows, and the switches to
 // follow and to pause it.
 void draw_live_bar(ShellParts& parts, Canvas& canvas, const Box& box);
 void draw_status(ShellParts& parts, Canvas& canvas, const Box& box);

@@ -1,4 +1,4 @@
-// Focus.
+// Sets the focus.
 #include "viz/shell/text_field.h"
 
 #include <imgui.h>

@@ -9,7 +9,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr float kWidgetsPad = 10;  // points beside a button's text
+constexpr float kWidgetsPad = 10;  // points around a button's text
 constexpr float kWidgetsLineGap = 3;
 
 Pressed take_press(const Box& box, const char* id) {

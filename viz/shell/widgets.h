@@ -9,8 +9,8 @@ namespace tidemark::viz {
 
 enum class ButtonLook : std::uint8_t {
     plain,     // text, a ground under the mouse
-    raised,    // a ground always
-    on,        // what is chosen
+    raised,    // always with a ground
+    on,        // the chosen one
     disabled,  // can't be pressed
 };
 
@@ -27,18 +27,18 @@ Pressed button(Canvas& canvas, const Box& box, const char* id, std::string_view 
 // As wide as its text needs.
 float button_width(const Canvas& canvas, std::string_view text);
 
-// A tab: underlined where it is chosen; `hint` (its key) stands faintly before the title.
+// A tab: underlined if it is chosen; `hint` (its key) is shown faintly before the title.
 Pressed tab(Canvas& canvas, const Box& box, const char* id, std::string_view title,
             std::string_view hint, bool is_on);
 float tab_width(const Canvas& canvas, std::string_view title, std::string_view hint);
 
-// How far something is: 0 to 1.
+// A progress bar: 0 to 1.
 void progress_bar(Canvas& canvas, const Box& box, double share);
 
 // An edge that can be pulled. Returns by how many pixels it was, in x or y.
 float splitter(const Box& grip, const char* id, bool is_vertical);
 
-// Text over several lines within `width`, broken at blanks; returns the height that it takes.
+// Text over several lines within `width`, broken at blanks; returns its height.
 float paragraph(Canvas& canvas, ImVec2 at, float width, std::string_view text, Colour colour);
 
 }  // namespace tidemark::viz

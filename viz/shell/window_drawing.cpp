@@ -1,4 +1,4 @@
-// Drawing a frame: where the parts of the window lie, and each into its box.
+// Draws a frame: the positions of the window's parts, and each part into its box.
 #include <algorithm>
 
 #include "viz/shell/shell_parts.h"
@@ -23,12 +23,12 @@ void draw_views(ShellParts& parts, const Layout& layout, float scale) {
         draw_pane(parts, parts.main[1], layout.second, scale);
 }
 
-// Where the parts of the window lie. A table that was asked for has the room of the second view
-// where there is none for both.
+// Positions of the window's parts. A requested table takes the room of the second view if there is
+// not enough for both.
 Layout lay_out_window(ShellParts& parts, bool has_views, float scale) {
     const ImVec2 size = ImGui::GetIO().DisplaySize;
-    // Side column and tables are about blocks, which runs over tiers don't have: a table that
-    // somebody wants says so.
+    // Side column and tables are about blocks, which runs over tiers don't have: a requested table
+    // says so.
     const bool has_blocks = has_views && parts.run()->history;
     const bool fills = fills_window(parts);
     Splits splits = parts.splits;

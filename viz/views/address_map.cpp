@@ -1,5 +1,5 @@
-// The address map: addresses downwards, time to the right. Each block is where it was as long as it
-// was there; what is between them is fragmentation.
+// The address map: addresses downwards, time to the right. Each block is drawn where it was as long
+// as it was live; the gaps between blocks are fragmentation.
 #include "viz/views/address_map.h"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace tidemark::viz {
 namespace {
 
 constexpr float kAddressMapHeadPad = 4;  // points about each line of the head
-constexpr float kLeastBlock = 3;  // pixels both ways from which on a block is drawn by itself
-constexpr float kLabelWide = 64;  // points from which on it says what it is
-constexpr float kPickReach = 4;   // pixels
+constexpr float kLeastBlock = 3;         // pixels both ways from which on a block is drawn alone
+constexpr float kLabelWide = 64;         // points from which on it shows its name
+constexpr float kPickReach = 4;          // pixels
 constexpr double kAddressMapWheelStep = 1.25;  // as over the time axis
 
-// Why the colours are others than was asked for; empty if they aren't.
+// Why the colours differ from the requested ones; empty if they don't.
 std::string_view missing_trait(ColourBy wanted, BlockTrait shown) {
     if (wanted == ColourBy::tag && shown != BlockTrait::tag)
         return "No tags were recorded:";
@@ -46,7 +46,7 @@ void AddressMap::draw(Frame& frame) {
         draw_notice(frame.canvas, frame.area,
                     tiers ? "A run over tiers has no addresses" : "Nothing to map yet",
                     tiers ? "Open the trace without --machine, --gpu-memory or --spill to see "
-                            "where its blocks lie."
+                            "where its blocks are."
                           : "The map appears while the run is loaded.");
         return;
     }
@@ -195,7 +195,7 @@ void AddressMap::draw_map(Frame& frame, const TimeArea& area) {
     }
 }
 
-// What comes after the moment up to which the map is shown.
+// The part after the moment up to which the map is shown.
 void AddressMap::cover_future(Canvas& canvas, const TimeArea& area) const {
     if (!looks.until)
         return;
@@ -218,7 +218,7 @@ void AddressMap::paint_bitmap(const Theme& theme) {
     });
 }
 
-// Blocks that are large on the screen, one by one: sharp while the picture isn't, with an edge
+// Draws blocks that are large on the screen one by one: sharp while the picture isn't, with an edge
 // between neighbours and a name.
 void AddressMap::draw_blocks(Frame& frame, const TimeArea& area) {
     const std::vector<MapBlock>* blocks = tiles_.blocks();
@@ -369,7 +369,7 @@ void AddressMap::zoom_to(Frame& frame, BlockIndex index) {
         {std::max(0.0, begin - 1.5 * high), std::min(1.0, begin + 2.5 * high)});
 }
 
-// Moves the addresses so that the block is in their middle, unless it is in sight.
+// Moves the addresses so that the block is in their middle, unless it is in view.
 void AddressMap::reveal(Frame& frame, BlockIndex index) {
     if (index >= history_->counts().blocks)
         return;
@@ -391,9 +391,8 @@ void AddressMap::reveal(Frame& frame, BlockIndex index) {
 
 ViewInfo address_map_view() {
     return {"address-map", "Address map",
-            "Where every block lay and how long: addresses against time, with what is free between "
-            "them.",
-            Pane::main, make_view<AddressMap>};
+            "Every block by address and lifetime, with the free memory between them.", Pane::main,
+            make_view<AddressMap>};
 }
 
 }  // namespace tidemark::viz

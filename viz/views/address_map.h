@@ -1,5 +1,5 @@
-// AddressMap: addresses downwards, time to the right; the view of that name, and one of the two
-// that stand side by side.
+// AddressMap: addresses downwards, time to the right; the view of that name, and one of the two in
+// the view that puts two maps side by side.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ namespace tidemark::viz {
 
 // How a map differs from the one that has a view to itself.
 struct AddressMapLooks {
-    bool has_head = true;  // colours to choose from, and what they mean
+    bool has_head = true;  // colours to choose from, and their meaning
     RowOrder order = RowOrder::address;
-    Bytes length = 0;               // of addresses that the height stands for; 0 = its own
-    std::optional<Position> until;  // nothing is shown of what comes later
+    Bytes length = 0;               // how many addresses the height covers; 0 = its own
+    std::optional<Position> until;  // nothing is shown of later events
 };
 
 class AddressMap final : public View {
@@ -29,7 +29,8 @@ class AddressMap final : public View {
 
     bool busy() const override { return tiles_.busy(); }
 
-    // What the colours between blocks mean, right-aligned in one line; nothing until it is known.
+    // The legend of the colours between blocks, right-aligned in one line; nothing until it is
+    // known.
     void draw_legend(Canvas& canvas, const Box& box) const;
 
     // Of the addresses that it shows; 0 until they are known.

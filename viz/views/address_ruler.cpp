@@ -28,7 +28,7 @@ const AddressPiece* only_piece(const AddressLayout& layout, Bytes begin, Bytes e
     return is_whole ? piece : nullptr;
 }
 
-// Labels are the last digits, as many as differ, and some more; the base is the others.
+// Labels are the last digits, as many as differ, and a few more; the base is the others.
 void label_addresses(AddressTicks& ticks, const std::vector<Bytes>& addresses) {
     const std::string first = fmt::format("{:x}", addresses.front());
     const std::string last = fmt::format("{:x}", addresses.back());

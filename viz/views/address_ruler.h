@@ -1,5 +1,5 @@
-// The address map's ruler, left of it: how many bytes of laid-out memory lie above; where one looks
-// so closely that all in sight is one stretch of addresses, the addresses.
+// The address map's ruler, left of it: how many bytes of laid-out memory are above; at close zoom,
+// where everything in view is one stretch of addresses, the addresses.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct AddressTick {
 
 struct AddressTicks {
     std::vector<AddressTick> ticks;  // rising
-    // What the addresses begin with, "0x7f3a80…", which the labels, "…208000", leave out; empty:
-    // the labels are offsets.
+    // The common start of the addresses, "0x7f3a80…", which the labels, "…208000", leave out;
+    // empty: the labels are offsets.
     std::string base;
 };
 

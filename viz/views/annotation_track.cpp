@@ -1,5 +1,5 @@
-// Named stretches of the program: steps, modules, operators. Rows by nesting; what is too narrow to
-// be seen alone is joined and says how many it is.
+// Named stretches of the program: steps, modules, operators. Rows by nesting; stretches too narrow
+// to be seen alone are joined, with their count.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ class AnnotationTrack final : public Track {
         for (const MergedRange& range : ranges) {
             const float left = std::floor(area.to_x(range.begin));
             const float right = std::max(std::floor(area.to_x(range.end)), left + 1);
-            // A pixel of ground between neighbours, so that they stay two.
+            // A pixel of ground between neighbours keeps them apart.
             const float gap = right - left > 3 ? 1 : 0;
             const Box bar{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
                           row.bottom - 1};

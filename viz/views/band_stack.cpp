@@ -1,4 +1,4 @@
-// Painting bands, finding room for names, and pointing at them.
+// Paints bands, finds room for names, and finds the band under a point.
 #include "viz/views/band_stack.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace tidemark::viz {
 namespace {
 
 constexpr std::int32_t kBandEdgedFrom = 3;  // pixels of height from which on a band has an edge
-constexpr std::uint32_t kBandWideFrom = 4;  // columns from which on it has one where it begins
+constexpr std::uint32_t kBandWideFrom = 4;  // columns from which on it has one at its start
 constexpr double kBandEdge = 0.5;           // how much of the ground is in it
-constexpr double kBandRestFaint = 0.45;     // the same of what is summed
+constexpr double kBandRestFaint = 0.45;     // the same for what is summed
 constexpr std::size_t kBandNameLeast = 10;  // letters for which a name needs room
 constexpr float kBandNamePad = 4;           // points
 constexpr std::size_t kBandTile = 16;       // pixels
@@ -57,7 +57,7 @@ Colour BandStack::colour_of(const BlockBands& bands, const BandSlice& slice) con
     return mix(colour, ground_, kBandRestFaint);
 }
 
-// Whose column stands at a pixel: the sharper answer's, where it has one.
+// The answer whose column is at a pixel: the sharper one's, where it has one.
 const std::shared_ptr<const BlockBands>& BandStack::source_at(std::size_t x,
                                                               std::size_t& column) const {
     static const std::shared_ptr<const BlockBands> kNone;
@@ -142,7 +142,7 @@ BandStack::Rooms& BandStack::rooms_of(const BandSlice& slice) {
                                                         : 1 + owners + slice.index];
 }
 
-// The room goes on as long as a line of text fits into what all of its columns have.
+// The room continues as long as a line of text fits into the height that all of its columns share.
 void BandStack::note_room(Rooms& rooms, const BandSlice& slice, std::uint32_t x, std::int32_t top,
                           std::int32_t bottom) const {
     const auto fits = [&](std::int32_t above, std::int32_t below) {

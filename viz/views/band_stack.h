@@ -1,5 +1,5 @@
 // BandStack: bands of blocks stacked over time, as pixels; names within those that are wide and
-// high enough; and what lies under a point.
+// high enough; and the piece under a point.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace tidemark::viz {
 // What is painted, and where.
 struct BandScene {
     std::shared_ptr<const BlockBands> shown;  // sharp if its look is the window's; null: nothing
-    std::shared_ptr<const BlockBands> wide;   // for what lies outside of it
+    std::shared_ptr<const BlockBands> wide;   // for the parts outside of it
     Window window;
     ByteScale scale;
     std::size_t until = 0;  // columns behind these are after the run's end
-    float line = 1;         // so high is a name
+    float line = 1;         // height of a name
 
     friend bool operator==(const BandScene& a, const BandScene& b) {
         const Box& at = a.scale.box;
@@ -37,7 +37,7 @@ struct BandScene {
 
 class BandStack {
   public:
-    // What a piece of a column belongs to.
+    // The owner or band of a piece of a column.
     struct Hit {
         std::shared_ptr<const BlockBands> bands;
         std::size_t column = 0;  // of these
@@ -49,15 +49,15 @@ class BandStack {
 
     void draw(Canvas& canvas) const { canvas.image(scene_.scale.box, bitmap_); }
 
-    // Writes names into what is wide and high enough for them, on the colour that they lie in.
-    // `name` gives what comes first and is cut where there is no room.
+    // Writes names into pieces that are wide and high enough for them, on the colour of the piece.
+    // `name` gives the name, which is cut where there is no room.
     void draw_names(Canvas& canvas, const std::function<std::string(const BandSlice&)>& name,
                     const std::function<std::string(const BandSlice&)>& size) const;
 
-    // Draws a line about each block, wherever its band goes; nothing if it has none. O(slices).
+    // Draws a line around each block along its band; nothing if it has none. O(slices).
     void outline(Canvas& canvas, std::span<const BlockIndex> blocks, Colour colour) const;
 
-    // What is at a point of the last scene, of very thin pieces the nearest; none above them all.
+    // What is at a point of the last scene, for very thin pieces the nearest; none above them all.
     std::optional<Hit> at(ImVec2 point) const;
 
     Colour colour_of(const BlockBands& bands, const BandSlice& slice) const;

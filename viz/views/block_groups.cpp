@@ -1,4 +1,4 @@
-// What lives at a moment is what came since before the first event.
+// The blocks that are live at a moment are those that came since before the first event.
 #include "viz/views/block_groups.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// BlockGroups: the blocks that live at a moment as a table with a row for each owner: by what is
-// chosen above it. A click on a row filters all views by its owner.
+// BlockGroups: the blocks that are live at a moment as a table with a row for each owner: by the
+// trait chosen above it. A click on a row filters all views by its owner.
 #pragma once
 
 #include <array>

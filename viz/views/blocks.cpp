@@ -1,4 +1,4 @@
-// Blocks: what lives at the cursor, or between the two cursors, as a table, block by block or by
+// Blocks: what is live at the cursor, or between the two cursors, as a table, block by block or by
 // owner.
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ constexpr std::array<VirtualColumn, kCount> kBlocksColumns{{
     {"size", Align::right, true, false, false, false, 90},
     {"requested", Align::right, true, false, true},
     {"age", Align::right, true, false, true},
-    {"lived", Align::right, true, false, true},
+    {"lifetime", Align::right, true, false, true},
     {"freed at", Align::right, true, false, true},
     {"address", Align::right, true, false, true},
     {"stream", Align::right, true, false, true},
@@ -186,12 +186,12 @@ class BlocksView final : public View {
         if (table_.running())
             return "Looking\u2026";
         if (!has_instant)
-            return "Nothing has happened yet where the cursor is: click further right.";
+            return "Nothing has happened yet at the cursor: click further right.";
         if (rows().hidden > 0)
-            return fmt::format("The filter hides all {}: take something out of it.",
+            return fmt::format("The filter hides all {}: loosen it.",
                                format_counted(rows().hidden, "block"));
-        return frame.selection.measure ? "No block lives in the measured stretch."
-                                       : "No block lives at the cursor.";
+        return frame.selection.measure ? "No block is live in the measured range."
+                                       : "No block is live at the cursor.";
     }
 
     std::shared_ptr<const History> history_;
@@ -208,7 +208,7 @@ class BlocksView final : public View {
 }  // namespace
 
 ViewInfo blocks_view() {
-    return {"blocks", "Blocks", "What lives at the cursor or between two cursors, block by block.",
+    return {"blocks", "Blocks", "Live blocks at the cursor or between two cursors, one by one.",
             Pane::table, make_view<BlocksView>};
 }
 

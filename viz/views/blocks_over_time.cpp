@@ -1,6 +1,6 @@
 // Blocks over time: each large block as a band as high as it is large, from its allocation to its
-// end, the oldest at the bottom and all of them stacked; what is too small or too short for a band
-// is summed by owner above them. The top edge is what is allocated.
+// end, the oldest at the bottom and all of them stacked; blocks too small or too short for a band
+// are summed by owner above them. The top edge is the allocated memory.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,7 +33,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kBandsHeadroom = 1.04;   // above what is highest
+constexpr double kBandsHeadroom = 1.04;   // above the highest point
 constexpr float kBandsPad = 6;            // points
 constexpr float kBandsHits = 4;           // points
 constexpr double kBandsWheelStep = 1.25;  // as over the time axis
@@ -69,7 +69,7 @@ class BlocksOverTime final : public View {
 
     std::string nothing_yet() const {
         if (owners_.failed())
-            return "There is no room on the disk to add up who holds the memory.";
+            return "The disk is too full to add up who holds the memory.";
         return history_->counts().events == 0 ? "No events yet." : "Stacking blocks\u2026";
     }
 
@@ -153,7 +153,7 @@ class BlocksOverTime final : public View {
         io.MouseWheel = 0;  // or the time axis would take it too
     }
 
-    // What is `share` of the height above the ground stays there.
+    // The point at `share` of the height above the ground stays there.
     void zoom_bytes(double factor, double share) {
         const SeenBytes now = seen_.value_or(SeenBytes{0, top_});
         const auto length = static_cast<double>(now.top - now.low);
@@ -178,7 +178,7 @@ class BlocksOverTime final : public View {
         seen_->top = seen_->low + length;
     }
 
-    // What is in sight, as far as it is known.
+    // What is in view, as far as it is known.
     void look(Frame& frame, const Box& plot) {
         const AxisUnit unit = frame.camera.unit();
         const Window& window = frame.camera.window();
@@ -209,7 +209,7 @@ class BlocksOverTime final : public View {
         stack_.paint(theme, paint_of(theme), scene_);
     }
 
-    // Of the owners that the answer knows, until it is of those that are chosen.
+    // For the owners that the answer knows, until it is for those that are chosen.
     const MapPaint& paint_of(const Theme& theme) {
         shown_legend_.follow(theme, scene_.shown ? scene_.shown->series : series_);
         return shown_legend_.paint();
@@ -253,7 +253,7 @@ class BlocksOverTime final : public View {
         return block < history_->born_before(bands.look.preamble);
     }
 
-    // Of a band its frame, where that was recorded.
+    // For a band its frame, if that was recorded.
     std::string name_of(const BandSlice& slice) {
         switch (slice.kind) {
             case BandSlice::Kind::before:
@@ -293,7 +293,7 @@ class BlocksOverTime final : public View {
             describe_above(frame, area, mouse, card);
     }
 
-    // The stack first: who asked, and who had it ask.
+    // The stack first: who requested it, and who called that.
     void describe_block(const BlockBands& bands, BlockIndex index, HoverCard& card) {
         const Block block = history_->block(index);
         const Site& site = history_->site(block.site);
@@ -360,7 +360,7 @@ class BlocksOverTime final : public View {
         return tracks;
     }
 
-    // Of the bytes that are stacked.
+    // Of the stacked bytes.
     struct SeenBytes {
         Bytes low = 0;
         Bytes top = 1;
@@ -380,7 +380,7 @@ class BlocksOverTime final : public View {
     OwnerLegend shown_legend_;  // of the bands that are drawn
     TimelineColumns run_;
     std::span<const SeriesColumn> columns_;
-    Bytes top_ = 1024;               // where all is seen
+    Bytes top_ = 1024;               // where everything is in view
     std::optional<SeenBytes> seen_;  // none: all of them
     BandFollower bands_;
     BandScene scene_;
@@ -397,7 +397,7 @@ class BlocksOverTime final : public View {
 
 ViewInfo blocks_over_time_view() {
     return {"blocks-over-time", "Blocks over time",
-            "Every large block as a band over its life, stacked; the rest by owner.", Pane::main,
+            "Large blocks as bands over their lifetimes, stacked; the rest by owner.", Pane::main,
             make_view<BlocksOverTime>};
 }
 

@@ -1,5 +1,5 @@
-// Compare: a verdict, the runs stacked over one time axis at the same scale, what one of two has
-// more than the other, where they part and differ most, and a table of figures and their changes.
+// Compare: a verdict, the runs over one time axis at the same scale, the difference of two of them,
+// where they diverge and differ most, and a table of figures and their changes.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr float kComparePad = 6;         // points
 constexpr float kCompareLeastPlot = 54;  // points of height that a run needs
-constexpr float kMostPlot = 420;         // and makes use of
+constexpr float kMostPlot = 420;         // and can use
 constexpr float kStrip = 92;             // points of the strip of differences
 constexpr float kTableFrom = 380;        // points of height from which on there is a table
 constexpr double kTableShare = 0.36;
@@ -84,11 +84,11 @@ class CompareView final : public View {
         std::string label;
         std::span<const SeriesColumn> columns;
         std::span<const HeldColumn> held;
-        std::size_t until = 0;  // columns behind these are after its end
+        std::size_t until = 0;  // columns after these are past its end
     };
 
     // A and B, which the strip subtracts, and the best one come first, so that a low window leaves
-    // out others.
+    // out the others.
     void choose_runs(const Frame& frame) {
         chosen_.clear();
         order_ = comparison_order(frame.session, frame.selection);
@@ -168,7 +168,7 @@ class CompareView final : public View {
         mark_common(frame);
     }
 
-    // Beyond the end of the shorter one there is nothing to subtract.
+    // After the end of the shorter one there is nothing to subtract.
     void mark_common(const Frame& frame) {
         const AxisUnit unit = frame.camera.unit();
         const Position end = std::min(first().history->end(unit), second().history->end(unit));
@@ -197,7 +197,7 @@ class CompareView final : public View {
         std::string text = differences_.text();
         const std::size_t hidden = compared_.size() - chosen_.size();
         if (hidden > 0)
-            text += fmt::format(" {} more {} in the table only.", hidden,
+            text += fmt::format(" {} more {} only in the table.", hidden,
                                 hidden == 1 ? "run is" : "runs are");
         const Canvas& canvas = frame.canvas;
         frame.canvas.text_within(
@@ -222,7 +222,7 @@ class CompareView final : public View {
         return left + width + canvas.px(6);
     }
 
-    // Whoever is picked for the other one's place changes places with it.
+    // If a run is picked for both A and B, the two change places.
     void pick(Frame& frame, std::size_t which, std::size_t run) const {
         Selection& selection = frame.selection;
         selection.compared_first = which == 0 ? run : chosen_[0].run;
@@ -270,7 +270,7 @@ class CompareView final : public View {
         draw_differences(canvas, box, difference_);
         std::vector<Box> labels;
         put_label(canvas, {box.left + canvas.px(6), box.top + canvas.px(4)},
-                  "A - B, reserved:  + A holds more   - B holds more", canvas.theme().text,
+                  "A - B, reserved:  + A reserves more   - B reserves more", canvas.theme().text,
                   Align::left, labels);
         differences_.label_largest(frame, area, box, labels);
     }
@@ -351,8 +351,7 @@ class CompareView final : public View {
 ViewInfo compare_view() {
     return {.name = "compare",
             .title = "Compare",
-            .summary =
-                "several runs over one axis: a verdict, differences, where they part, all figures",
+            .summary = "several runs on one axis: a verdict, where they diverge, all figures",
             .make = make_view<CompareView>,
             .fills = true,
             .shows_advice = true};

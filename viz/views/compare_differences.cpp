@@ -1,4 +1,4 @@
-// Searching, wording, marking.
+// Searches, words and marks differences.
 #include "viz/views/compare_differences.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void show_about(Frame& frame, Position at) {
     frame.selection.cursor = at;
 }
 
-// A button that ends at `right`; false: not clicked. Moves `right` to where it begins.
+// A button that ends at `right`; false: not clicked. Moves `right` to where it starts.
 bool draw_button(Frame& frame, const Box& line, float& right, std::string_view text,
                  const char* id) {
     Canvas& canvas = frame.canvas;
@@ -77,7 +77,7 @@ void CompareDifferences::start(bool aligned, AxisUnit unit) {
 
 std::string CompareDifferences::text() const {
     if (!aligned_)
-        return "Different traces: laid side by side by the time from each one's start.";
+        return "Different traces: aligned by the time since each one's start.";
     if (!first_)
         return "Looking for the first difference ...";
     if (first_->reserved)

@@ -1,5 +1,5 @@
-// CompareDifferences: where two runs part and where they differ most: found in jobs, said, marked
-// and gone to.
+// CompareDifferences: where two runs diverge and where they differ most: searched in jobs, worded,
+// marked and gone to.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace tidemark::viz {
 
 class CompareDifferences {
   public:
-    // Searches in what is new. Runs that are not `aligned` share no events: they only differ.
+    // Searches what is new. Runs that are not `aligned` share no events: they only differ.
     void look(const Frame& frame, const std::shared_ptr<const History>& one,
               const std::shared_ptr<const History>& other, bool aligned);
 
@@ -26,14 +26,14 @@ class CompareDifferences {
     // "Reserved memory differs first at event 3."
     std::string text() const;
 
-    // Buttons at the right of `line` that go there. Returns where they begin.
+    // Buttons at the right of `line` that go there. Returns where they start.
     float draw_buttons(Frame& frame, const Box& line, const History& history) const;
 
-    // A dashed line where they part.
+    // A dashed line where they diverge.
     void mark_first(Frame& frame, const TimeArea& area, const Box& box,
                     const History& history) const;
 
-    // In the strip of differences: how much it is at most, and where.
+    // In the strip of differences: the largest one, and where.
     void label_largest(Frame& frame, const TimeArea& area, const Box& box,
                        std::vector<Box>& labels) const;
 
@@ -45,7 +45,7 @@ class CompareDifferences {
     Pair pair_;
     bool aligned_ = false;
     AxisUnit unit_ = AxisUnit::time;
-    std::size_t events_ = 0;  // that both had when it was asked
+    std::size_t events_ = 0;  // that both had when the search started
     Job<Divergence> first_job_;
     std::optional<Divergence> first_;
     Job<std::optional<LargestDifference>> largest_job_;

@@ -1,4 +1,4 @@
-// Offers of runs to compare with: what a finding suggests, any policy, another file.
+// Offers runs to compare with: what a finding suggests, any policy, another file.
 #include "viz/views/compare_offers.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ constexpr float kPolicyWidth = 110;
 
 enum class OfferLook : std::uint8_t { small, large };
 
-// A button at the top of the column, with what it is about behind it where it is one of a list.
-// True if it was clicked.
+// A button at the top of the column, followed by its description where it is one of a list. True if
+// it was clicked.
 bool offer(Frame& frame, Writer& writer, std::string_view text, OfferLook look,
            std::string_view about = {}) {
     Canvas& canvas = frame.canvas;
@@ -54,13 +54,13 @@ bool is_loading(const ViewedRun& run) {
            run.state.phase == LoadState::Phase::loading;
 }
 
-// What stands in the way, where there are several runs.
+// Why several runs can't be compared.
 std::string why_not_compared(const Session& session) {
     for (const ViewedRun& run : session.runs)
         if (run.state.phase == LoadState::Phase::failed)
-            return fmt::format("{} is no run to compare with: {}", run.label,
+            return fmt::format("{} can't be compared: {}", run.label,
                                printable(to_text(run.state.error)));
-    return "Of these runs not two have a history that could be compared.";
+    return "Fewer than two of these runs have a history to compare.";
 }
 
 void draw_replays(Frame& frame, Writer& writer) {
@@ -80,7 +80,8 @@ void draw_replays(Frame& frame, Writer& writer) {
               has_suggestion ? OfferLook::small : OfferLook::large))
         frame.selection.wants_policies = true;
     writer.skip(2);
-    writer.paragraph("Any policy, with its options; or one of these as it is:", theme.faint_text);
+    writer.paragraph("Any policy, with its options; or one of these with its defaults:",
+                     theme.faint_text);
     const std::string& shown = run.run ? run.run->scenario.policy : run.policy;
     for (const PolicyInfo& policy : all_policies()) {
         if (policy.tried_unasked && policy.name != shown &&
@@ -104,15 +105,15 @@ void draw_compare_offers(Frame& frame) {
     const float top = std::round(frame.area.top + frame.area.height() * 0.08F);
     Writer writer{canvas, {left, top, left + width, frame.area.bottom - canvas.px(8)}};
     writer.headline(
-        is_alone ? "Compare: there is one run so far" : "Compare: there are no two runs to compare",
+        is_alone ? "Compare: there is only one run" : "Compare: there are no two runs to compare",
         theme.text);
     writer.skip(6);
     if (!is_alone)
         writer.paragraph(why_not_compared(session), theme.problem);
     writer.paragraph(
         "The same program under another policy, or another recording of it, drawn under "
-        "this one at one scale: which needs less memory, by how much, from where on, "
-        "and at what price.",
+        "this one at one scale: which needs less memory, by how much, from when on, "
+        "and at what cost.",
         theme.faint_text);
     writer.skip(14);
     const ViewedRun& run = frame.run();

@@ -1,4 +1,4 @@
-// What stands where there are not two runs to compare: what comparing is, and how to get a second.
+// Shown when there are not two runs to compare: what comparing is, and how to get a second run.
 #pragma once
 
 #include "viz/draw/frame.h"

@@ -1,5 +1,5 @@
-// Columns from a line in the middle: up to the difference of the last values in full colour, on to
-// that of the largest ones in a lighter one.
+// Columns from a line in the middle: up to the difference of the last values in full colour, and
+// from there to that of the largest ones in a lighter one.
 #include "viz/views/compare_plot.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void draw_differences(Canvas& canvas, const Box& box, std::span<const Difference
         return mix(theme.plot, bytes > 0 ? theme.worse : theme.better, share);
     };
     canvas.clip(box);
-    // The lighter ones lie behind.
+    // The lighter ones are behind.
     const auto draw = [&](std::int64_t DifferenceColumn::*value, double share) {
         BandPainter painter(canvas, box.left);
         for (std::size_t i = 0; i < columns.size() && columns[i].both; ++i) {

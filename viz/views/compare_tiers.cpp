@@ -21,7 +21,7 @@ constexpr std::array<VirtualColumn, 9> kTierColumns{{
     {"stalled", Align::right},
     {"moved out", Align::right, false, false, true},
     {"moved in", Align::right, false, false, true},
-    {"there in time", Align::right, false, false, true},
+    {"in time", Align::right, false, false, true},
     {"refused", Align::right, false, false, true},
 }};
 
@@ -63,7 +63,7 @@ void draw_tier_comparison(Frame& frame, VirtualTable& table) {
     const float line = std::ceil(canvas.line_height() + canvas.px(12));
     const Box head{frame.area.left + canvas.px(12), frame.area.top, frame.area.right,
                    frame.area.top + line};
-    canvas.text_within(head, "Runs over tiers: slowdown is against unlimited GPU memory.",
+    canvas.text_within(head, "Runs over tiers: slowdown is relative to unlimited GPU memory.",
                        canvas.theme().text);
     TableContent content;
     content.columns = kTierColumns;

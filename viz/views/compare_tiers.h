@@ -1,5 +1,5 @@
-// Runs over tiers beside each other: the view that compares has no addresses and curves of theirs
-// to lay over each other, but figures.
+// Runs over tiers, compared: they have no addresses and curves for the comparing view to draw, but
+// figures.
 #pragma once
 
 #include "viz/draw/frame.h"
@@ -10,8 +10,7 @@ namespace tidemark::viz {
 // How many of the runs are over tiers, and done.
 std::size_t tier_runs(const Session& session);
 
-// A line for each: what its memory is, what it cost. The first one is what others are compared
-// with.
+// A line for each: its memory and its costs. The first one is the baseline.
 void draw_tier_comparison(Frame& frame, VirtualTable& table);
 
 }  // namespace tidemark::viz

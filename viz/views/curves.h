@@ -1,5 +1,5 @@
-// Curves: what the timeline shows of a run over the time axis, of whatever kind: a history's sums,
-// or what tiers hold. One that looks, one that is drawn, in that order, every frame.
+// Curves: what the timeline shows of a run over the time axis, of any kind: a history's sums, or
+// what tiers hold. First look, then draw, in every frame.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class Curves {
     Curves& operator=(const Curves&) = delete;
     virtual ~Curves() = default;
 
-    // Takes in what there is for so many columns. False: nothing to draw yet.
+    // Takes in the available data for that many columns. False: nothing to draw yet.
     virtual bool look(Frame& frame, const TrackInput& input, std::size_t columns) = 0;
 
     // The largest value that is shown, and the bound that the scale may include; 0 = unknown.
@@ -30,14 +30,14 @@ class Curves {
     // A legend's entry was clicked.
     virtual void toggle(std::size_t entry) = 0;
 
-    // What it writes lies beside those of `labels`, and is added to them.
+    // Its texts are placed around those of `labels`, and added to them.
     virtual void draw(Frame& frame, const TimeArea& area, const ByteScale& scale,
                       std::vector<Box>& labels) = 0;
 
     // Something is being computed.
     virtual bool busy() const { return false; }
 
-    // What holds at a position of the plot.
+    // The values at a position of the plot.
     virtual void describe(Frame& frame, const TimeArea& area, Position position,
                           HoverCard& card) = 0;
 };

@@ -45,7 +45,7 @@ constexpr std::array<VirtualColumn, kDiffCount> kDiffColumns{{
     {"blocks", Align::right, false, false, true},
 }};
 
-constexpr Position kFinestPart = 1000;  // of the stretch: as finely as its ends are told
+constexpr Position kFinestPart = 1000;  // of the stretch: the precision of its ends
 
 // "+1.2 GiB", "-3 MiB", "0 B".
 std::string signed_bytes(std::int64_t bytes) {
@@ -67,9 +67,10 @@ class DiffView final : public View {
         const Box below = draw_filter_bar(frame, frame.area, chooser.right, *history_, "");
         ask(frame, chooser.trait);
         if (!frame.selection.measure)
-            return draw_notice(frame.canvas, below,
-                               "Shift-drag over the strip above or a plot puts two cursors: here "
-                               "is what came, went and stayed between them.");
+            return draw_notice(
+                frame.canvas, below,
+                "Shift-drag over the strip above or a plot puts two cursors: this shows "
+                "what came, went and stayed between them.");
         if (diff_.answer() == nullptr)
             return draw_notice(frame.canvas, below, "Looking at both moments\u2026");
         draw_rows(frame, draw_summary(frame, below));
@@ -95,7 +96,7 @@ class DiffView final : public View {
         }
     }
 
-    // What it is all about in a line or two.
+    // The total in a line or two.
     Box draw_summary(Frame& frame, const Box& box) const {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
@@ -143,7 +144,7 @@ class DiffView final : public View {
             look.selected = means_owner(frame.selection.filter, trait, sorted_.owners[row].owner);
             return look;
         };
-        content.empty = "No block lives at either moment, or the filter hides them all.";
+        content.empty = "No block is live at either moment, or the filter hides them all.";
         const TableTouch touch = list_.draw(frame, box, "diff", content);
         if (touch.title)
             sort_by(*touch.title);

@@ -40,7 +40,7 @@ void describe_event(const Theme& theme, const History& history,
         card.row(theme.fragmentation, "fragmentation", format_bytes(*idle.fragmentation));
     card.row(theme.requested, "requested", format_bytes(requested));
     if (active > allocated)
-        card.row(theme.active, "waiting", format_bytes(active - allocated));
+        card.row(theme.active, "pending free", format_bytes(active - allocated));
     if (const Bytes rounding = rounding_of(values).value_or(0); rounding > 0)
         card.row(theme.rounding, "rounding", format_bytes(rounding));
     card.row(0, fmt::format("event {}", format_count(event)),

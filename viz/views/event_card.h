@@ -1,4 +1,4 @@
-// What a run was doing at an event, for the card under the mouse.
+// The state of a run at an event, for the card under the mouse.
 #pragma once
 
 #include "replay/timeline/fragmentation_curve.h"
@@ -8,8 +8,8 @@
 
 namespace tidemark::viz {
 
-// The four curves after `event`, the gaps between them, and what the event is about. Without
-// `fragmentation`, or where that isn't known yet, what is fragmented counts as cached.
+// The four curves after `event`, the gaps between them, and the block of the event. Without
+// `fragmentation`, or where that isn't known yet, fragmented memory counts as cached.
 void describe_event(const Theme& theme, const History& history,
                     const FragmentationCurve* fragmentation, EventIndex event, HoverCard& card);
 

@@ -1,4 +1,4 @@
-// Events: all that happened, in order, as a table that follows the cursor.
+// Events: everything that happened, in order, as a table that follows the cursor.
 #include <array>
 #include <memory>
 #include <string>
@@ -46,7 +46,7 @@ class EventsView final : public View {
     bool busy() const override { return rows_.running(); }
 
   private:
-    // Wherever the cursor goes, the table goes; scrolling it does not move the cursor.
+    // The table follows the cursor; scrolling the table does not move the cursor.
     void follow_cursor(const Frame& frame) {
         const std::optional<Instant> instant =
             instant_of(frame.run(), frame.camera.unit(), frame.selection.cursor);
@@ -66,7 +66,7 @@ class EventsView final : public View {
         std::string text = fmt::format("{} of {}", format_count(rows_.rows()),
                                        format_counted(history_->counts().events, "event"));
         if (rows_.running())
-            text += fmt::format(", {:.0f} % looked at", 100 * rows_.share());
+            text += fmt::format(", {:.0f} % searched", 100 * rows_.share());
         return text;
     }
 
@@ -95,10 +95,9 @@ class EventsView final : public View {
                 look.text = frame.canvas.theme().problem;
             return look;
         };
-        content.empty = rows_.running() ? "Looking\u2026"
-                        : rows_.filtered()
-                            ? "No event is about a block that the filter lets through."
-                            : "Nothing has happened yet.";
+        content.empty = rows_.running()    ? "Looking\u2026"
+                        : rows_.filtered() ? "No event is about a block that passes the filter."
+                                           : "Nothing has happened yet.";
         take(frame, list_.draw(frame, box, "events", content));
     }
 
@@ -145,7 +144,7 @@ class EventsView final : public View {
     EventTable rows_;
     VirtualTable list_;
     std::optional<EventIndex> at_;        // where the cursor is
-    std::optional<EventIndex> followed_;  // where the table last went
+    std::optional<EventIndex> followed_;  // where the table went last
     std::uint64_t cached_row_ = ~std::uint64_t{0};
     EventRow cached_;
 };
@@ -153,7 +152,7 @@ class EventsView final : public View {
 }  // namespace
 
 ViewInfo events_view() {
-    return {"events", "Events", "All that happened, in order; it follows the cursor.", Pane::table,
+    return {"events", "Events", "All events in order; the table follows the cursor.", Pane::table,
             make_view<EventsView>};
 }
 

@@ -1,5 +1,5 @@
-// When the device ran what the program gave the streams, a track for each stream, where the
-// recording says it. What is too narrow to be seen alone is joined, as launches are.
+// When the device ran what the program launched, a track for each stream, if the recording has it.
+// Executions too narrow to be seen alone are joined, as launches are.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -58,15 +58,15 @@ class ExecutionTrack final : public Track {
                                    : fmt::format("{} executions, too narrow to be shown one by one",
                                                  format_count(range.count)));
         card.row(0, "stream", fmt::format("{} (handle {:#x})", stream, history.streams()[stream]));
-        card.row(0, "the GPU began", position_label(frame, area, range.begin));
+        card.row(0, "started", position_label(frame, area, range.begin));
         if (range.count > 1) {
             card.row(0, "first", std::string(launch_name(history, execution.tag)));
             card.note("bars grow with the root of the count");
             return;
         }
-        card.row(0, "and took", format_duration(execution.length));
+        card.row(0, "took", format_duration(execution.length));
         if (execution.launch < history.counts().launches)
-            card.row(0, "its launch came",
+            card.row(0, "launched",
                      fmt::format(
                          "{} before",
                          format_duration(std::max<Nanoseconds>(

@@ -1,4 +1,5 @@
-// Findings: what is worth a look, as a list; the chosen one in full beside it. A click goes there.
+// Findings: what is worth a look, as a list, with the chosen one in full next to it. A click goes
+// there.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -62,8 +63,8 @@ class FindingsView final : public View {
     }
 
   private:
-    // At the foot: that `advise` has not looked, and how to make it; or how far it is. Returns
-    // where it begins.
+    // At the bottom: that `advise` has not run, and how to run it; or its progress. Returns where
+    // it starts.
     static float draw_advice(Frame& frame, const ViewedRun& run, const Box& box) {
         const std::string text = advice_text(run);
         if (text.empty())
@@ -90,13 +91,15 @@ class FindingsView final : public View {
         if (state.phase == LoadState::Phase::loading)
             return fmt::format("{}: {:.0f} %", state.activity, std::floor(100 * state.share));
         if (state.phase == LoadState::Phase::failed)
-            return "What would need less is not known: " + state.error.what;
+            return "Settings that need less are not known: " + state.error.what;
         if (!run.advised_with.empty())
-            return "What needs less was searched for once for the trace: see " + run.advised_with;
+            return "Settings that need less were searched for once for the trace: see " +
+                   run.advised_with;
         if (run.unadvised_events == 0)
             return {};
-        return fmt::format("What needs less was not searched: for {} that takes minutes",
-                           format_counted(run.unadvised_events, "event"));
+        return fmt::format(
+            "Settings that need less were not searched for: with {} that takes minutes",
+            format_counted(run.unadvised_events, "event"));
     }
 
     void draw_list(Frame& frame, const ViewedRun& run, const Box& box) {
@@ -185,12 +188,11 @@ class FindingsView final : public View {
         if (state.phase == LoadState::Phase::ready)
             return "Nothing stands out: never out of memory, little fragmentation, no lost events.";
         if (run.tiers)
-            return "What runs over tiers show is not looked through: their lanes and figures are "
+            return "Runs over tiers are not searched for findings: their lanes and figures are "
                    "in the timeline.";
         if (run.live)
-            return "A living program is not looked through: open its recording.";
-        return state.activity.empty() ? "Looking for what is worth a look\u2026"
-                                      : state.activity + "\u2026";
+            return "A live program is not searched for findings: open its recording.";
+        return state.activity.empty() ? "Looking for findings\u2026" : state.activity + "\u2026";
     }
 
     VirtualTable list_;

@@ -18,7 +18,7 @@ constexpr std::size_t kMostOthers = 6;             // further runs are in the vi
 constexpr std::size_t kFirstOther = kSeriesCount;  // legend entries behind those of the series
 constexpr float kClose = 6;                        // points: a marker's reach
 constexpr std::string_view kEnded = "ended";
-constexpr auto kUnknownRounding = "-";  // something waits, and has a part of it
+constexpr auto kUnknownRounding = "-";  // something is pending free, and has a part of it
 
 class HistoryCurves final : public Curves {
   public:
@@ -83,7 +83,7 @@ class HistoryCurves final : public Curves {
         if (!idle.fragmentation && at && !at->has_ended)
             entries.back().value = unknown_fragmentation();
         if (history_->streams().size() > 1)
-            gap("waiting", theme.active, active - std::min(active, values[Series::allocated]));
+            gap("pending free", theme.active, active - std::min(active, values[Series::allocated]));
         const std::optional<Bytes> rounding = rounding_of(values);
         gap("rounding", theme.rounding, rounding.value_or(0));
         if (!rounding && at && !at->has_ended)
@@ -130,14 +130,14 @@ class HistoryCurves final : public Curves {
             return;
         }
         if (position >= end_of_run(*history_, unit))
-            card.note(ended_text(*history_, unit) + "; then there was");
+            card.note(ended_text(*history_, unit) + "; at its end");
         describe_event(frame.canvas.theme(), *history_, curve_.get(), *event, card);
         const auto column = static_cast<std::size_t>(
             std::max(std::floor(area.to_x(position) - area.box().left), 0.0F));
         if (column >= columns_.size())
             return;
         if (columns_[column].events > 1)
-            card.note(fmt::format("{} in this pixel; the last one is told",
+            card.note(fmt::format("{} in this pixel; values after the last",
                                   format_counted(columns_[column].events, "event")));
         const BlockIndex block = history_->block_at(*event);
         if (block != kNoBlock)
@@ -237,7 +237,7 @@ class HistoryCurves final : public Curves {
     FragmentationFollower fragmentation_;
     std::shared_ptr<const FragmentationCurve> curve_;
     std::span<const HeldColumn> held_;
-    std::size_t all_ = 0;  // columns of the plot; those behind columns_ are after the run's end
+    std::size_t all_ = 0;  // columns of the plot; those after columns_ are past the run's end
     std::vector<std::unique_ptr<TimelineColumns>> other_columns_;  // by run
     std::vector<Other> others_;
     ShownSeries shown_ = {true, true, true, true};

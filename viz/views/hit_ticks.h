@@ -1,5 +1,5 @@
-// HitTicks: where blocks that were searched for are born, as ticks along an edge of a strip over
-// the time axis.
+// HitTicks: marks where blocks that were found by a search are allocated, as ticks along an edge of
+// a strip over the time axis.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace tidemark::viz {
 
 class HitTicks {
   public:
-    // Fills the columns of `box`, which shows `window`, in which a hit is born. Counts anew only
-    // what has changed: O(columns * log blocks).
+    // Fills the columns of `box`, which shows `window`, in which a hit is allocated. Counts again
+    // only what has changed: O(columns * log blocks).
     void draw(Frame& frame, const Box& box, const Window& window);
 
   private:

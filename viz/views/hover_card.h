@@ -1,6 +1,7 @@
-// HoverCard: what lies under the mouse: a heading, and rows of a colour, a name and a value, the
-// most telling ones first. Shown as a tip: the heading, who called, and a line of rows; all of it
-// goes to the clipboard when the user copies, and to the inspector where that doesn't say the same.
+// HoverCard: what is under the mouse: a heading, and rows of a colour, a name and a value, the most
+// informative first. Shown as a tip: the heading, the caller, and a line of rows; the whole card
+// goes to the clipboard when the user copies, and to the inspector where that doesn't show the
+// same.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class HoverCard {
     // One: what it is.
     void head(std::string text) { heading_ = std::move(text); }
 
-    // Below it, a line each: who called, the innermost first; at most kMostFrames.
+    // Below it, a line each: the callers, innermost first; at most kMostFrames.
     void stack(std::span<const std::string> frames) {
         for (const std::string& frame : frames.first(std::min(frames.size(), kMostFrames)))
             if (frame != heading_)
@@ -36,7 +37,7 @@ class HoverCard {
 
     bool empty() const { return heading_.empty() && rows_.empty(); }
 
-    // Beside `mouse`, on the side where there is room in the window, over all that is in it.
+    // Next to `mouse`, on the side where there is room in the window, over everything in it.
     // O(rows).
     void draw(const Canvas& view, ImVec2 mouse) const;
 

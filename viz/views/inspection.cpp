@@ -42,8 +42,8 @@ void draw_no_history(Frame& frame) {
     std::string text = "Nothing is open. Drop a file here, or start `tidemark view FILE`.";
     if (run != nullptr && run->tiers != nullptr)
         text =
-            "This run goes over several memories (tiers): blocks have no fixed addresses there. "
-            "Its lanes are in the timeline; open it without tiers to look at single blocks.";
+            "This run uses several tiers of memory: its blocks have no fixed addresses. "
+            "The timeline shows its lanes; open it without tiers to look at single blocks.";
     else if (run != nullptr && run->state.phase == LoadState::Phase::failed)
         text = fmt::format("{} could not be opened: {}. {}", run->label, run->state.error.what,
                            run->state.error.hint);
@@ -72,8 +72,8 @@ void point_at_block(Frame& frame, const History& history, SiteNames& names, Bloc
     frame.selection.hot_block = block;
     const Block about = history.block(block);
     frame.selection.described = fmt::format(
-        "{}\t{:#x}\tborn at event {}\t{}\t{}", format_bytes(about.size), to_integer(about.address),
-        format_count(about.born),
+        "{}\t{:#x}\tallocated at event {}\t{}\t{}", format_bytes(about.size),
+        to_integer(about.address), format_count(about.born),
         about.freed == kNever ? "not freed" : "freed at event " + format_count(about.freed),
         names.name(history.site(about.site)));
 }
@@ -87,9 +87,9 @@ void add_life(HoverCard& card, const History& history, const Block& block, Colou
     if (block.freed == kNever)
         card.row(0, "freed", "never");
     else
-        card.row(0, "lived", stretch_text(history, block.born, block.freed));
+        card.row(0, "lifetime", stretch_text(history, block.born, block.freed));
     if (block.freed != block.reused)
-        card.row(0, "then waited",
+        card.row(0, "pending free",
                  block.reused == kNever ? "to the end"
                                         : stretch_text(history, block.freed, block.reused));
 }

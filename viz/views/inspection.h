@@ -1,5 +1,5 @@
-// What the tables and the inspector share: whose blocks they show, when, and what a row does under
-// the mouse.
+// What the tables and the inspector share: whose blocks they show, when, and what happens when the
+// mouse is over a row.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ std::shared_ptr<const History> shown_history(const Frame& frame);
 
 enum class Shown : std::uint8_t { nothing, the_same, another };
 
-// Keeps what a view has of the shown run: its history, and the names of its sites. Says whether
-// that is another run's than before; if it has none, both stay as they are.
+// Keeps what a view needs of the shown run: its history, and the names of its sites. Returns
+// whether the run has changed; if it has no history, both stay as they are.
 Shown follow_shown(const Frame& frame, std::shared_ptr<const History>& history,
                    std::unique_ptr<SiteNames>& names);
 
@@ -29,26 +29,25 @@ void draw_no_history(Frame& frame);
 // two cursors".
 std::string when_text(const History& history, const Frame& frame);
 
-// The same of the cursor alone, whatever is measured.
+// The same for the cursor alone, regardless of the measured range.
 std::string cursor_text(const History& history, const Frame& frame);
 
 // The mouse is over a block: all views show which one, Ctrl-C copies what it is.
 void point_at_block(Frame& frame, const History& history, SiteNames& names, BlockIndex block);
 
-// The rows that say how large a block is and how long it lived, as the program and the device see
-// it.
+// The rows with a block's size and lifetime, as the program and the device see it.
 void add_life(HoverCard& card, const History& history, const Block& block, Colour colour);
 
-// Puts the cursor on an event and moves the camera as little as is needed to see it.
+// Puts the cursor on an event and moves the camera as little as is needed to show it.
 void go_to_event(Frame& frame, const History& history, EventIndex event);
 
-// Selects the block, and shows its life with some room on both sides.
+// Selects the block, and shows its lifetime with some room on both sides.
 void show_life(Frame& frame, const History& history, BlockIndex block);
 
 // When an event was: "1.20 s", in a run without times "event 4,211".
 std::string event_time_text(const History& history, EventIndex event);
 
-// How long a block had lived by `event`: "1.20 s", in a run without times "4,211 events".
+// The age of a block at `event`: "1.20 s", in a run without times "4,211 events".
 std::string age_text(const History& history, EventIndex born, EventIndex event);
 
 }  // namespace tidemark::viz

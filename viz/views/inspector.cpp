@@ -1,5 +1,5 @@
-// Inspector: the figures at the cursor, what lies between two cursors, and all about the block that
-// is selected or under the mouse.
+// Inspector: the figures at the cursor, those between two cursors, and everything about the block
+// that is selected or under the mouse.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -137,9 +137,9 @@ class InspectorView final : public View {
         column.gap();
         part("free (reserved - active)", Series::reserved, Series::active, theme.cached);
         if (const FreeSpace* const then = space_.answer(); then && then->fragmentation > 0)
-            column.figure("of that, fragmentation", format_bytes(then->fragmentation),
+            column.figure("of this, fragmentation", format_bytes(then->fragmentation),
                           theme.fragmentation);
-        part("waiting for a device", Series::active, Series::allocated, std::nullopt);
+        part("pending free", Series::active, Series::allocated, std::nullopt);
         if (const Bytes rounding = rounding_of(values).value_or(0); rounding > 0)
             column.figure("rounding", format_bytes(rounding), theme.rounding);
         write_space(column);
@@ -191,7 +191,7 @@ class InspectorView final : public View {
         column.gap();
     }
 
-    // What a track or an area said of itself, whose tip has room for two lines only.
+    // The full text of a track or an area, whose tip has room for only two lines.
     static void write_detail(Frame& frame, ColumnWriter& column) {
         std::string_view rest = frame.selection.detail;
         for (bool is_first = true; !rest.empty(); is_first = false) {
@@ -218,7 +218,7 @@ class InspectorView final : public View {
             column.paragraph(details_.running()
                                  ? "Looking\u2026"
                                  : "Click a block in the address map or in a table to see its "
-                                   "life, its neighbours and who requested it.",
+                                   "lifetime, its neighbours and who requested it.",
                              theme.faint_text);
             return;
         }
@@ -239,7 +239,7 @@ class InspectorView final : public View {
 
     void write_links(Frame& frame, ColumnWriter& column, const BlockDetails& details) const {
         column.gap();
-        if (column.link("Show its whole life"))
+        if (column.link("Show its whole lifetime"))
             show_life(frame, *history_, details.block);
         const auto go = [&](std::string_view text, BlockIndex block) {
             if (block == kNoBlock || !column.link(text))
@@ -265,7 +265,7 @@ class InspectorView final : public View {
 }  // namespace
 
 ViewInfo inspector_view() {
-    return {"inspector", "Inspector", "Figures at the cursor, and all about one block.", Pane::side,
+    return {"inspector", "Inspector", "Figures at the cursor, details of one block.", Pane::side,
             make_view<InspectorView>};
 }
 

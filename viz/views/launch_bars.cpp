@@ -1,4 +1,4 @@
-// Rectangles and names.
+// Draws rectangles and names.
 #include "viz/views/launch_bars.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::optional<MergedRange> draw_bars(Canvas& canvas, const TimeArea& area, const
     for (const MergedRange& range : ranges) {
         const float left = std::floor(area.to_x(range.begin));
         const float right = std::max(std::floor(area.to_x(range.end)), left + 1);
-        // A pixel of ground between neighbours, so that they stay two.
+        // A pixel of ground between neighbours keeps them apart.
         const float gap = right - left > 3 ? 1 : 0;
         const Box box{std::max(left, row.left), row.top + 1, std::min(right - gap, row.right),
                       row.bottom - 1};

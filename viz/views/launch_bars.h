@@ -1,5 +1,5 @@
-// Bars of what streams were given and what ran: a row of them, joined where they are too narrow to
-// be seen alone, as high as they are many.
+// Bars for launches and executions: a row of them, joined where they are too narrow to be seen
+// alone, with a height that grows with their number.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct NamedBar {
     std::string_view name;
 };
 
-// So many rows, as high as bars want them.
+// Height for that many rows.
 TrackRows launch_bar_rows(const Frame& frame, std::size_t rows);
 
 // The text of a tag of History::strings() on a bar.

@@ -1,5 +1,5 @@
-// What the program gave the streams: kernels, copies and fills, a track for each stream. What is
-// too narrow to be seen alone is joined: as high as it is many.
+// What the program launched on the streams: kernels, copies and fills, a track for each stream.
+// Launches too narrow to be seen alone are joined: the more, the higher.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -80,9 +80,9 @@ class LaunchTrack final : public Track {
                      : fmt::format("{}, {}", format_counted(uses.blocks.size(), "block"),
                                    format_bytes(uses.size)));
         if (uses.possible > 0)
-            card.row(0, "of these perhaps", format_counted(uses.possible, "block"));
+            card.row(0, "of these, possibly", format_counted(uses.possible, "block"));
         if (uses.unknown)
-            card.note("it may have used any block");
+            card.note("may have used any block");
     }
 
     LaunchTracks tracks_;

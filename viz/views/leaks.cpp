@@ -1,4 +1,4 @@
-// Leaks: what was allocated between the two cursors and not let go of, by where; without cursors,
+// Leaks: what was allocated between the two cursors and not freed, by call site; without cursors,
 // over the whole run.
 #include "viz/model/blocks/leaks.h"
 
@@ -68,14 +68,14 @@ class LeaksView final : public View {
     std::string total() const {
         const std::string when = measured_
                                      ? "allocated between the two cursors and not freed"
-                                     : "alive at the end of the run (Shift-drag to measure less)";
+                                     : "live at the end of the run (Shift-drag to measure a part)";
         if (leaks_.answer() == nullptr)
             return when;
         return fmt::format("{} in {}, {}", format_bytes(leaks_.answer()->bytes),
                            format_counted(leaks_.answer()->blocks, "block"), when);
     }
 
-    // Where events are missing, a list of what was not freed is a guess: that stands above it.
+    // Where events are missing, the list of unfreed blocks is an estimate: a note above it says so.
     Box draw_caution(Frame& frame, const Box& box) const {
         if (leaks_.answer() == nullptr || leaks_.answer()->lost == 0)
             return box;
@@ -102,9 +102,9 @@ class LeaksView final : public View {
             return cell(leaks, leaks.groups[static_cast<std::size_t>(row)], column);
         };
         content.empty = leaks_.running() ? "Looking\u2026"
-                        : measured_ ? "All that was allocated between the two cursors was freed "
-                                      "before the second one, or the filter hides it."
-                                    : "Nothing is alive at the end of the run, or the filter hides "
+                        : measured_      ? "Everything allocated between the two cursors was freed "
+                                           "before the second one, or the filter hides it."
+                                    : "Nothing is live at the end of the run, or the filter hides "
                                       "it.";
         const TableTouch touch = list_.draw(frame, box, "leaks", content);
         if (touch.hovered) {

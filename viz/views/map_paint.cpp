@@ -116,7 +116,7 @@ float draw_colour_choice(Frame& frame, float x, float y, BlockTrait shown) {
         {"stream", ColourBy::stream, BlockTrait::stream},
         {"call stack", ColourBy::stack, BlockTrait::stack},
         {"size", ColourBy::size, BlockTrait::size},
-        {"life", ColourBy::age, BlockTrait::life},
+        {"lifetime", ColourBy::age, BlockTrait::life},
     };
     Canvas& canvas = frame.canvas;
     x += canvas.text({x, y + canvas.px(2)}, "Colour by", canvas.theme().faint_text);
@@ -156,7 +156,7 @@ std::string short_name(std::string name) {
     return name.substr(0, end) + "\u2026";
 }
 
-// A box and a word for each class; false, and nothing drawn, where they need more than the line.
+// A box and a word for each class; false, and nothing drawn, if they need more than the line.
 bool draw_swatches(Canvas& canvas, const Box& box, const MapPaint& paint,
                    const BlockClasses& classes, std::string BlockClass::*word) {
     const auto walk = [&](bool draws) {
@@ -173,8 +173,8 @@ bool draw_swatches(Canvas& canvas, const Box& box, const MapPaint& paint,
     return fits;
 }
 
-// Classes that stand in a row from small to large: by name, else by where each ends, else as one
-// bar with words at its ends.
+// Classes in a row from small to large: by name, else by where each ends, else as one bar with
+// words at its ends.
 void draw_ramp_legend(Canvas& canvas, Box box, const MapPaint& paint, const BlockClasses& classes) {
     const std::vector<BlockClass>& all = classes.all();
     const Theme& theme = canvas.theme();
@@ -243,12 +243,12 @@ void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
 
     std::vector<Entry> entries = {
         {"free", paint.free(), false, false},
-        {"freed, device not done", canvas.theme().faint_text, true, false},
+        {"pending free", canvas.theme().faint_text, true, false},
         {"no memory", paint.hole(), false, false},
     };
     if (!stripes.empty())
         entries.push_back({stripes, paint.hole(), false, true});
-    float room = box.width();  // the first ones say most
+    float room = box.width();  // the first ones are the most informative
     std::size_t count = 0;
     for (; count < entries.size(); ++count) {
         room -= swatch(canvas, 0, box.top, 0, entries[count].name, false) + canvas.px(kApart);

@@ -1,5 +1,5 @@
 // MapPaint: how blocks, free memory and missing memory look in the address map and its bars, the
-// same everywhere, and the legend that says so.
+// same everywhere, and the legend of these looks.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class MapPaint {
 
     Colour hole() const { return hole_; }
 
-    Colour stripe() const { return stripe_; }  // of what is reserved without memory
+    Colour stripe() const { return stripe_; }  // of reserved addresses without memory
 
     // Black or white, whichever can be read on `ground`.
     static Colour text_on(Colour ground);
@@ -69,19 +69,19 @@ bool draw_chip(Frame& frame, float& x, float y, std::string_view word, bool chos
 // end.
 float draw_colour_choice(Frame& frame, float x, float y, BlockTrait shown);
 
-// What the colours mean, as far as there is room in one line.
+// The legend of the colours, as far as there is room in one line.
 void draw_class_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
                        const BlockClasses& classes);
 
-// Free, waiting, without memory and, as `stripes`, addresses without memory of their own (nothing
-// if there are none): right-aligned at box.right; nothing where there's no room.
+// Free, pending free, without memory and, as `stripes`, addresses without memory of their own
+// (nothing if there are none): right-aligned at box.right; nothing where there's no room.
 void draw_ground_legend(Canvas& canvas, const Box& box, const MapPaint& paint,
                         std::string_view stripes);
 
 // The word for them.
 std::string_view word_for_stripes(bool reserves, bool views);
 
-// What to look at when there is nothing to see: a line, and what to do below it.
+// A notice where there is nothing to show: a line, and below it what to do.
 void draw_notice(Canvas& canvas, const Box& box, std::string_view what, std::string_view hint);
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
-// At the cursor: all memory that is held at one instant, segment after segment like lines of text,
-// each block in its place. What lies between the blocks is what no larger request can use.
+// At the cursor: all memory that is held at one moment, segment after segment like lines of text,
+// each block in its place. The gaps between the blocks can't serve a larger request.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -162,7 +162,7 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
         const std::string when = fmt::format("{}{}: ", at_peak_ ? "At the peak, " : "At ",
                                              moment_text(*history_, now_->event));
         x += canvas.text({x, y}, when, theme.faint_text);
-        std::string text = fmt::format("{} held in {} {}, {} taken, {} free",
+        std::string text = fmt::format("{} held in {} {}, {} used, {} free",
                                        format_bytes(now_->memory), now_->bars.size() - now_->views,
                                        now_->bars.size() - now_->views == 1 ? "piece" : "pieces",
                                        format_bytes(now_->taken), format_bytes(now_->free()));
@@ -172,7 +172,7 @@ float MemoryNowView::draw_head(Frame& frame, const Box& box) {
         if (now_->views > 0)
             text += fmt::format("; {}", format_counted(now_->views, "second mapping"));
         if (now_->waiting > 0)
-            text += fmt::format("; {} waits for the device", format_bytes(now_->waiting));
+            text += fmt::format("; {} pending free", format_bytes(now_->waiting));
         canvas.text_within({x, y, box.right, y + canvas.line_height()}, text, theme.text);
     }
     float end = draw_colour_choice(frame, box.left, y + line,
@@ -208,7 +208,7 @@ void MemoryNowView::lay_out(Frame& frame, const Box& box) {
     const float pitch = text_height_ + canvas.px(kBarHigh + kMemoryNowLineGap);
     const auto lines = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.height() / pitch)));
     const auto columns = static_cast<std::uint32_t>(std::max(1.0F, std::floor(box.width())));
-    // What is over makes the bars higher.
+    // The rest makes the bars higher.
     pitch_ = std::floor(box.height() / static_cast<float>(lines));
     bar_high_ = std::floor(pitch_ - text_height_ - canvas.px(kMemoryNowLineGap));
     if (!changed_ && lines_.columns() == columns && lines_.lines() == lines)
@@ -264,7 +264,7 @@ void MemoryNowView::draw_lines(Frame& frame, const Box& box) {
         hover(frame, box);
 }
 
-// The size of each segment over its beginning, where there is room.
+// The size of each segment above its start, where there is room.
 void MemoryNowView::draw_labels(Canvas& canvas, const Box& box) {
     const Theme& theme = canvas.theme();
     float free_from = box.left;
@@ -373,7 +373,7 @@ HoverCard MemoryNowView::card(const NowBar& bar, const BarPosition& position, Bl
         card.row(0, "allocated", moment_text(*history_, block.born));
         card.row(0, "stream", names_->stream(site.stream));
         if (block.freed <= now_->event)
-            card.note("was freed, the device is not done with it");
+            card.note("pending free: the device may still use it");
     } else {
         const auto begin = now_->blocks.begin() + bar.first_block;
         const auto after =
@@ -416,7 +416,7 @@ HoverCard MemoryNowView::card(const NowBar& bar, const BarPosition& position, Bl
 
 ViewInfo memory_now_view() {
     return {"memory-now", "At the cursor",
-            "The memory held at one instant, segment by segment: what is taken, what is free, and "
+            "The memory held at one moment, segment by segment: what is used, what is free, and "
             "in how many pieces.",
             Pane::main, make_view<MemoryNowView>};
 }

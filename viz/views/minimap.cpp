@@ -1,5 +1,5 @@
-// Minimap: the whole run in a strip, with the part that is seen as a box: dragged, it moves; by its
-// edges it grows and shrinks; a click elsewhere goes there.
+// Minimap: the whole run in a strip, with the visible part as a box: dragging moves it, dragging
+// its edges resizes it; a click elsewhere goes there.
 #include <algorithm>
 #include <cmath>
 
@@ -50,7 +50,7 @@ class Minimap final : public View {
     bool busy() const override { return more_marks_ || tiers_.busy(); }
 
   private:
-    // Pixels of a position, of all there is.
+    // Pixels of a position in the whole run.
     static float to_x(const Frame& frame, const Box& box, Position position) {
         const double share = static_cast<double>(position) /
                              static_cast<double>(std::max<Position>(frame.camera.extent(), 1));
@@ -76,7 +76,7 @@ class Minimap final : public View {
             most = std::max(most, level.max);
         const ByteScale scale{box,
                               static_cast<Bytes>(static_cast<double>(most) * kMinimapHeadroom)};
-        // What is outside of the window is fainter.
+        // Parts outside of the window are fainter.
         const float left = std::floor(to_x(frame, box, shown.begin));
         const float right = std::max(std::ceil(to_x(frame, box, shown.end)), left + 2);
         const auto paint = [&](const Box& part, double share) {
@@ -99,7 +99,7 @@ class Minimap final : public View {
         paint({right, box.top, box.right, box.bottom}, 0.45);
     }
 
-    // Columns of all there is; asked again only when there is more.
+    // Columns of the whole run; requested again only when it has grown.
     void look(Frame& frame, const ViewedRun& run, std::size_t columns) {
         const Position end = std::max<Position>(frame.camera.extent(), 1);
         levels_.clear();
@@ -120,7 +120,7 @@ class Minimap final : public View {
         }
     }
 
-    // Marks that matter from the top, findings from the bottom.
+    // Important marks from the top, findings from the bottom.
     void draw_ticks(Frame& frame, const ViewedRun& run, const Box& box) {
         if (!run.history)
             return;
@@ -153,7 +153,7 @@ class Minimap final : public View {
         }
     }
 
-    // As in all views: a veil over it, so that what lies below is still seen.
+    // As in all views: a veil over it, so that the curves below stay visible.
     static void draw_measure(Frame& frame, const Box& box) {
         const auto& stretch = frame.selection.measure;
         if (!stretch)
@@ -219,7 +219,7 @@ class Minimap final : public View {
         return x >= left - reach && x <= right + reach ? Grip::whole : Grip::none;
     }
 
-    // Outside of the window: it comes to the pointer first.
+    // Outside of the window: it moves to the pointer first.
     void grab(Frame& frame, Grip over, Position under) {
         if (over == Grip::none) {
             const Position half = frame.camera.window().length() / 2;
@@ -266,7 +266,7 @@ class Minimap final : public View {
 }  // namespace
 
 ViewInfo minimap_view() {
-    return {"minimap", "Minimap", "The whole run, and which part of it is seen.", Pane::strip,
+    return {"minimap", "Minimap", "The whole run, and which part of it is shown.", Pane::strip,
             make_view<Minimap>};
 }
 

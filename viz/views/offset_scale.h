@@ -1,5 +1,5 @@
-// OffsetScale: where offsets of an address layout stand on the screen: the lowest at the top, as in
-// "At the cursor".
+// OffsetScale: maps offsets of an address layout to the screen: the lowest at the top, as in "At
+// the cursor".
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct OffsetScale {
     Bytes begin = 0;  // at the box's top
     Bytes end = 1;    // at its bottom
 
-    // Far outside is just outside.
+    // Distant positions count as just outside.
     float y(Bytes offset) const {
         const double share = (static_cast<double>(offset) - static_cast<double>(begin)) /
                              static_cast<double>(end - begin);

@@ -1,5 +1,5 @@
-// Overview: the first thing to read: the answer in a sentence, the curve with the answer at the
-// place where it is to be seen, what the peak is made of, who held it, and what to do.
+// Overview: the first thing to read: the answer in a sentence, the curve with the answer drawn
+// where it applies, the composition of the peak, who held it, and what to do.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,7 +24,7 @@ constexpr double kChartShare = 0.5;  // of the height
 constexpr float kLeastChart = 150;   // points
 constexpr float kMostChart = 560;
 
-// A summary that is made anew as its history grows.
+// A summary that is made again as its history grows.
 struct Slot {
     std::shared_ptr<const History> history;
     PeakSummary summary;
@@ -183,7 +183,7 @@ class OverviewView final : public View {
             bar.name = run.label;
         bar.colour = run_colour(frame.canvas.theme(), index, frame.selection.run);
         bar.state = run.state.phase == LoadState::Phase::failed ? to_text(run.state.error)
-                                                                : "is being summed up\u2026";
+                                                                : "is being added up\u2026";
         const Slot& slot = slots_[index];
         if (slot.is_known && slot.history) {
             bar.summary = &slot.summary;
@@ -201,8 +201,8 @@ class OverviewView final : public View {
 
     static std::string tier_headline(const TierRun& run) {
         return fmt::format(
-            "{} long, {:.2f} times what it takes with unlimited GPU memory; stalls of "
-            "{} altogether.",
+            "Takes {}, {:.2f} times as long as with unlimited GPU memory; stalls of "
+            "{} in total.",
             format_duration(run.makespan), run.slowdown(), format_duration(run.stalls.total()));
     }
 
@@ -219,12 +219,12 @@ class OverviewView final : public View {
         }
         writer.paragraph(
             fmt::format("{} moved out of GPU memory, {} into it; {:.1f} % of the bytes "
-                        "used were there in time.",
+                        "used arrived in time.",
                         format_bytes(run.spilled_bytes), format_bytes(run.fetched_bytes),
                         run.hit_ratio() * 100),
             theme.faint_text);
         if (run.out_of_memory > 0)
-            writer.paragraph(fmt::format("{} could not be served.",
+            writer.paragraph(fmt::format("{} ran out of memory.",
                                          format_counted(run.out_of_memory, "allocation or kernel",
                                                         "allocations or kernels")),
                              theme.problem);
@@ -239,9 +239,7 @@ class OverviewView final : public View {
 ViewInfo overview_view() {
     return {.name = "overview",
             .title = "Overview",
-            .summary =
-                "The answer on the curve: the peak, what of it was waste, who held it, what "
-                "to do.",
+            .summary = "The answer on the curve: the peak, its waste, who held it, and what to do.",
             .make = make_view<OverviewView>,
             .fills = true,
             .shows_advice = true};

@@ -1,4 +1,4 @@
-// What to do, and the facts of a run.
+// What to do, and facts about the run.
 #include "viz/views/overview_advice.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::string_view topic_of(const Finding& finding) {
     return std::string_view(finding.title).substr(0, finding.title.find(':'));
 }
 
-// What tells what to do best: a setting that was tried, else the most urgent one.
+// The finding with the best advice: a setting that was tried, else the most urgent one.
 std::size_t first_advice(const std::vector<Finding>& findings) {
     const auto tried =
         std::ranges::find_if(findings, [](const Finding& each) { return !each.policy.empty(); });
@@ -76,7 +76,7 @@ void draw_detail(Frame& frame, Writer& writer, const Finding& finding) {
     }
     if (!finding.policy.empty() && !frame.still && writer.has_room(1)) {
         const Box row = writer.row();
-        constexpr std::string_view kReplay = "See both, side by side (U)";
+        constexpr std::string_view kReplay = "Show both side by side (U)";
         if (clicked_line(frame, row, "replay"))
             frame.selection.wanted_policy = finding.policy;
         frame.canvas.text_within(row, kReplay, theme.accent);
@@ -149,7 +149,7 @@ void draw_run_facts(Frame& frame, Writer& writer) {
         writer.fact("kernels", format_count(run.tiers->kernels));
         writer.fact("length", format_duration(run.tiers->makespan));
         writer.fact("stalls",
-                    fmt::format("{} for data on its way, {} for room, {} for reservations",
+                    fmt::format("{} for data in transit, {} for room, {} for reservations",
                                 format_duration(stalls.fetch), format_duration(stalls.room),
                                 format_duration(stalls.reservation)));
     }

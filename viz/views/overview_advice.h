@@ -1,5 +1,5 @@
 // The overview's column of what to do: the first finding with its advice, the next ones by their
-// titles, and what run it is.
+// titles, and the facts of the run.
 #pragma once
 
 #include "viz/views/overview_writer.h"

@@ -10,7 +10,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kOverviewHeadroom = 1.18;  // above what is highest: room for the peak's label
+constexpr double kOverviewHeadroom = 1.18;  // above the highest point: room for the peak's label
 constexpr double kOverviewNearCapacity = 1.35;
 constexpr float kLegendShare = 0.3F;  // of the height, at most
 constexpr float kBracketAway = 5;     // points from the moment
@@ -29,7 +29,7 @@ Bytes top_of(const Curves& curves) {
     return std::max(scaled(highest, kOverviewHeadroom), is_near ? scaled(capacity, 1.06) : 0);
 }
 
-// The text of the answer on a ground of their own.
+// The text of the answer on a ground of its own.
 class Callout {
   public:
     Callout(const Canvas& canvas, const PeakAnswer& answer) : answer_(answer) {
@@ -72,7 +72,7 @@ class Callout {
     float width_ = 0;
 };
 
-// "[" about what lay free, beside the moment, and a line to its text.
+// "[" around the free memory, next to the moment, and a line to its text.
 void draw_bracket(Canvas& canvas, float x, float top, float bottom, bool is_left) {
     const Theme& theme = canvas.theme();
     const float thick = std::round(canvas.px(2));
@@ -99,8 +99,8 @@ Bytes most_between(const History& history, AxisUnit unit, const TimeArea& area, 
     return column.max[Series::reserved];
 }
 
-// Over the curves where there is room, beside the moment and the labels that are there; pushed into
-// the plot.
+// Above the curves where there is room, next to the moment and the existing labels; pushed into the
+// plot.
 Box callout_box(Frame& frame, const TimeArea& area, const ByteScale& scale, const Callout& callout,
                 float x, const std::vector<Box>& labels) {
     const Canvas& canvas = frame.canvas;
@@ -129,7 +129,7 @@ Box callout_box(Frame& frame, const TimeArea& area, const ByteScale& scale, cons
     return {target.left + by, target.top, target.right + by, target.bottom};
 }
 
-// Where the answer's moment is in the window, over the curves.
+// Where the answer's moment is in the window, above the curves.
 void draw_answer(Frame& frame, const TimeArea& area, const ByteScale& scale,
                  const PeakAnswer& answer, const std::vector<Box>& labels) {
     const Position position = frame.run().history->position(frame.camera.unit(), answer.event);
@@ -169,7 +169,7 @@ bool OverviewChart::draw(Frame& frame, const Box& box, const PeakAnswer* answer)
     const ViewedRun& run = frame.run();
     const TrackInput input{run, tiers_.look(run, frame.still)};
     if (run.tiers && frame.camera.unit() == AxisUnit::events)
-        return false;  // such a replay has times only
+        return false;  // such a replay has only times
     Curves& curves = run.tiers ? *tier_curves_ : *history_curves_;
     if (plot.height() < canvas.px(40) || !curves.look(frame, input, columns))
         return false;

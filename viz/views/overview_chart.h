@@ -1,5 +1,5 @@
-// OverviewChart: the curves of a run over the time axis, and the answer at the place where it is to
-// be seen: a bracket about the memory that lay free, with what it means.
+// OverviewChart: the curves of a run over the time axis, with the answer drawn where it applies: a
+// bracket around the memory that was free, with its meaning.
 #pragma once
 
 #include <memory>

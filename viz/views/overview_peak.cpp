@@ -23,7 +23,7 @@ constexpr float kPeakFigure = 215;   // points for the figure behind a bar
 constexpr float kTicksAside = 70;    // points from one tick to the next
 constexpr float kLegendRoom = 2.5F;  // lines
 
-// What a bar is made of, from the left.
+// What a bar consists of, from the left.
 struct BarPiece {
     const char* name;
     Colour Theme::*colour;
@@ -34,7 +34,7 @@ std::array<BarPiece, 5> pieces_of(const PeakSummary& summary) {
     const facts::MemoryParts& parts = summary.parts;
     return {{{"in use", &Theme::used, parts.in_use},
              {"rounding", &Theme::rounding, parts.rounding},
-             {"waiting", &Theme::active, parts.waiting},
+             {"pending free", &Theme::active, parts.waiting},
              {"fragmentation", &Theme::fragmentation, parts.fragmentation},
              {"cached", &Theme::cached, parts.cached}}};
 }
@@ -47,7 +47,7 @@ std::string figure_of(const PeakBar& bar) {
                                            format_bytes(bar.capacity));
 }
 
-// Where bars stand: from `left` to `right`, which is `scale`.
+// Where bars are drawn: from `left` to `right`, which is `scale`.
 struct BarScale {
     float left = 0;
     float right = 0;
@@ -188,7 +188,7 @@ void draw_holders(Frame& frame, Writer& writer, const History& history,
         return;
     writer.heading("Who held it");
     if (summary.holders_are_sizes && writer.has_room(6))
-        writer.paragraph("Tags and call stacks were not recorded: these are sizes of blocks.",
+        writer.paragraph("Tags and call stacks were not recorded: these are block sizes.",
                          frame.canvas.theme().faint_text);
     writer.skip(2);
     const Bytes all = summary.at_peak[Series::allocated];
@@ -207,7 +207,7 @@ void draw_holders(Frame& frame, Writer& writer, const History& history,
         rest.blocks += summary.holders[drawn].blocks;
     }
     rest.name = fmt::format("{} other {}", format_count(names),
-                            summary.holders_are_sizes ? "sizes" : "places");
+                            summary.holders_are_sizes ? "sizes" : "call sites");
     if (names > 0 && writer.has_room(1))
         draw_holder(frame.canvas, writer.row(), rest, all);
 }

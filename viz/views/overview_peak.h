@@ -1,5 +1,5 @@
-// The overview's bars: what each run's reserved memory is made of at its peak, under one axis; and
-// who held it.
+// The overview's bars: the composition of each run's reserved memory at its peak, under one axis;
+// and who held it.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 namespace tidemark::viz {
 
 struct PeakBar {
-    std::string name;  // empty: there is one run only
+    std::string name;  // empty: there is only one run
     Colour colour = 0;
     const PeakSummary* summary = nullptr;  // null: it isn't known yet
     std::string state;                     // why
     Bytes capacity = 0;                    // of the devices; 0 = unknown
 };
 
-// What a full bar stands for: the device, or where that would leave slivers, the largest peak.
+// The scale of a full bar: the device, or if that would leave slivers, the largest peak.
 Bytes scale_of(std::span<const PeakBar> bars);
 
 // A bar each, as far as there is room, the axis below them, and the figures of bar `shown`.

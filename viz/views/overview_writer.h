@@ -1,5 +1,5 @@
-// Writer: puts headings, sentences, bars and links under each other in a column, for the overview.
-// What has no room is left out whole.
+// Writer: puts headings, sentences, bars and links below each other in a column, for the overview.
+// Items without room are left out as a whole.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ struct Writer {
 
     float heading_height(std::string_view text) const;
 
-    // Whole or not at all: half a sentence may say the opposite.
+    // All or nothing: half a sentence may say the opposite.
     void paragraph(std::string_view text, Colour colour);
 
     float paragraph_height(std::string_view text) const;

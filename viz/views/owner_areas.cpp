@@ -1,4 +1,4 @@
-// Stacking, and finding room for names.
+// Stacks areas, and finds room for names.
 #include "viz/views/owner_areas.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void OwnerAreas::draw(Canvas& canvas, const ByteScale& scale,
     }
 }
 
-// Of rectangles as wide as so many columns, one every few columns.
+// Rectangles as wide as that many columns, one every few columns.
 OwnerAreas::Room OwnerAreas::highest_room(const ByteScale& scale, std::size_t owner,
                                           std::size_t width) const {
     struct Inside {
@@ -60,7 +60,8 @@ OwnerAreas::Room OwnerAreas::highest_room(const ByteScale& scale, std::size_t ow
         float bottom = 0;
     };
 
-    std::vector<Inside> steps;  // of kAreaNameStep columns each: what lies inside in all of them
+    std::vector<Inside> steps;  // of kAreaNameStep columns each: the height range that all of them
+                                // share
     for (std::size_t column = 0; column < columns(); ++column) {
         const Bytes low = below(column, owner);
         const Inside here{scale.y(low + bytes_[column * owners_ + owner]), scale.y(low)};

@@ -16,8 +16,8 @@ namespace tidemark::viz {
 
 class OwnerAreas {
   public:
-    // `bytes` are `owners` numbers for each column, which stand side by side from the plot's left.
-    // Valid as long as they are.
+    // `bytes` are `owners` numbers for each column, side by side from the plot's left. Valid as
+    // long as they are.
     OwnerAreas(std::span<const Bytes> bytes, std::size_t owners) : bytes_(bytes), owners_(owners) {}
 
     std::size_t columns() const { return owners_ == 0 ? 0 : bytes_.size() / owners_; }
@@ -25,12 +25,12 @@ class OwnerAreas {
     // All owners together, at most; 0 without columns. O(columns * owners).
     Bytes highest() const;
 
-    // The first owner lies at the bottom. O(columns * owners).
+    // The first owner is at the bottom. O(columns * owners).
     void draw(Canvas& canvas, const ByteScale& scale,
               const std::function<Colour(std::size_t owner)>& colour) const;
 
     // Writes the names into their areas, where these are highest over the width of the name, if
-    // that is a line's height. O(columns * owners).
+    // they are at least a line high. O(columns * owners).
     void draw_names(Canvas& canvas, const ByteScale& scale,
                     const std::function<std::string(std::size_t owner)>& name,
                     const std::function<Colour(std::size_t owner)>& colour) const;

@@ -1,4 +1,4 @@
-// Choices that tell something in this history, in a row.
+// Traits that are informative in this history, in a row.
 #include "viz/views/owner_chooser.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The row of choices by what owners of memory are told apart, the same in all views that do.
+// The row of traits by which owners of memory are grouped, the same in all views that do.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ struct OwnerChooser {
     float right = 0;                      // where the row ends
 };
 
-// Draws it into the top of the frame's area from `left` on, behind `label`, and writes the
-// selection. As long as nobody chose what this history tells, it is `usual`, or the first that it
-// does.
+// Draws it into the top of the frame's area from `left` on, after `label`, and writes the
+// selection. Until a user chooses a trait that this history has, it is `usual`, or the first one
+// that it has.
 OwnerChooser choose_owners(Frame& frame, const History& history, std::string_view label, float left,
                            std::optional<BlockTrait> usual = {});
 

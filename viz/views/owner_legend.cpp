@@ -1,4 +1,4 @@
-// Owners in words and colours.
+// Owners as text and colours.
 #include "viz/views/owner_legend.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// OwnerLegend: what the owners of memory are called and drawn in, the same in all views that show
-// them over time, with what each holds at the moment that is looked at.
+// OwnerLegend: the names and colours of memory's owners, the same in all views that show them over
+// time, with what each holds at the moment that is looked at.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,18 @@ class OwnerLegend {
 
     const MapPaint& paint() const { return *paint_; }
 
-    // Of what is not shown as well.
+    // Also of owners that are not shown.
     Colour colour(std::size_t owner) const;
     std::string name(std::size_t owner) const;
 
-    // The filter means this owner alone.
+    // The filter selects only this owner.
     bool is_meant(const Filter& filter, std::size_t owner) const;
 
-    // From now on it does, or no longer. Nothing for what no filter means.
+    // Selects it, or no longer does. Does nothing for owners that no filter selects.
     void toggle(Filter& filter, std::size_t owner) const;
 
-    // Entries toggle their owners, and the last one, series.owners(), the line of what is reserved.
-    // In at most a share of the height: owners that hold less for long have no entry in low
+    // Entries toggle their owners, and the last one, series.owners(), the line of reserved memory.
+    // Takes at most a share of the height: owners that hold less over time have no entry in low
     // windows.
     TimelineLegend fitting(Frame& frame, const Box& across, bool shows_reserved) const;
 

@@ -1,5 +1,5 @@
-// Owners: who holds the allocated memory over time, as areas on top of each other whose sum is what
-// is allocated. A click on one filters all views by it, another click shows all again.
+// Owners: who holds the allocated memory over time, as areas on top of each other whose sum is the
+// allocated memory. A click on one filters all views by it, another click shows all again.
 #include "viz/model/blocks/owners.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class OwnersView final : public View {
 
     std::string nothing_yet() const {
         if (owners_.failed())
-            return "There is no room on the disk to add up who holds the memory.";
+            return "The disk is too full to add up who holds the memory.";
         return history_->counts().events == 0 ? "No events yet."
                                               : "Adding up who holds the memory\u2026";
     }
@@ -196,12 +196,12 @@ class OwnersView final : public View {
             for (std::size_t i = 0; i < std::min(frames.size(), kCardFrames); ++i)
                 card.note("  " + frames[i]);
             if (frames.size() > kCardFrames)
-                card.note(fmt::format("  and {} frames more", frames.size() - kCardFrames));
+                card.note(fmt::format("  and {} more frames", frames.size() - kCardFrames));
         }
         if (owner < series_->not_shown() && !series_->classes().all()[owner].rest)
             card.note(legend_.is_meant(frame.selection.filter, owner)
                           ? "a click shows all owners again"
-                          : "a click shows these blocks alone");
+                          : "a click shows only these blocks");
     }
 
     std::shared_ptr<const History> history_;

@@ -1,5 +1,5 @@
-// Pools other than the default one as envelopes, by stream: what is reserved for each as a line,
-// the most that it has ever held at once as an area below it. Only where there are such pools.
+// Pools other than the default one as envelopes, by stream: the reserved memory of each as a line,
+// the most that it has ever held at once as an area below it. Only if there are such pools.
 #include <algorithm>
 #include <cmath>
 
@@ -63,7 +63,7 @@ class PoolTrack final : public Track {
         canvas.horizontal(box.bottom - 1, box.left, box.right, theme.grid);
         const Position last = history.end(unit) - 1;
         const std::string title = fmt::format(
-            "{}, stream {}: {} reserved, {} high water", pool_title(history, envelope.pool),
+            "{}, stream {}: {} reserved, high-water mark {}", pool_title(history, envelope.pool),
             to_integer(envelope.stream), format_bytes(most_reserved(envelope)),
             format_bytes(envelope.high_water.at(last)));
         if (canvas.text_width(title) + canvas.px(16) < box.width())
@@ -106,9 +106,9 @@ class PoolTrack final : public Track {
         card.head(title);
         card.row(0, "at", position_label(frame, area, position));
         card.row(theme.reserved, "reserved", format_bytes(reserved));
-        card.row(theme.used, "high water so far", format_bytes(high));
+        card.row(theme.used, "high-water mark so far", format_bytes(high));
         if (reserved > 0)
-            card.row(0, "of it ever used at once",
+            card.row(0, "of it used at once at most",
                      format_share(std::min(high, reserved), reserved));
     }
 

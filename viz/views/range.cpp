@@ -1,5 +1,5 @@
-// Range: the measured stretch in figures: least, mean and most of the curves, and histograms of the
-// sizes and lifetimes of what was allocated in it. Without two cursors, the whole run.
+// Range: figures of the measured stretch: minimum, mean and maximum of the curves, and histograms
+// of the sizes and lifetimes of what was allocated in it. Without two cursors, the whole run.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,15 +23,15 @@ namespace {
 
 constexpr std::array<VirtualColumn, 4> kCurveColumns{{
     {"curve", Align::left},
-    {"least", Align::right},
+    {"min", Align::right},
     {"mean", Align::right},
-    {"most", Align::right},
+    {"max", Align::right},
 }};
 
 constexpr float kHistogramBar = 110;                               // points
-constexpr std::array<double, 4> kRangeParts{0, 0.37, 0.685, 1.0};  // of the width: where they begin
+constexpr std::array<double, 4> kRangeParts{0, 0.37, 0.685, 1.0};  // of the width: where they start
 
-// How a histogram's bins are called.
+// How a histogram's bins are named.
 struct HistogramLook {
     std::string_view title;
     const char* id;
@@ -84,7 +84,7 @@ void draw_histogram(Frame& frame, const Box& box, const Histogram& bins, const H
             return {{0, share(bins[row].bytes, most_bytes), theme.used}};
         return {};
     };
-    content.empty = "Nothing was.";
+    content.empty = "No blocks.";
     table.draw(frame, box, look.id, content);
 }
 
@@ -132,7 +132,7 @@ class RangeView final : public View {
         text += fmt::format(": {}, {} allocated with {}", format_counted(summary->events, "event"),
                             format_counted(summary->blocks, "block"), format_bytes(summary->bytes));
         if (summary->unfreed_blocks > 0)
-            text += fmt::format(", of these {} never freed", format_count(summary->unfreed_blocks));
+            text += fmt::format(", {} of them never freed", format_count(summary->unfreed_blocks));
         return text;
     }
 
@@ -148,9 +148,10 @@ class RangeView final : public View {
         };
         draw_curves(frame, part(0), summary);
         draw_histogram(frame, part(1), summary.sizes, {"size from", "sizes", bin_of_size}, sizes_);
-        draw_histogram(frame, part(2), summary.lifetimes,
-                       {"lived from", "lifetimes", summary.has_times ? bin_of_time : bin_of_events},
-                       lifetimes_);
+        draw_histogram(
+            frame, part(2), summary.lifetimes,
+            {"lifetime from", "lifetimes", summary.has_times ? bin_of_time : bin_of_events},
+            lifetimes_);
         for (const std::size_t index : {1U, 2U})
             canvas.vertical(part(index).left - gap / 2, box.top, box.bottom, canvas.theme().border);
     }
@@ -191,7 +192,7 @@ class RangeView final : public View {
 }  // namespace
 
 ViewInfo range_view() {
-    return {"range", "Range", "The measured stretch: curves in figures, sizes and lifetimes.",
+    return {"range", "Range", "The measured range: figures of the curves, sizes and lifetimes.",
             Pane::table, make_view<RangeView>};
 }
 

@@ -47,7 +47,7 @@ void draw_curves(Frame& frame, const ByteScale& scale, const RankTrack& track, T
     draw_level_line(canvas, scale, levels, theme.text, 1);
 }
 
-// In the margin: which rank it is, and below what it has reserved where one looks, else its peak.
+// In the margin: its rank, and below what it has reserved at the looked-at moment, else its peak.
 void draw_name(Frame& frame, const Box& box, const RankTrack& track) {
     Canvas& canvas = frame.canvas;
     const Theme& theme = canvas.theme();
@@ -83,12 +83,12 @@ std::vector<RankMark> marks_of(const Frame& frame, const RankTrack& track) {
     const AxisUnit unit = frame.camera.unit();
     std::vector<RankMark> marks;
     if (track.leaves)
-        marks.push_back({history.position(unit, *track.leaves), "other requests", theme.accent});
+        marks.push_back({history.position(unit, *track.leaves), "requests diverge", theme.accent});
     if (track.differs) {
         const auto last = static_cast<EventIndex>(history.counts().events - 1);
         const EventIndex event = std::min(history.first_at(*track.differs), last);
         marks.push_back({unit == AxisUnit::time ? *track.differs : history.position(unit, event),
-                         "other reserved", theme.warning});
+                         "reserved diverges", theme.warning});
     }
     if (track.rank.refusals > 0)
         marks.push_back(
@@ -96,7 +96,7 @@ std::vector<RankMark> marks_of(const Frame& frame, const RankTrack& track) {
     return marks;
 }
 
-// Each kind has its own height, so that those of one moment can be read.
+// Each kind has its own height, so that marks of one moment can be read.
 void draw_marks(Frame& frame, const TimeArea& area, const Box& box, const RankTrack& track) {
     Canvas& canvas = frame.canvas;
     const Window& window = frame.camera.window();
@@ -151,8 +151,8 @@ float draw_rank_legend(Canvas& canvas, const Box& box) {
 
     const Theme& theme = canvas.theme();
     const std::array<Entry, 4> entries{{{"allocated", theme.used, false},
-                                        {"waiting for the device", theme.active, false},
-                                        {"reserved and free", theme.cached, false},
+                                        {"pending free", theme.active, false},
+                                        {"reserved, free", theme.cached, false},
                                         {"the median rank's reserved", theme.text, true}}};
     const float height = std::ceil(canvas.line_height() * 1.4F);
     const float side = canvas.px(10);

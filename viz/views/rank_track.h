@@ -1,5 +1,5 @@
-// The track of a rank: its curves in little, with the median's reserved memory as a line over them,
-// and marks where it was out of memory and where it leaves the others.
+// The track of a rank: its small curves, with the median's reserved memory as a line over them, and
+// marks where it was out of memory and where it diverges from the others.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@ struct RankTrack {
     std::optional<Nanoseconds> differs = {};  // from the median in reserved memory, from then on
 };
 
-// What tracks have known their histories, by run.
+// What tracks know about their histories, by run.
 using TrackColumns = std::map<std::size_t, TimelineColumns>;
 
 // Draws it into the scale's box.
 void draw_rank_track(Frame& frame, const TimeArea& area, const ByteScale& scale,
                      const RankTrack& track, TrackColumns& known);
 
-// What the colours of bars and tracks mean, in a line; returns its height.
+// The legend of bars and tracks, in a line; returns its height.
 float draw_rank_legend(Canvas& canvas, const Box& box);
 
 }  // namespace tidemark::viz

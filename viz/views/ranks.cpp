@@ -1,5 +1,5 @@
-// Ranks: who needs most in a sentence, a table with a bar for each rank, and below it the curves of
-// those at the table's top over one time axis: their tracks follow the table.
+// Ranks: a sentence about who needs most, a table with a bar for each rank, and below it the curves
+// of those at the table's top over one time axis: their tracks follow the table.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -73,7 +73,7 @@ class RanksView final : public View {
 
   private:
     static constexpr std::string_view kNone =
-        "These are not ranks of one program: files are, whose names differ in numbers only\n"
+        "These are not ranks of one program. Names of ranks' files differ only in numbers\n"
         "(run/rank0/snapshot.pickle, run/rank1/snapshot.pickle; rank_0.tmk, rank_1.tmk).";
 
     const RankFigures& row_of(std::uint64_t at) const { return table_.rows()[order_[at]]; }
@@ -115,7 +115,7 @@ class RanksView final : public View {
         compared_ = std::move(ranks);
         compared_rows_ = std::move(rows);
         found_ = {};
-        divergence_ = "Looking where the ranks diverge\u2026";
+        divergence_ = "Looking for where the ranks diverge\u2026";
         threshold_ = rank_threshold(table_.median_peak());
         reference_ = static_cast<std::size_t>(std::ranges::find(compared_rows_, *table_.median()) -
                                               compared_rows_.begin());
@@ -125,7 +125,7 @@ class RanksView final : public View {
         });
     }
 
-    // Where a row of the table stands among what was compared; none: it wasn't, or not yet.
+    // Where a row of the table is among what was compared; none: it wasn't compared, or not yet.
     std::optional<std::size_t> compared_at(std::size_t row) const {
         const auto found = std::ranges::lower_bound(compared_rows_, row);
         if (found == compared_rows_.end() || *found != row || found_.requests.empty())
@@ -145,7 +145,7 @@ class RanksView final : public View {
 
     // --- the table -------------------------------------------------------------------------------
 
-    // What a column is sorted by; none stands behind all others.
+    // The value that sorts a column; rows without one are last.
     std::optional<std::int64_t> sort_key(const Frame& frame, std::size_t row) const {
         const RankFigures& rank = table_.rows()[row];
         const History* const history = frame.session.runs[rank.run].history.get();
@@ -196,19 +196,19 @@ class RanksView final : public View {
         std::vector<VirtualColumn> columns(kRankColumns);
         columns[kNumber] = {.title = "rank", .align = Align::right, .sorts = true};
         columns[kBar] = {.title = bar_title_, .stretches = true};
-        columns[kReserved] = {.title = "reserved, peak", .align = Align::right, .sorts = true};
+        columns[kReserved] = {.title = "peak reserved", .align = Align::right, .sorts = true};
         columns[kToMedian] = {
-            .title = "to median", .align = Align::right, .sorts = true, .droppable = true};
+            .title = "vs. median", .align = Align::right, .sorts = true, .droppable = true};
         columns[kPeakAt] = {
             .title = "peak at", .align = Align::right, .sorts = true, .droppable = true};
         columns[kRefused] = {
             .title = "out of memory", .align = Align::right, .sorts = true, .hidden = none_refused};
-        columns[kLeaves] = {.title = "other requests from",
+        columns[kLeaves] = {.title = "requests diverge at",
                             .align = Align::right,
                             .sorts = true,
                             .droppable = true,
                             .hidden = is_none(found_.requests)};
-        columns[kDiffers] = {.title = "other reserved from",
+        columns[kDiffers] = {.title = "reserved diverges at",
                              .align = Align::right,
                              .sorts = true,
                              .droppable = true,
@@ -257,10 +257,11 @@ class RanksView final : public View {
             return to_text(run.state.error);
         if (run.state.phase == LoadState::Phase::ready)
             return "has no events";
-        return run.state.activity.empty() ? "waits" : run.state.activity;
+        return run.state.activity.empty() ? "waiting" : run.state.activity;
     }
 
-    // What is allocated, waited for and free at the peak, on the scale of all, and the median's.
+    // Allocated, pending free and free memory at the peak, on the scale of all ranks, and the
+    // median's.
     std::vector<CellBar> bars(const Frame& frame, std::size_t row) const {
         const Theme& theme = frame.canvas.theme();
         const RankFigures& rank = table_.rows()[row];
@@ -312,7 +313,7 @@ class RanksView final : public View {
         touch(frame, list_.draw(frame, box, "ranks", content));
     }
 
-    // The rank that was brought up elsewhere is to be seen.
+    // Shows the row of the rank that was opened elsewhere.
     void show_selected(const Frame& frame) {
         followed_ = frame.selection.run;
         for (std::size_t at = 0; at < order_.size(); ++at)
@@ -434,7 +435,7 @@ class RanksView final : public View {
 
     RankTable table_;
     std::vector<std::size_t> order_;    // rows, as they are sorted
-    RankColumn sorted_by_ = kReserved;  // who needs most stands first
+    RankColumn sorted_by_ = kReserved;  // the one that needs most is first
     bool descending_ = true;
     std::string bar_title_;
     VirtualTable list_;

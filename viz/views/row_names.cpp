@@ -17,8 +17,8 @@ constexpr float kLineHigh = 7;      // points that a row must have to be ruled
 constexpr float kNamePad = 3;       // points
 constexpr float kNameShare = 0.4F;  // of the map's width that a name may take
 
-// Rows that begin at a pixel of their own, from the first one that is seen on. Rows that
-// share a pixel with the one before are passed over.
+// Rows that start at a pixel of their own, from the first visible one on. Rows that share a pixel
+// with the one before are passed over.
 template <class Visit>
 void for_each_label(const OffsetScale& scale, const AddressLayout& layout, Visit&& visit) {
     const std::vector<AddressRow>& rows = layout.rows();
@@ -26,7 +26,7 @@ void for_each_label(const OffsetScale& scale, const AddressLayout& layout, Visit
         return candidate.offset + candidate.length <= scale.begin;
     });
     while (row != rows.end() && row->offset < scale.end) {
-        // The next one that stands at least a pixel lower: there are no more than pixels.
+        // The next one that is at least a pixel lower: there are no more than pixels.
         const Bytes pixel =
             (scale.end - scale.begin) / static_cast<Bytes>(std::max(scale.box.height(), 1.0F));
         const Bytes from = row->offset + std::max<Bytes>(std::min(row->length, pixel), 1);
@@ -38,9 +38,9 @@ void for_each_label(const OffsetScale& scale, const AddressLayout& layout, Visit
     }
 }
 
-// The pool and stream that a segment was taken for: those of the block for which it was.
+// The pool and stream that a segment was reserved for: those of its first block.
 std::string owner_text(const History& history, const Segment& segment) {
-    // It is born with the event that needed it, or one before.
+    // It is allocated by the event that needed it, or one before.
     BlockIndex block = history.find(segment.device, segment.begin, segment.born);
     if (block == kNoBlock && segment.born + 1 < history.counts().events)
         block = history.find(segment.device, segment.begin, segment.born + 1);
@@ -134,7 +134,7 @@ std::string row_text(const AddressRow& row) {
                            format_bytes(row.length));
     if (row.segments == 1)
         return fmt::format("segment of {}", format_bytes(row.range.size));
-    return fmt::format("{} segments at these addresses, {} in all", row.segments,
+    return fmt::format("{} segments at these addresses, {} in total", row.segments,
                        format_bytes(row.range.size));
 }
 

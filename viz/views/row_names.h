@@ -1,5 +1,5 @@
 // Row names: what each row of the address map is (a segment and whose it is, a reservation, blocks
-// alone), in words where there is room, and the lines between rows.
+// alone), as text where there is room, and the lines between rows.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace tidemark::viz {
 
 // At the left end of each row that is high enough, over the map.
-// O(rows in sight that are a pixel high, at most the pixels).
+// O(rows in view that are a pixel high, at most the pixels).
 void draw_row_names(Canvas& canvas, const OffsetScale& scale, const AddressLayout& layout,
                     const History& history);
 

@@ -1,6 +1,6 @@
 // Side by side: the address maps of A and B under one clock and at one scale of bytes, what each
-// has reserved at the moment that is looked at, and the gap between them in numbers. Played, both
-// are drawn up to the cursor only.
+// has reserved at the looked-at moment, and the gap between them in numbers. While playing, both
+// are drawn only up to the cursor.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace tidemark::viz {
 namespace {
 
 constexpr float kPairPad = 10;      // points
-constexpr float kLeastWide = 760;   // points of width from which on they stand beside each other
+constexpr float kLeastWide = 760;   // points of width from which on they are next to each other
 constexpr float kPairCurve = 96;    // points of the curves below
 constexpr float kCurvesFrom = 420;  // of height from which on there are some
 constexpr double kPairHeadroom = 1.08;
@@ -72,7 +72,7 @@ class SideBySideView final : public View {
                "or open the trace under several:  tidemark view FILE -p torch -p best-fit";
     }
 
-    // What is reserved where one looks, else at the run's peak.
+    // The reserved memory at the looked-at moment, else at the run's peak.
     static Bytes reserved_of(const Frame& frame, std::size_t run) {
         const ViewedRun& viewed = frame.session.runs[run];
         const auto at = instant_of(viewed, frame.camera.unit(), frame.selection.looked_at());
@@ -111,7 +111,7 @@ class SideBySideView final : public View {
         map.looks.order = RowOrder::birth;
         map.looks.length = longest;
         map.looks.until = frame.selection.plays ? frame.selection.cursor : std::nullopt;
-        // Each map shows its own run; cursor and the like are those of all.
+        // Each map shows its own run; cursor and similar state are shared.
         const std::size_t shown = std::exchange(frame.selection.run, order_[which]);
         const auto block = frame.selection.block;
         if (shown != order_[which])
@@ -185,7 +185,7 @@ class SideBySideView final : public View {
         ImGui::PopFont();
     }
 
-    // What the lines and the gap between them mean. Returns its height.
+    // The meaning of the lines and of the gap between them. Returns its height.
     float draw_curve_legend(Frame& frame, const Box& box) const {
         const Theme& theme = frame.canvas.theme();
         std::vector<LegendEntry> entries;
@@ -205,7 +205,7 @@ class SideBySideView final : public View {
         return mix(theme.plot, is_less ? theme.better : theme.worse, 0.45);
     }
 
-    // What both have reserved, and the gap between them filled.
+    // What both have reserved, with the gap between them filled.
     void draw_curves(Frame& frame, const Box& box) {
         Canvas& canvas = frame.canvas;
         const Theme& theme = canvas.theme();
@@ -218,7 +218,7 @@ class SideBySideView final : public View {
         Bytes most = 1;
         for (std::size_t i = 0; i < kPair; ++i) {
             levels[i] = levels_of(frame, order_[i], columns_[i], area);
-            // The whole run's: played, the scale stays.
+            // The whole run's: while playing, the scale stays.
             const History& history = *frame.session.runs[order_[i]].history;
             const EventIndex peak = history.peak_event(Series::reserved);
             most = std::max(most, history.values(peak)[Series::reserved]);
@@ -244,7 +244,7 @@ class SideBySideView final : public View {
         area.draw_axis();
     }
 
-    // Up to the run's end, and as far as it is played.
+    // Up to the run's end, and as far as it has been played.
     static std::vector<LevelColumn> levels_of(const Frame& frame, std::size_t run,
                                               TimelineColumns& from, const TimeArea& area) {
         const ViewedRun& viewed = frame.session.runs[run];
@@ -273,8 +273,7 @@ ViewInfo side_by_side_view() {
     return {
         .name = "side-by-side",
         .title = "Side by side",
-        .summary =
-            "The address maps of two runs under one clock, and the gap in numbers; Space plays.",
+        .summary = "The address maps of two runs on one clock, and their difference; Space plays.",
         .make = make_view<SideBySideView>,
         .fills = true,
         .shows_advice = true};

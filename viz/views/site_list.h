@@ -1,5 +1,5 @@
-// SiteList: the sites in a program that most bytes are put down to, and below them the stack of the
-// one that was looked at last. A click on a site or on a frame filters all views by it.
+// SiteList: the call sites with most bytes, and below them the stack of the one that was looked at
+// last. A click on a site or on a frame filters all views by it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tidemark::viz {
 
 class SiteList {
   public:
-    // Of the stacks' frames those that the totals' question folds are left out.
+    // The rules of the totals' question fold frames of these stacks.
     void draw(Frame& frame, const Box& box, const StackTotals& totals, const History& history,
               SiteNames& names);
 

@@ -1,4 +1,4 @@
-// Lines are made when another stack is asked for.
+// Lines are made when another stack is shown.
 #include "viz/views/stack_lines.h"
 
 #include <array>

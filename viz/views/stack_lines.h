@@ -1,5 +1,5 @@
 // StackLines: one call stack as a list, innermost frame first: file, line and function, below it
-// the line of the source where the file is on this machine. Frames that are folded are a number.
+// the line of the source if the file is on this machine. Folded frames are shown as a number.
 #pragma once
 
 #include <cstdint>

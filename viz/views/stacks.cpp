@@ -1,6 +1,6 @@
-// Stacks: bytes by call stack as an icicle, the outermost frame on top, or the innermost; beside it
-// the sites that hold most, and the stack of one of them. A click on a bar looks closer, a click on
-// the path above goes back; a click on a site or a frame filters all views by it.
+// Stacks: bytes by call stack as an icicle, the outermost frame on top, or the innermost; next to
+// it the call sites that hold most, and the stack of one of them. A click on a bar zooms in, a
+// click on the path above goes back; a click on a site or a frame filters all views by it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,9 +33,8 @@ constexpr float kRulesWidth = 150;          // points
 constexpr std::size_t kLongestRules = 256;  // letters
 
 constexpr std::string_view kRulesHelp =
-    "Frames that are left out: torch, python (its own library), c++,";
-constexpr std::string_view kRulesHelpMore =
-    "and any part of a file's path, with blanks between them.";
+    "Frames to leave out: torch, python (its own library), c++,";
+constexpr std::string_view kRulesHelpMore = "and any part of a file's path, separated by blanks.";
 
 class StacksView final : public View {
   public:
@@ -74,8 +73,8 @@ class StacksView final : public View {
         return draw_filter_bar(frame, box, right, *history_, total(frame));
     }
 
-    // Chips for what is folded and which way the tree stands, and the rules of folding, which can
-    // be written over. Returns where they end.
+    // Chips for folding and for the direction of the tree, and the editable rules of folding.
+    // Returns where they end.
     float draw_look(Frame& frame, float x, float y) {
         Canvas& canvas = frame.canvas;
         StackLook& look = frame.selection.stacks;
@@ -196,7 +195,7 @@ class StacksView final : public View {
         if (top == 0)
             return box;
         const std::vector<std::uint32_t> path = path_to(totals, top);
-        // As many of the innermost as there is room for; what is left out is named as a number.
+        // As many of the innermost as fit; the rest is shown as a number.
         const std::string_view arrow = "  >  ";
         float room = line.width() - canvas.text_width("all stacks  >  000 frames  >  ");
         std::size_t first = path.size();
@@ -235,7 +234,7 @@ class StacksView final : public View {
         return at.x + width;
     }
 
-    // Where nobody has chosen: the frame at which stacks part.
+    // Until a user chooses: the frame at which stacks diverge.
     std::uint32_t shown_top(const StackTotals& totals) const {
         return std::min<std::uint32_t>(top_.value_or(where_stacks_part(totals)),
                                        static_cast<std::uint32_t>(totals.nodes.size() - 1));
@@ -324,12 +323,12 @@ class StacksView final : public View {
         const std::string what = bar.merged > 0 ? fmt::format("{} callees, each too small to show",
                                                               format_count(bar.merged))
                                                 : full_name(totals, bar.node);
-        std::string figures = fmt::format("{}, {} of all", format_bytes(bar.bytes),
+        std::string figures = fmt::format("{}, {} of the total", format_bytes(bar.bytes),
                                           format_share(bar.bytes, totals.bytes()));
         if (bar.merged == 0) {
             figures += fmt::format(" in {}", format_counted(node.blocks, "block"));
             if (node.own > 0 && node.own < node.bytes)
-                figures += fmt::format("; {} of it right here", format_bytes(node.own));
+                figures += fmt::format("; {} of it in this frame", format_bytes(node.own));
         }
         frame.selection.described = what + "\n" + figures;
         draw_tip(frame.canvas, what, figures);
@@ -346,12 +345,12 @@ class StacksView final : public View {
             return "Adding up\u2026";
         const bool stretch = choice_ == Choice::allocated || choice_ == Choice::growth;
         if (totals != nullptr && totals->shrunk > 0)
-            return fmt::format("Nothing grew over the stretch; {} less live at its end.",
+            return fmt::format("Nothing grew over this range; {} less is live at its end.",
                                format_bytes(totals->shrunk));
         if (stretch)
-            return "Nothing was allocated in the stretch, or the filter hides it. Shift-drag over "
+            return "Nothing was allocated in this range, or the filter hides it. Shift-drag over "
                    "a plot measures another one.";
-        return "No block lives there, or the filter hides them all.";
+        return "No block is live there, or the filter hides them all.";
     }
 
     std::shared_ptr<const History> history_;
@@ -369,7 +368,7 @@ class StacksView final : public View {
 }  // namespace
 
 ViewInfo stacks_view() {
-    return {"stacks", "Stacks", "Bytes by call stack, as an icicle and a list of places.",
+    return {"stacks", "Stacks", "Bytes by call stack, as an icicle and a list of call sites.",
             Pane::main, make_view<StacksView>};
 }
 

@@ -1,4 +1,4 @@
-// Thinning steps out, and drawing them.
+// Thins out steps, and draws them.
 #include "viz/views/step_ruler.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void draw_steps(Frame& frame, const TimeArea& area, const StepIndex& steps, cons
     canvas.horizontal(row.bottom - 1, row.left, row.right, theme.border);
     if (first == last)
         return;
-    // Numbers are about as far apart as they are between the first and the last one in sight.
+    // Numbers are about as far apart as they are between the first and the last one in view.
     const float from = area.to_x(steps.position(first, unit));
     const float to = last - first > 1 ? area.to_x(steps.position(last - 1, unit)) : row.right;
     const float gap = canvas.px(kStepNumberGap);
@@ -120,11 +120,11 @@ void describe_step(Frame& frame, const TimeArea& area, const StepIndex& steps, I
     const Theme& theme = frame.canvas.theme();
     card.head(fmt::format("step {}{}", format_count(step.number), is_over ? "" : ", still open"));
     card.row(0, "length", length_text(unit, end - begin));
-    card.row(theme.reserved, "most reserved", format_bytes(column.max[Series::reserved]));
-    card.row(theme.allocated, "allocated, least", format_bytes(column.min[Series::allocated]));
-    card.row(theme.allocated, "most", format_bytes(column.max[Series::allocated]));
+    card.row(theme.reserved, "max reserved", format_bytes(column.max[Series::reserved]));
+    card.row(theme.allocated, "min allocated", format_bytes(column.min[Series::allocated]));
+    card.row(theme.allocated, "max allocated", format_bytes(column.max[Series::allocated]));
     card.row(0, "events", format_count(column.events));
-    card.row(0, "begins", position_label(frame, area, begin));
+    card.row(0, "starts", position_label(frame, area, begin));
 }
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
 // The steps of a run over its curves: a tick for each, with its number where there is room, else
-// every 2nd, 5th, 10th, ..., and a thin line through the plot where a numbered one begins.
+// every 2nd, 5th, 10th, ..., and a thin line through the plot at the start of a numbered one.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// What each stream allocates and frees, as density: allocations upwards, frees downwards, of these
-// what waits for a device in its own colour. Bars grow with the root of the count, so that few are
-// seen beside many. Only where there is more than one stream.
+// What each stream allocates and frees, as density: allocations upwards, frees downwards, with
+// frees that stay pending in a colour of their own. Bars grow with the root of the count, so that
+// few are visible next to many. Only if there is more than one stream.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kStreamTrackUsualRows = 6;
 constexpr float kStreamTrackRowHeight = 24;  // points
-// So many events of a growing run are counted one by one before they are worth a job.
+// This many events of a growing run are counted one by one before they are worth a job.
 constexpr std::size_t kWorthAJob = StreamDensity::kExact / 2;
 
 class StreamTrack final : public Track {
@@ -91,7 +91,7 @@ class StreamTrack final : public Track {
         window_ = {};  // what was counted by the old one
     }
 
-    // The counts of each column, by stream; kept while the camera stands still.
+    // The counts of each column, by stream; kept while the camera does not move.
     void count(const Frame& frame, const TimeArea& area, const History& history) {
         const std::size_t columns = area.columns();
         const Window& window = frame.camera.window();
@@ -108,7 +108,7 @@ class StreamTrack final : public Track {
                 history.event_from(unit_, column_edge(window.begin, window.end, i, columns));
         streams_ = std::min(history.streams().size(), StreamDensity::kStreams);
         counts_.assign(columns * streams_, {});
-        // Of what the job has not come to yet no more is counted than a frame has time for.
+        // Of events that the job has not reached, no more are counted than a frame has time for.
         const std::size_t known = (density_ ? density_->events() : 0) + StreamDensity::kExact;
         const auto within = [known](EventIndex event) {
             return static_cast<EventIndex>(std::min<std::size_t>(event, known));
@@ -126,7 +126,7 @@ class StreamTrack final : public Track {
         }
     }
 
-    // The last row stands for all further streams.
+    // The last row is for all further streams.
     static bool is_rest(const History& history, std::size_t row) {
         return row + 1 == StreamDensity::kStreams && history.streams().size() > row + 1;
     }
@@ -159,9 +159,9 @@ class StreamTrack final : public Track {
                                     history.streams()[stream]));
         card.row(theme.allocated, "allocations", text(counts.allocations));
         card.row(theme.faint_text, "frees", text(counts.frees));
-        card.row(theme.active, "of these, awaited by a device", text(counts.waiting));
+        card.row(theme.active, "of these, pending free", text(counts.waiting));
         if (edges_.back() - edges_.front() > StreamDensity::kExact)
-            card.note("counted by buckets: exact from a closer look");
+            card.note("estimated from buckets: zoom in for exact counts");
         card.note("bars grow with the root of the count");
     }
 

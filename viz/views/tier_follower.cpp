@@ -1,4 +1,4 @@
-// Making tracks when they are wanted.
+// Makes tracks when they are needed.
 #include "viz/views/tier_follower.h"
 
 namespace tidemark::viz {

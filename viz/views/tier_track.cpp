@@ -1,6 +1,6 @@
-// Tiers: one row a space with the bytes it holds against its capacity, and between GPUs, hosts and
-// disks what moves: arrows down and up, as thick as the bytes are many, joined where they would
-// stand closer than an arrow is wide.
+// Tiers: one row a space with the bytes it holds relative to its capacity, and between GPUs, hosts
+// and disks the moves: arrows down and up, as thick as the bytes are many, joined where they would
+// be closer than an arrow is wide.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ constexpr float kWideCopy = 28;       // points: longer copies are drawn as bars
 constexpr std::size_t kMostSpaces = 6;
 constexpr double kTierTrackHeadroom = 1.12;
 
-// What moves between two tiers: a row, if anything does.
+// Moves between two tiers: a row, if there are any.
 struct PassageRow {
     Passage passage;
     Tier upper;
@@ -102,7 +102,7 @@ class TierTrack final : public Track {
         const TierSpacePeak& facts = input.run.tiers->spaces[space];
         const Colour colour = colour_of(theme, facts.space.tier);
         const Box inner{row.left, row.top + canvas.px(3), row.right, row.bottom - 1};
-        // Against the capacity, or the peak where that is far below.
+        // Relative to the capacity, or to the peak where that is far below.
         const auto enough =
             static_cast<Bytes>(static_cast<double>(facts.peak) * kTierTrackHeadroom) + 1;
         const ByteScale scale{
@@ -152,7 +152,7 @@ class TierTrack final : public Track {
             fmt::format("{} at {}", to_text(facts.space), position_label(frame, area, position)));
         card.row(colour_of(theme, facts.space.tier), "used", format_bytes(used));
         if (reserved > 0)
-            card.row(theme.reserved, "of this reserved, not allocated yet", format_bytes(reserved));
+            card.row(theme.reserved, "of this, reserved but not allocated", format_bytes(reserved));
         card.row(0, "capacity", format_bytes(facts.capacity));
         card.row(0, "peak", format_bytes(facts.peak));
     }
@@ -175,7 +175,7 @@ class TierTrack final : public Track {
         canvas.unclip();
     }
 
-    // Beside the arrows that stand for several moves, where there is room: how many, how much.
+    // Next to the arrows that represent several moves, where there is room: how many, how much.
     static void draw_counts(Canvas& canvas, std::vector<Placed> placed, const Box& row) {
         std::sort(placed.begin(), placed.end(), [](const Placed& left, const Placed& right) {
             return left.box.left < right.box.left;
@@ -194,7 +194,7 @@ class TierTrack final : public Track {
         }
     }
 
-    // Down arrows stand in the left half of their cell, up arrows in the right. Returns its box.
+    // Down arrows are in the left half of their cell, up arrows in the right. Returns its box.
     Box draw_group(Frame& frame, const TimeArea& area, const PassageRow& passage,
                    Direction direction, const MoveGroup& group, const Box& row,
                    std::optional<ImVec2> mouse, HoverCard& card) {
@@ -263,7 +263,7 @@ class TierTrack final : public Track {
         card.row(colour, "bytes", format_bytes(group.bytes));
         card.row(0, "from", position_label(frame, area, group.begin));
         card.row(0, "until", position_label(frame, area, group.end));
-        card.row(0, "lasting",
+        card.row(0, "duration",
                  length_text(AxisUnit::time, std::max<Position>(group.end - group.begin, 0)));
     }
 

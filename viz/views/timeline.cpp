@@ -1,5 +1,5 @@
-// Timeline: a run's memory over time: curves with their gaps shaded, marks above them, tracks of
-// what belongs to the same time below, one axis under all.
+// Timeline: a run's memory over time: curves with their gaps shaded, marks above them, tracks for
+// other data of the same time below, one axis under all.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -20,8 +20,8 @@ namespace tidemark::viz {
 namespace {
 
 constexpr std::size_t kTimelineMarksAFrame = 1U << 16U;
-constexpr double kTimelineHeadroom = 1.10;  // above what is highest
-constexpr double kNearCapacity = 1.35;      // so near, the capacity is in view as well
+constexpr double kTimelineHeadroom = 1.10;  // above the highest point
+constexpr double kNearCapacity = 1.35;      // at this distance, the capacity is in view as well
 constexpr float kTimelinePad = 6;           // points
 constexpr float kHitsHeight = 4;            // points
 
@@ -32,7 +32,7 @@ struct TimelineBoxes {
     Box marks;
     Box plot;
     Box tracks;
-    Box whole;  // steps to tracks: what takes the mouse
+    Box whole;  // steps to tracks: the parts that take the mouse
 };
 
 class TimelineView final : public View {
@@ -43,12 +43,12 @@ class TimelineView final : public View {
             return draw_message(frame, "nothing is open");
         const TrackInput input{*run, tiers_.look(*run, frame.still)};
         if (run->tiers && !run->history && frame.camera.unit() == AxisUnit::events)
-            return draw_message(frame, "a replay over tiers has times only: X goes back to them");
+            return draw_message(frame, "a replay over tiers has only times: X goes back to them");
         Curves& curves = run->history ? *history_curves_ : *tier_curves_;
         const Box across = plot_box(frame.canvas, frame.area);
         const auto columns = static_cast<std::size_t>(std::max(std::floor(across.width()), 1.0F));
         if (!curves.look(frame, input, columns))
-            return draw_message(frame, tiers_.busy() ? "sorting what was moved" : "no events yet");
+            return draw_message(frame, tiers_.busy() ? "sorting moves" : "no events yet");
         const std::size_t most = frame.still ? ~std::size_t{0} >> 1U : kTimelineMarksAFrame;
         more_marks_ = false;
         if (run->history) {
@@ -146,7 +146,7 @@ class TimelineView final : public View {
     static constexpr std::string_view kToCapacity = "scale: capacity (V)";
     static constexpr std::string_view kInView = "scale: in view (V)";
 
-    // How the axis is scaled, and what the legend's values stand for.
+    // The scale of the axis, and the moment of the legend's values.
     void draw_scale_switch(Frame& frame, const Box& legend) {
         Canvas& canvas = frame.canvas;
         const std::string_view text = to_capacity_ ? kToCapacity : kInView;
@@ -179,7 +179,7 @@ class TimelineView final : public View {
                                                          *frame.selection.looked_at(), resolution));
     }
 
-    static constexpr Position kFinestStep = 1000;  // of the window: as fine as a pixel
+    static constexpr Position kFinestStep = 1000;  // of the window: the precision of a pixel
 
     Bytes top_of(const Curves& curves) const {
         const Bytes highest = std::max<Bytes>(curves.highest(), 1024);

@@ -1,4 +1,4 @@
-// Laying out a legend.
+// Lays out a legend.
 #include "viz/views/timeline_legend.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// TimelineLegend: what the curves are, with their values at the place that is looked at. A click on
-// an entry hides its curve. Entries flow into as many lines as they need; none moves when values
+// TimelineLegend: the names of the curves, with their values at the looked-at moment. A click on an
+// entry hides its curve. Entries flow into as many lines as they need; none moves when values
 // change.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace tidemark::viz {
 
-// How a curve looks, so that colour alone never tells.
+// How a curve looks, so that colour is never the only difference.
 enum class CurveLook : std::uint8_t { line, area, dots, gap };
 
 struct LegendEntry {
@@ -27,14 +27,14 @@ struct LegendEntry {
 
 class TimelineLegend {
   public:
-    // Where entries go in so wide a box, at the right of whose first two lines `beside` is taken.
-    // O(entries).
+    // The positions of entries in a box of that width, where `beside` is taken at the right of the
+    // first two lines. O(entries).
     TimelineLegend(const Canvas& canvas, std::vector<LegendEntry> entries, float width,
                    float beside = 0);
 
     float height() const { return height_; }
 
-    // Gives what was clicked.
+    // Returns what was clicked.
     std::optional<std::size_t> draw(Frame& frame, const Box& box) const;
 
   private:

@@ -29,7 +29,7 @@ constexpr MarkLook kTimelineMarksLooks[] = {
     {MarkKind::point, "*", "mark", "marks", &Theme::accent, false},
     {MarkKind::trim, "T", "empty_cache by the program", "times empty_cache by the program",
      &Theme::faint_text, false},
-    {MarkKind::retry, "R", "retry: cached memory released, the device tried again", "retries",
+    {MarkKind::retry, "R", "retry: cached memory released, then another try", "retries",
      &Theme::warning, false},
     {MarkKind::lost, "?", "events lost", "losses of events", &Theme::warning, true},
     {MarkKind::recorded_out_of_memory, "!", "out of memory when it was recorded",
@@ -71,7 +71,7 @@ void describe(const Frame& frame, const TimeArea& area, const History& history,
     }
 }
 
-// Cells end where they end: neighbours across an edge may still be too close.
+// Cells have fixed ends: neighbours across an edge may still be too close.
 std::vector<MergedRange> apart(const std::vector<MergedRange>& ranges, const TimeArea& area,
                                float distance) {
     std::vector<MergedRange> result;

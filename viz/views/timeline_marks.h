@@ -1,5 +1,6 @@
-// The marks of a run above its curves: refusals, retries, trims, the program's points, lost events.
-// Each kind has a letter and a colour; those that would cover each other are one with a number.
+// The marks of a run above its curves: out of memory, retries, emptied caches, the program's
+// points, lost events. Each kind has a letter and a colour; marks that would cover each other are
+// one with a number.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,8 @@ namespace tidemark::viz {
 // The row's height in pixels; 0 if the run has no marks so far.
 float marks_height(const Canvas& canvas, const MarkPositions& marks);
 
-// Draws them into `row`, and lines of the grave ones through `plot`. What is under `mouse` goes to
-// `card`; gives the event of the mark under it.
+// Draws them into `row`, and lines of the grave ones through `plot`. The mark under `mouse` goes to
+// `card`; returns its event.
 std::optional<EventIndex> draw_marks(Frame& frame, const TimeArea& area, const History& history,
                                      const MarkPositions& marks, const Box& row, const Box& plot,
                                      std::optional<ImVec2> mouse, HoverCard& card);

@@ -26,7 +26,7 @@ void draw_layer(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLa
                        low == nullptr ? scale.box.bottom : scale.y(columns[i].*low), colour);
 }
 
-// What is allocated, as a thin line over its calm area.
+// Allocated memory, as a thin line over its calm area.
 void draw_edge(Canvas& canvas, const ByteScale& scale, std::span<const ColumnLayers> columns,
                Colour colour) {
     BandPainter painter(canvas, scale.box.left);
@@ -136,7 +136,7 @@ void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesC
     if (is_shown(Series::active))
         layer(theme.active, &ColumnLayers::swing, &ColumnLayers::waiting);
     if (is_shown(Series::allocated)) {
-        // Between what it always and what it sometimes was in a column.
+        // Between the least and the largest value of a column.
         layer(mix(theme.plot, theme.used, 0.72), &ColumnLayers::allocated, &ColumnLayers::swing);
         layer(theme.used, nullptr, &ColumnLayers::allocated);
         if (is_shown(Series::requested))
@@ -227,7 +227,7 @@ void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string
     if (bytes == 0)
         return;
     const std::string size = format_bytes(bytes);
-    // At the left: runs begin low, and their peaks have labels of their own.
+    // At the left: runs start low, and their peaks have labels of their own.
     const float left = scale.box.left + canvas.px(6);
     if (bytes > scale.top) {
         put_label(canvas, {left, scale.box.top + canvas.px(2)},

@@ -18,8 +18,8 @@ namespace tidemark::viz {
 // Which curves are shown.
 using ShownSeries = std::array<bool, kSeriesCount>;
 
-// Where bytes stand: `low` at the bottom of `box`, which is 0 but where the user has zoomed, and
-// `top` at its top.
+// The scale of bytes: `low` is at the bottom of `box`, 0 unless the user has zoomed, and `top` at
+// its top.
 struct ByteScale {
     Box box;
     Bytes top = 1;
@@ -61,22 +61,21 @@ Colour colour_of(const Theme& theme, Tier tier);
 // Lines across the plot and their labels in the margin at its left.
 void draw_byte_axis(Canvas& canvas, const ByteScale& scale);
 
-// The columns stand side by side from the box's left, a pixel each. `held` are as many, or none:
-// then what is free and can't be given back is drawn as cached. What is reserved has the colour
-// `line`.
+// The columns are side by side from the box's left, a pixel each. `held` are as many, or none: then
+// unreleasable memory is drawn as cached. Reserved memory has the colour `line`.
 void draw_series(Canvas& canvas, const ByteScale& scale, std::span<const SeriesColumn> columns,
                  std::span<const HeldColumn> held, const ShownSeries& shown, Colour line);
 
-// How many of `columns` over the window begin before `end`: those behind it have nothing to show.
+// How many of `columns` over the window start before `end`: those after it have nothing to show.
 std::size_t columns_before(Position end, const Window& window, std::size_t columns);
 
-// "ended at 1.81 s": when a run's last event was.
+// "ended at 1.81 s": the time of a run's last event.
 std::string ended_text(const History& history, AxisUnit unit);
 
-// Hatches the plot from the first of the columns on that a run has not reached.
+// Hatches the plot from the first column on that a run has not reached.
 void draw_after_end(Canvas& canvas, const Box& plot, std::size_t first);
 
-// Says there that it has ended, over all that is drawn: as put_label.
+// A label there that it has ended, over everything that is drawn: as put_label.
 void label_end(Canvas& canvas, const Box& plot, std::size_t first, std::string_view ended,
                std::vector<Box>& labels);
 
@@ -88,8 +87,8 @@ void draw_level_line(Canvas& canvas, const ByteScale& scale, std::span<const Lev
 void draw_level_area(Canvas& canvas, const ByteScale& scale, std::span<const LevelColumn> columns,
                      Colour colour, Colour swing);
 
-// A dashed line with what it is, if it lies within the scale; else a word that it lies above. Its
-// label lies beside those of `labels`, and is added to them.
+// A dashed line with its name, if it is within the scale; else a note that it is above. Its label
+// is placed around those of `labels`, and added to them.
 void draw_bound(Canvas& canvas, const ByteScale& scale, Bytes bytes, std::string_view name,
                 Colour colour, std::vector<Box>& labels);
 

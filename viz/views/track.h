@@ -1,5 +1,5 @@
-// Track: rows under the curves of the timeline, over the same time: what belongs to a run and is no
-// sum of bytes. A new one is a file here and a line in make_tracks (tracks.cpp).
+// Track: rows under the curves of the timeline, over the same time: data of a run other than sums
+// of bytes. A new one is a file here and a line in make_tracks (tracks.cpp).
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 
 namespace tidemark::viz {
 
-// What tracks are drawn of.
+// The data that tracks are drawn from.
 struct TrackInput {
     const ViewedRun& run;
-    std::shared_ptr<const TierTracks> tiers;  // of a run over tiers, once they are there
+    std::shared_ptr<const TierTracks> tiers;  // of a run over tiers, once they are ready
 };
 
 // A track's rows, from the top.
 struct TrackRows {
     std::vector<float> heights;  // pixels
-    std::size_t usual = 0;       // so many of them are worth shrinking the curves for
+    std::size_t usual = 0;       // how many of them are worth shrinking the curves for
 };
 
 class Track {
@@ -32,7 +32,7 @@ class Track {
     Track& operator=(const Track&) = delete;
     virtual ~Track() = default;
 
-    // Takes in what is new, and gives the rows that there are; none if there is nothing to show.
+    // Takes in what is new, and returns the rows; none if there is nothing to show.
     virtual TrackRows prepare(Frame& frame, const TrackInput& input) = 0;
 
     // Draws a row into `box`, which is as high as the row and has the area's left and right; its
@@ -54,7 +54,7 @@ void draw_track_name(Canvas& canvas, const Box& row, std::string_view name);
 // The position of the axis as a time or number, to the pixel.
 std::string position_label(const Frame& frame, const TimeArea& area, Position position);
 
-// So many positions are `pixels` wide; at least 1.
+// How many positions are `pixels` wide; at least 1.
 Position positions_of(const Frame& frame, const TimeArea& area, float pixels);
 
 std::unique_ptr<Track> annotation_track();

@@ -1,4 +1,4 @@
-// Rows from the top, then what is left out.
+// Rows from the top, then the count of the rest.
 #include "viz/views/track_stack.h"
 
 #include <algorithm>
@@ -112,15 +112,15 @@ void TrackStack::draw_more(Frame& frame, const Box& foot, std::size_t end) {
     const std::size_t hidden = rows_.size() - (end - first_);
     canvas.text_within(margin, more_rows_text(hidden), theme.accent, Align::right);
     const Press press = frame.press(margin, "more tracks");
-    if (press.clicked)  // by pages; behind the last one comes the first
+    if (press.clicked)  // by pages; after the last one comes the first
         first_ = end < rows_.size() ? std::max(end, first_ + 1) : 0;
     if (press.hovered) {
         canvas.horizontal(margin.bottom - 1, margin.left, margin.right, theme.accent);
         if (end == first_)
-            draw_tip(canvas, "No room for the lanes: one view (E), or a higher window.");
+            draw_tip(canvas, "No room for the lanes: show one view (E), or enlarge the window.");
         else
             draw_tip(canvas, fmt::format("{} rows above, {} below", first_, rows_.size() - end),
-                     "A click shows the next ones, the wheel here moves by one.");
+                     "A click shows the next ones; the wheel scrolls by one.");
     }
 }
 

@@ -15,12 +15,12 @@ class TrackStack {
   public:
     explicit TrackStack(std::vector<std::unique_ptr<Track>> tracks) : tracks_(std::move(tracks)) {}
 
-    // Takes in what is new, and says how many pixels of `room` the rows want.
+    // Takes in what is new, and returns how many pixels of `room` the rows need.
     float prepare(Frame& frame, const TrackInput& input, float room);
 
-    // Draws the rows that fit into `box`, from the one that was scrolled to. What is left out is
-    // said in the margin at the left of its foot: a click there shows the next ones, and the wheel
-    // over the margin moves by one.
+    // Draws the rows that fit into `box`, from the one that was scrolled to. The number of rows
+    // that are left out is in the margin at the left of its bottom: a click there shows the next
+    // ones, and the wheel over the margin scrolls by one.
     void draw(Frame& frame, const TrackInput& input, const TimeArea& area, const Box& box,
               std::optional<ImVec2> mouse, HoverCard& card);
 
@@ -45,7 +45,7 @@ class TrackStack {
     std::size_t last_first_ = 0;  // from which on all rows to the end fit
 };
 
-// "+5 more": of so many rows those that are not seen.
+// "+5 more": how many rows are not visible.
 std::string more_rows_text(std::size_t hidden);
 
 }  // namespace tidemark::viz

@@ -11,11 +11,11 @@
 //                 make_view<SizesView>};
 //     }
 //
-// and add the line TIDEMARK_VIEW(sizes) to views.inc, where its tab shall be.
+// and add the line TIDEMARK_VIEW(sizes) to views.inc, where its tab should be.
 //
-// A view changes nothing but the frame's selection and camera, and keeps nothing but caches. What
-// it costs is bounded by the pixels that it fills, never by the events of a run: longer work is
-// done by a job (viz/model/session/job.h) and shown when it is there.
+// A view changes only the frame's selection and camera, and keeps only caches. Its cost is bounded
+// by the pixels that it fills, never by the events of a run: longer work is done by a job
+// (viz/model/session/job.h) and shown when it is ready.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class View {
 
     virtual void draw(Frame& frame) = 0;
 
-    // Something is being computed and will look different soon: draw again without being asked.
+    // Something is being computed and will look different soon: draw again without a request.
     virtual bool busy() const { return false; }
 };
 
@@ -55,9 +55,9 @@ struct ViewInfo {
     Pane pane = Pane::main;
     std::unique_ptr<View> (*make)() = nullptr;
     bool fills = false;  // a main view that, alone, has the window to itself
-    // Whether it has a tab; null: always. A view without one can be asked for by its name.
+    // Whether it has a tab; null: always. A view without a tab can be opened by its name.
     bool (*offered)(const Session& session, const Selection& selection) = nullptr;
-    bool shows_advice = false;  // of what `advise` finds: a picture of it waits for that
+    bool shows_advice = false;  // of `advise`'s findings: a picture of it waits for them
 };
 
 template <class Drawn>

@@ -1,5 +1,5 @@
 // What streams and links do in a replay over tiers, and what streams wait for: per pixel, the share
-// of its time in which something was at work. Close by, that is a box for each kernel.
+// of its time in which something was busy. At close zoom, each kernel is a box.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -20,14 +20,14 @@ constexpr std::size_t kStreamRows = 4;     // further streams share a row
 
 enum class Work : std::uint8_t { stall, kernel, link };
 
-// One row: some tracks together, its height the share of them all.
+// One row: several tracks together; its height is their average share.
 struct WorkRow {
     std::string name;
     std::string title;  // on the card
     Work work = Work::kernel;
     StallCause cause = StallCause::fetch;
     std::vector<const BusyTime*> tracks;
-    std::size_t of = 1;  // tracks that could be at work at once
+    std::size_t of = 1;  // tracks that could be busy at once
 
     Nanoseconds total() const {
         Nanoseconds sum = 0;
@@ -81,7 +81,7 @@ std::string_view title_of(StallCause cause) {
         case StallCause::fetch:
             return "streams wait for a buffer to be fetched";
         case StallCause::room:
-            return "streams wait for room that others must leave";
+            return "streams wait for others to make room";
         case StallCause::reservation:
             return "streams wait for a reservation";
     }
@@ -172,13 +172,13 @@ class WorkTrack final : public Track {
         add(std::move(rest));
     }
 
-    // Rows in which nothing ever happens are none.
+    // Rows in which nothing ever happens are left out.
     void add(WorkRow row) {
         if (row.total() > 0)
             rows_.push_back(std::move(row));
     }
 
-    // What time at work in a column is tall; never nothing where there was any.
+    // The height of busy time in a column; at least a pixel if there was any.
     float tallness(const WorkRow& row, const Window& window, std::size_t column, float high) const {
         if (busy_[column] == 0)
             return 0;
@@ -198,7 +198,7 @@ class WorkTrack final : public Track {
             const std::size_t begun = track->begun_before(position + 1);
             if (begun > 0 && track->end(begun - 1) > position)
                 card.row(
-                    row_colour(frame.canvas.theme(), row), "at work here, for",
+                    row_colour(frame.canvas.theme(), row), "busy here, for",
                     length_text(AxisUnit::time, track->end(begun - 1) - track->begin(begun - 1)));
             if (row.tracks.size() > 4)
                 break;
@@ -206,8 +206,8 @@ class WorkTrack final : public Track {
         Nanoseconds seen = 0;
         for (const BusyTime* track : row.tracks)
             seen += track->before(window.end) - track->before(window.begin);
-        card.row(0, "in what is shown", share_text(seen, window.length(), row.of));
-        card.row(0, "in all", length_text(AxisUnit::time, row.total()));
+        card.row(0, "in view", share_text(seen, window.length(), row.of));
+        card.row(0, "in total", length_text(AxisUnit::time, row.total()));
     }
 
     static std::string share_text(Nanoseconds busy, Nanoseconds length, std::size_t of) {

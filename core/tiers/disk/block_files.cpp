@@ -1,4 +1,4 @@
-// Words for errno values, and sums.
+// Text for errno values, and sums.
 #include "core/tiers/disk/block_files.h"
 
 #include <cerrno>

@@ -1,11 +1,12 @@
-// BlockFiles: all that the disk tier knows of files. Below it stand the real ones (backends/disk:
-// pread/pwrite on threads, io_uring) and, in tests, files in memory that fail and cut transfers
-// short on demand.
+// BlockFiles: everything that the disk tier knows about files. Implemented by real files
+// (backends/disk: pread/pwrite on threads, io_uring) and, in tests, by files in memory that fail
+// and cut transfers short on demand.
 //
-// It is kept as thin as the kernel's own interface: a transfer may move less than was asked for or
-// be interrupted, as pread and pwrite may. What to do about that is decided once, above
-// (disk_transfer.h), for every implementation. A call that fails has changed nothing unless it says
-// so. Errors are errno values: FileError; the caller knows which file and offset it asked for.
+// It is as thin as the kernel's own interface: a transfer may move less than requested or be
+// interrupted, as pread and pwrite may. How to handle that is decided once for every
+// implementation, in the layer above (disk_transfer.h). A call that fails has changed nothing
+// unless it says so. Errors are errno values: FileError; the caller knows the file and offset of
+// its call.
 //
 // Thread-safety: every call of BlockFiles may be made from any thread; a BlockQueue belongs to one
 // thread at a time.
@@ -25,7 +26,8 @@
 
 namespace tidemark {
 
-// An errno value; never 0. Small, as a DeviceError: the store makes an Error of it, with the path.
+// An errno value; never 0. Small, like a DeviceError: the store turns it into an Error, with the
+// path.
 struct FileError {
     int number = 0;
 
@@ -40,15 +42,15 @@ using FileResult = tl::expected<T, FileError>;
 
 enum class FileId : std::uint32_t {};  // an open file, until it is closed
 
-// What offsets, sizes and ends of direct transfers are multiples of, in every file: no file system
-// wants more.
+// Offsets, sizes and ends of direct transfers are multiples of this, in every file: no file system
+// needs more.
 constexpr Bytes kFileBlock = 4096;
 
 struct OpenFile {
     FileId id{};
-    // Memory of transfers begins at multiples of this, and each piece of a scattered transfer has a
-    // size that is one; 1 where transfers go through the page cache because the file system has no
-    // direct ones. A power of two, at most kFileBlock.
+    // Memory of transfers starts at multiples of this, and the size of each piece of a scattered
+    // transfer is a multiple too; 1 where transfers go through the page cache because the file
+    // system has no direct ones. A power of two, at most kFileBlock.
     Bytes memory_alignment = 1;
 };
 
@@ -60,7 +62,7 @@ struct MemoryPiece {
 
 Bytes sum_of(std::span<const MemoryPiece> pieces);
 
-// A transfer has at most so many pieces.
+// The most pieces of a transfer.
 constexpr std::size_t kMaxPieces = 256;
 
 struct BlockTransfer {
@@ -69,19 +71,19 @@ struct BlockTransfer {
     FileId file{};
     Bytes offset = 0;
     std::span<const MemoryPiece> pieces;  // array and memory stay until completion
-    std::uint64_t tag = 0;                // the caller's own, given back at completion
+    std::uint64_t tag = 0;                // the caller's own, returned at completion
 };
 
-// The end of a transfer: `moved` bytes from its front, at most what was asked for; less is
-// ordinary, none at all means the end of the file (or, for a write, nothing got through). With an
-// error (EINTR and EAGAIN among them) nothing is known of the memory or file range.
+// The end of a transfer: `moved` bytes from its front, at most the requested number. Less is
+// ordinary; none means the end of the file (or, for a write, that nothing was written). With an
+// error (including EINTR and EAGAIN) the state of the memory or file range is unknown.
 struct BlockCompletion {
     std::uint64_t tag = 0;
     Bytes moved = 0;
     int error = 0;  // an errno value, or 0
 };
 
-// Transfers in flight of one thread. Not to be destroyed before every transfer has completed: the
+// One thread's transfers in flight. Must not be destroyed before every transfer has completed: the
 // kernel may still write to their memory.
 class BlockQueue {
   public:
@@ -90,15 +92,15 @@ class BlockQueue {
     BlockQueue& operator=(const BlockQueue&) = delete;
     virtual ~BlockQueue() = default;
 
-    // How many transfers it holds at most. O(1).
+    // The most transfers that it holds. O(1).
     virtual unsigned depth() const = 0;
 
-    // Starts `transfers`, in no order between them; with those in flight at most depth(). Each
-    // completes exactly once, a refusal by the kernel included.
+    // Starts `transfers`, in no particular order; with those in flight at most depth(). Each
+    // completes exactly once, even if the kernel refuses it.
     virtual void submit(std::span<const BlockTransfer> transfers) = 0;
 
     // Waits until one of the transfers in flight (there must be one) has completed; fills `done`
-    // with it and those that have completed by then, in any order. Gives their number.
+    // with it and all others that have completed by then, in any order. Returns their number.
     virtual std::size_t wait(std::span<BlockCompletion> done) = 0;
 };
 
@@ -112,29 +114,30 @@ class BlockFiles {
     // "posix", "io_uring", ...: what transfers are made with.
     virtual std::string_view name() const = 0;
 
-    // Makes a file in the directory that has no name any more, to read and write, for direct
-    // transfers where its file system has them. It ends when it is closed, or with the process.
+    // Makes a file in the directory that has no name any longer, to read and write, for direct
+    // transfers if its file system supports them. It ends when it is closed, or with the process.
     virtual FileResult<OpenFile> create_scratch(const std::string& directory) = 0;
 
-    // The descriptor is gone even when it fails.
+    // Closes the descriptor, even if the call fails.
     virtual FileResult<void> close(FileId file) = 0;
 
-    // Takes space on the disk for that part of a file, where its file system can promise it; until
-    // written it reads as zeros, or as the end of the file. After a failure some may be there.
+    // Reserves disk space for that part of a file, if its file system can promise it; until written
+    // it reads as zeros, or as the end of the file. After a failure some of the space may be
+    // reserved.
     virtual FileResult<void> allocate(FileId file, Bytes offset, Bytes size) = 0;
 
-    // Gives the space of that part back to the disk; its content is lost. Errors: EOPNOTSUPP where
-    // the file system cannot: it stays the file's.
+    // Returns the space of that part to the disk; its content is lost. Errors: EOPNOTSUPP if the
+    // file system cannot do it: the file keeps the space.
     virtual FileResult<void> release(FileId file, Bytes offset, Bytes size) = 0;
 
-    // Everything written to the file is on the disk when this has succeeded.
+    // After success, everything written to the file is on the disk.
     virtual FileResult<void> sync(FileId file) = 0;
 
-    // Takes a file that was synced out of the page cache, so that reads come from the disk. Errors:
-    // EBUSY: some of it stayed; ENOTSUP: it cannot be known, as of whoever does not say otherwise.
+    // Removes a synced file from the page cache, so that reads come from the disk. Errors: EBUSY:
+    // some of it stayed; ENOTSUP: it cannot be determined, which is the default.
     virtual FileResult<void> forget(FileId file);
 
-    // What an unprivileged program could still write in this directory.
+    // How much an unprivileged program could still write in this directory.
     virtual FileResult<Bytes> free_space(const std::string& directory) = 0;
 
     // A queue for up to `depth` (>= 1) transfers; never fails: an implementation falls back to a

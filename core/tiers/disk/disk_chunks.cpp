@@ -1,4 +1,4 @@
-// Chunks on their way: which memory each goes through, and its checksum.
+// Chunks in transit: which memory each goes through, and its checksum.
 #include "core/tiers/disk/disk_chunks.h"
 
 #include <algorithm>
@@ -86,10 +86,10 @@ void MemoryCursor::take(Bytes size, std::vector<MemoryPiece>& target) {
 // A chunk in flight.
 struct ChunkIo::Slot {
     DiskChunk* chunk = nullptr;
-    Bytes skip = 0;                   // from its beginning to what is wanted of it
-    std::vector<MemoryPiece> memory;  // the caller's: what is wanted
-    std::vector<MemoryPiece> moved;   // what the transfer is made with
-    bool copied = false;              // by way of `copy`
+    Bytes skip = 0;                   // from its start to the requested part
+    std::vector<MemoryPiece> memory;  // the caller's: for the requested part
+    std::vector<MemoryPiece> moved;   // the memory that the transfer uses
+    bool copied = false;              // through `copy`
     AlignedMemory copy;
 
     std::uint64_t checksum() const {
@@ -98,10 +98,10 @@ struct ChunkIo::Slot {
     }
 };
 
-// What is to be done with some chunks of a buffer.
+// The task for some chunks of a buffer.
 struct ChunkIo::Task {
     BlockTransfer::Kind kind;
-    std::span<DiskChunk> chunks;  // those that have not been begun
+    std::span<DiskChunk> chunks;  // those that have not been started
     Bytes skip = 0;               // into the first of them
     MemoryCursor memory;
     Bytes wanted = 0;  // left in it
@@ -126,7 +126,7 @@ Result<void> ChunkIo::read(std::span<DiskChunk> chunks, Bytes skip,
     return run(task);
 }
 
-// Keeps the queue full until all is done or something has failed, then drains it.
+// Keeps the queue full until everything is done or something has failed, then drains it.
 Result<void> ChunkIo::run(Task& task) {
     Result<void> result;
     unsigned unused = 0;  // slots from here on have not been used yet

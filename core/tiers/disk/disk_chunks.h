@@ -1,10 +1,11 @@
 // ChunkIo: moves the chunks of a buffer between memory and scratch files, several at a time, with
-// their checksums. One belongs to each worker of a DiskStore, with the memory that transfers go
-// through when the caller's does not fit.
+// their checksums. Each worker of a DiskStore has one, with the memory that transfers go through
+// when the caller's is not suitable.
 //
-// A transfer is made straight from or to the caller's memory when that is aligned, whole chunks at
-// a time; else, and for the end of a buffer, through an aligned copy. Checksums are taken while
-// other chunks are in flight. When a function returns nothing is in flight. Thread-safety: none.
+// A transfer goes directly from or to the caller's memory if that is aligned, whole chunks at a
+// time. Otherwise, and for the end of a buffer, it goes through an aligned copy. Checksums are
+// computed while other chunks are in flight. When a function returns, nothing is in flight.
+// Thread-safety: none.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +26,15 @@ namespace tidemark {
 struct DiskChunk {
     ScratchExtent extent;
     Bytes size = 0;              // of its content
-    std::uint64_t checksum = 0;  // of that, once it is written
+    std::uint64_t checksum = 0;  // of its content, once it is written
     bool written = false;
 };
 
 // Memory at a multiple of kFileBlock.
 class AlignedMemory {
   public:
-    // Makes it at least `size` bytes; content is lost. False if there is no memory: as it was.
+    // Makes it at least `size` bytes; content is lost. False if there is no memory: it is
+    // unchanged.
     bool grow(Bytes size);
 
     std::byte* data() const { return data_.get(); }
@@ -53,7 +55,7 @@ class MemoryCursor {
   public:
     explicit MemoryCursor(std::span<const MemoryPiece> pieces) : pieces_(pieces) {}
 
-    // Replaces `target` by the next `size` bytes, of which there must be as many.
+    // Replaces `target` by the next `size` bytes, which must exist.
     void take(Bytes size, std::vector<MemoryPiece>& target);
 
   private:
@@ -67,12 +69,12 @@ class ChunkIo {
     ChunkIo(BlockFiles& files, ScratchFiles& scratch, unsigned depth);
     ~ChunkIo();
 
-    // Writes chunks out of `source`, which is as long as they are, and fills in their checksums.
+    // Writes chunks from `source`, which is as long as they are, and fills in their checksums.
     // Errors: io, no_space; bad_option if there is no memory for copies.
     Result<void> write(std::span<DiskChunk> chunks, std::span<const MemoryPiece> source);
 
-    // Reads into `target` from `skip` bytes behind the beginning of the first chunk on; the last
-    // one is where the target ends. Each chunk is checked as a whole. Errors: io; bad_input where
+    // Reads into `target`, starting `skip` bytes behind the start of the first chunk; the last
+    // chunk is where the target ends. Each chunk is checked as a whole. Errors: io; bad_input if
     // the content is not what was written.
     Result<void> read(std::span<DiskChunk> chunks, Bytes skip, std::span<const MemoryPiece> target);
 

@@ -29,7 +29,7 @@ struct DiskTicket::State {
     }
 };
 
-// Gives its space back when the last who writes, reads or stores it lets go.
+// Frees its space when the last one that writes, reads or stores it releases it.
 struct DiskBuffer {
     explicit DiskBuffer(ScratchFiles& files) : scratch(files) {}
 
@@ -147,8 +147,7 @@ void DiskStore::work() {
     };
     while (std::optional<Job> job = jobs_.pop()) {
         Result<void> result = run(*job);
-        job->run =
-            nullptr;  // what nobody stores any more gives its space back before it is reported
+        job->run = nullptr;  // frees the space of what is no longer stored before it is reported
         job->ticket->finish(std::move(result));
     }
 }
@@ -172,7 +171,7 @@ DiskTicket DiskStore::write_part(const DiskWriter& writer, Bytes offset, SourceS
     if (offset > whole || size > whole - offset || offset % options_.chunk != 0 ||
         (size % options_.chunk != 0 && offset + size != whole))
         return finished(fail(ErrorCode::bad_input,
-                             fmt::format("{} bytes from {} on are no whole chunks of {}", size,
+                             fmt::format("{} bytes from {} on are not whole chunks of {}", size,
                                          offset, format_bytes(options_.chunk)),
                              name_of(writer.id_)));
     return push([this, buffer = writer.buffer_, offset, pieces = std::move(pieces)](ChunkIo& io) {

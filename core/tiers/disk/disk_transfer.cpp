@@ -9,12 +9,12 @@
 namespace tidemark {
 namespace {
 
-// A file that moves nothing so often in a row will not; an interruption is no failure, but a
+// A file that moves nothing this often in a row never will. An interruption is not a failure, but a
 // kernel that reports nothing else must not hang us.
 constexpr unsigned kFruitlessMost = 64;
 constexpr unsigned kInterruptedMost = 100'000;
 
-constexpr int kAgain = -2;  // of outcome(): not at its end
+constexpr int kAgain = -2;  // of outcome(): not at its end yet
 
 }  // namespace
 
@@ -71,7 +71,7 @@ void WholeTransfers::submit(unsigned index) {
     queue_->submit(std::span(&slot.transfer, 1));
 }
 
-// What a completion means: 0, an error, or kAgain for the rest.
+// The meaning of a completion: 0, an error, or kAgain for the rest.
 int WholeTransfers::outcome(Slot& slot, const BlockCompletion& completion) const {
     if (completion.error == EINTR || completion.error == EAGAIN)
         return ++slot.fruitless < kInterruptedMost ? kAgain : completion.error;
@@ -85,7 +85,7 @@ int WholeTransfers::outcome(Slot& slot, const BlockCompletion& completion) const
     const bool reads = slot.transfer.kind == BlockTransfer::Kind::read;
     if (completion.moved == 0 && reads)
         return WholeTransfers::kEndOfFile;
-    // The rest must begin where a direct transfer can: what is behind that is moved again.
+    // The rest must start where a direct transfer can: bytes after that point are moved again.
     const Bytes kept = completion.moved & ~(slot.alignment - 1);
     if (kept == 0)
         return ++slot.fruitless < kFruitlessMost ? kAgain : (reads ? kEndOfFile : EIO);

@@ -1,9 +1,9 @@
-// WholeTransfers: transfers that are done or have failed. The one home of what to do about short
-// ones, EINTR and EAGAIN, for every BlockFiles: the rest is started again, until all is moved, the
-// file ends, or an error stays.
+// WholeTransfers: transfers that are complete or have failed. Only this class decides, for every
+// BlockFiles, what to do about short transfers, EINTR and EAGAIN: it starts the rest again until
+// everything is moved, the file ends, or an error persists.
 //
 // The caller numbers its transfers by slots, below the queue's depth. After a start no memory is
-// taken. Thread-safety: none, as of a BlockQueue.
+// allocated. Thread-safety: none, like a BlockQueue.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace tidemark {
 
 class WholeTransfers {
   public:
-    // An end: all was moved, or `error` says why not. A read beyond the end of its file ends with
-    // kEndOfFile; a write that makes no progress with EIO.
+    // An end: everything was moved, or `error` says why not. A read beyond the end of its file ends
+    // with kEndOfFile; a write that makes no progress with EIO.
     struct End {
         unsigned slot = 0;
         int error = 0;    // an errno value, kEndOfFile, or 0
@@ -30,7 +30,7 @@ class WholeTransfers {
 
     explicit WholeTransfers(std::unique_ptr<BlockQueue> queue);
 
-    // Nothing is in flight any more.
+    // Nothing is in flight any longer.
     ~WholeTransfers();
 
     WholeTransfers(const WholeTransfers&) = delete;
@@ -40,7 +40,7 @@ class WholeTransfers {
 
     unsigned in_flight() const { return in_flight_; }
 
-    // Starts a transfer in a slot that is free. What `pieces` names stays until the end; the array
+    // Starts a transfer in a free slot. The memory in `pieces` must stay until the end; the array
     // is copied. `alignment` is that of the file's memory.
     void start(unsigned slot, const BlockTransfer& transfer, Bytes alignment);
 

@@ -1,4 +1,4 @@
-// Taking and giving back parts of files.
+// Reserving and freeing parts of files.
 #include "core/tiers/disk/scratch_files.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ Result<void> ScratchFiles::add(const std::string& directory) {
     return {};
 }
 
-// The next one first; those that refused the last time behind all others.
+// The next one first; those that refused last time come after all others.
 std::vector<std::uint32_t> ScratchFiles::turns() {
     const std::lock_guard guard(lock_);
     std::vector<std::uint32_t> order;
@@ -121,7 +121,7 @@ FileResult<ScratchExtent> ScratchFiles::allocate_in(std::uint32_t directory, Byt
 
 void ScratchFiles::release(const ScratchExtent& extent) {
     Scratch& scratch = scratch_[extent.directory];
-    // Before anybody else can have it. Where the file system cannot, the file keeps the space.
+    // Before anybody else can have it. If the file system cannot do it, the file keeps the space.
     (void)files_.release(scratch.file.id, extent.offset, extent.size);
     const std::lock_guard guard(lock_);
     scratch.free.give(extent.offset, extent.size);

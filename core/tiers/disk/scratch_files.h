@@ -1,10 +1,10 @@
-// ScratchFiles: where the bytes of a DiskStore lie: in one file without a name for each of its
-// directories, and which parts of them are taken.
+// ScratchFiles: where the bytes of a DiskStore are: one file without a name in each of its
+// directories, and which parts of them are in use.
 //
-// A file that has no name ends with its process, however that ends: nothing is left behind and
-// nothing has to be cleaned up. What is released goes back to the disk at once where its file
-// system can do that, and is used again by later ones in any case. A directory that refused is
-// passed over while others have room.
+// A file without a name ends with its process, however that ends: nothing is left behind and
+// nothing has to be cleaned up. Released parts are returned to the disk immediately if its file
+// system can do that, and later extents reuse them in any case. A directory that refused is skipped
+// while others have room.
 //
 // Thread-safe. No lock is held while a file is touched.
 #pragma once
@@ -25,15 +25,15 @@ namespace tidemark {
 
 // A part of a scratch file; offset and size are multiples of kFileBlock.
 struct ScratchExtent {
-    std::uint32_t directory = 0;  // by its place in the list
+    std::uint32_t directory = 0;  // by its position in the list
     Bytes offset = 0;
     Bytes size = 0;
 };
 
-// What a failed call means to a person: no_space for ENOSPC and EDQUOT, else io.
+// A failed call as an Error for a person: no_space for ENOSPC and EDQUOT, else io.
 Error file_error(FileError error, const std::string& action, const std::string& where);
 
-// The parts of one file that are free; behind its end all is. Not thread-safe.
+// The free parts of one file; behind its end everything is free. Not thread-safe.
 class FreeExtents {
   public:
     // The smallest part that is large enough, or one at the end. O(log parts).
@@ -56,7 +56,7 @@ class ScratchFiles {
     // `files` must outlive it. No file yet.
     explicit ScratchFiles(BlockFiles& files) : files_(files) {}
 
-    // Every extent has been released.
+    // Every extent must have been released.
     ~ScratchFiles();
 
     ScratchFiles(const ScratchFiles&) = delete;
@@ -71,13 +71,13 @@ class ScratchFiles {
 
     const OpenFile& file(std::uint32_t index) const { return scratch_[index].file; }
 
-    // Space on the disk, in the directories by turns. Errors: what the first of them says, when all
+    // Space on the disk, in the directories in turn. Errors: that of the first directory, if all
     // refuse: no_space, io.
     Result<ScratchExtent> allocate(Bytes size);
 
     void release(const ScratchExtent& extent);
 
-    // How a write there went.
+    // The result of a write there.
     void note(std::uint32_t directory, bool worked);
 
     // Bytes that are taken. O(1).
@@ -88,15 +88,16 @@ class ScratchFiles {
         std::string directory;
         OpenFile file;
         FreeExtents free = {};
-        bool full = false;    // had no space the last time: over when something is released
-        bool failed = false;  // the last write there did
+        bool full = false;    // had no space last time; reset when something is released
+        bool failed = false;  // the last write there failed
     };
 
     FileResult<ScratchExtent> allocate_in(std::uint32_t directory, Bytes size);
     std::vector<std::uint32_t> turns();
 
     BlockFiles& files_;
-    mutable std::mutex lock_;  // of all but directories and files, which do not change
+    // guards everything except directories and files, which do not change
+    mutable std::mutex lock_;
     std::vector<Scratch> scratch_;
     std::uint32_t next_ = 0;
     Bytes used_ = 0;

@@ -1,4 +1,4 @@
-// Access to buffers: queues of uses, and groups that are granted together or not at all.
+// Access to buffers: queues of uses, and groups that are granted as a whole or not at all.
 #include "core/tiers/engine/access_queue.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ std::optional<RequestId> AccessQueue::access_all(std::span<const BufferUse> uses
     return request;
 }
 
-// All of it at once, without queues, if nothing stands in the way.
+// Everything at once, without queues, if nothing prevents it.
 bool AccessQueue::grant_at_once(std::span<const BufferUse> uses, const AccessSpec& spec,
                                 std::size_t space) {
     if (state_.closing || space == kNoSpace)
@@ -113,7 +113,7 @@ void AccessQueue::count_use(std::uint32_t id, std::size_t space, AccessMode mode
     else if (buffer.coming_to(space))
         counters.late += buffer.size;
     else if (mode == AccessMode::overwrite)
-        counters.hit += buffer.size;  // there is nothing to bring
+        counters.hit += buffer.size;  // there is nothing to fetch
 }
 
 void AccessQueue::take_up(std::uint32_t id) {
@@ -139,7 +139,7 @@ void AccessQueue::turn_down(std::uint32_t id) {
 
 void AccessQueue::serve(std::uint32_t id) {
     if (!state_.buffers[id].usable() || state_.closing)
-        return;  // whoever waits is being refused
+        return;  // the waiting ones are being refused
     while (!state_.buffers[id].waiting.empty() && serve_first(id)) {
     }
 }
@@ -158,7 +158,7 @@ bool AccessQueue::serve_reader(std::uint32_t id, WaitingUse waiting) {
         return !buffer.hold.written() && fetch_for(id, waiting);
     if (!holds_.may_hold(buffer, space, groups_[waiting.group].uses[waiting.use].mode))
         return false;
-    // A copy that is used here needn't leave. One that has not begun needn't be made.
+    // A copy that is used here needn't be evicted. One that has not started needn't be made.
     if (buffer.move && buffer.move->evicts_from(space)) {
         moves_.keep_source(*buffer.move);
         if (buffer.lines_up())
@@ -204,7 +204,7 @@ void AccessQueue::grant(std::uint32_t id, WaitingUse waiting) {
         complete(waiting.group);
 }
 
-// Has the buffer brought to where the first access wants it. True: that was dealt with otherwise.
+// Has the buffer fetched to where the first access needs it. True: that was handled otherwise.
 bool AccessQueue::fetch_for(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = state_.buffers[id];
     const Group& group = groups_[waiting.group];
@@ -295,7 +295,7 @@ void AccessQueue::complete(std::uint32_t id) {
     state_.work.answers.push_back({.request = groups_[id].request, .group = id});
 }
 
-// It holds nothing more and waits nowhere.
+// It holds nothing any longer and is in no queue.
 void AccessQueue::withdraw(std::uint32_t id) {
     Group& group = groups_[id];
     if (group.parked)
@@ -321,7 +321,7 @@ void AccessQueue::withdraw(std::uint32_t id) {
             serve(to_integer(ref.id));
 }
 
-// A use that waits no more; what was on its way for it alone needn't come.
+// A use that no longer waits; what was fetched only for it needn't come.
 void AccessQueue::take_out(std::uint32_t id, WaitingUse waiting) {
     SpillBuffer& buffer = state_.buffers[id];
     const auto found = std::ranges::find(buffer.waiting, waiting);
@@ -335,7 +335,7 @@ void AccessQueue::take_out(std::uint32_t id, WaitingUse waiting) {
                     [&](const WaitingUse& other) { return groups_[other.group].space == space; });
     if (!buffer.move || !buffer.move->fetches() || buffer.move->target != space)
         return;
-    // A location that is made for a writer is of no use to anybody else.
+    // A location that is made for a writer is useless for anybody else.
     if (buffer.move->kind == MoveKind::overwrite || (!wanted && buffer.lines_up()))
         (void)moves_.cancel(id);
 }
@@ -350,9 +350,9 @@ void AccessQueue::fail_first(std::uint32_t id, Error error) {
     fail_group(state_.buffers[id].waiting.front().group, std::move(error));
 }
 
-// A patient group lets go of what it has, for others, and comes again when they have. Where others
-// are there only because their copies out failed, nobody would say when: those are tried again, a
-// few times.
+// A patient group releases what it has, for others, and tries again when they have finished. If
+// others are there only because their copies out failed, nothing would tell when that changes:
+// those copies are retried, a few times.
 void AccessQueue::no_room_for_first(std::uint32_t id, Error error) {
     constexpr std::uint32_t kRetries = 3;
     const std::uint32_t waiting = state_.buffers[id].waiting.front().group;
@@ -370,7 +370,7 @@ void AccessQueue::no_room_for_first(std::uint32_t id, Error error) {
     state_.look_outside();
     parked_.push_back(waiting);
     if (trying_ == waiting)
-        trying_ = kNoGroup;  // it found no room with all other parked ones out of its way
+        trying_ = kNoGroup;  // it found no room even with all other parked ones out of its way
     else
         state_.agenda.post(Happening::released);
 }
@@ -398,8 +398,8 @@ void AccessQueue::retry_parked() {
     state_.agenda.post(Happening::changed);
 }
 
-// Whether all of its buffers would have room if everything left that nobody holds or has reserved.
-// Else a try would move others for nothing.
+// Whether all of its buffers would fit if everything left that nobody holds or has reserved.
+// Otherwise a try would move others for nothing.
 bool AccessQueue::might_fit(const Group& group) const {
     const SpillSpace& space = state_.spaces[group.space];
     const Bytes capacity = state_.machine.spaces[group.space].capacity;
@@ -434,7 +434,7 @@ void AccessQueue::enter_parked() {
 bool AccessQueue::give_up_one() {
     if (parked_.empty())
         return false;
-    // With everybody else out of its way it may fit.
+    // With all others out of its way it may fit.
     const std::uint32_t first = parked_.front();
     parked_.erase(parked_.begin());
     groups_[first].spec.patient = false;

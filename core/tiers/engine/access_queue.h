@@ -1,12 +1,12 @@
-// AccessQueue: who gets access to which buffers, and when. Per buffer first come, first served.
+// AccessQueue: who gets access to which buffers, and when. Per buffer, first come, first served.
 //
-// Accesses that belong together (all buffers of a kernel) are a group and are granted together; one
-// alone is a group of one. Readers share a buffer, a writer is alone, pins only keep it where it
-// is. A buffer that isn't in the wanted space is fetched there. A reader makes a spill of the
-// buffer pointless: the copy becomes a spare. A writer cancels it.
+// Accesses that belong together (all buffers of a kernel) are a group and are granted together; a
+// single one is a group of one. Readers share a buffer, a writer is alone, and pins only keep it
+// where it is. A buffer that isn't in the requested space is fetched there. A reader makes a spill
+// of the buffer pointless: the copy becomes a spare. A writer cancels it.
 //
-// Invariant: a group that finds no room for all of its buffers is refused, or, if it is patient,
-// parked: it holds nothing and waits nowhere until something was let go. So two groups never wait
+// Invariant: a group that finds no room for all of its buffers is refused or, if it is patient,
+// parked: it holds nothing and is in no queue until something is released. So two groups never wait
 // for each other. One parked group tries at a time.
 #pragma once
 
@@ -32,17 +32,17 @@ class AccessQueue {
     void take_up(std::uint32_t group);
     void turn_down(std::uint32_t group);
 
-    // Grants what can be granted of a buffer that was let go.
+    // Grants what can be granted of a buffer that was released.
     void serve(std::uint32_t id);
 
-    // The same of one whose move has ended. Who waits first for a move that failed is refused, or,
-    // if it is patient and only room was missing, parked.
+    // The same for a buffer whose move has ended. If the move failed, the first one that waits for
+    // it is refused or, if it is patient and only room was missing, parked.
     void moved(MoveEnd end);
 
-    // Refuses the group whose use of the buffer is the first that waits.
+    // Refuses the group whose use is the first that waits for the buffer.
     void fail_first(std::uint32_t id, Error error);
 
-    // Parked groups try again, one after another: together they might take each other's.
+    // Parked groups try again, one after another: together they might take each other's buffers.
     void retry_parked();
 
     void enter_parked();
@@ -77,7 +77,7 @@ class AccessQueue {
         std::vector<Use> uses;
         std::uint32_t missing = 0;  // not granted yet
         std::uint32_t retries = 0;  // because copies failed that would have made room
-        bool parked = false;        // holds nothing, until something was let go
+        bool parked = false;        // holds nothing, until something is released
     };
 
     void no_room_for_first(std::uint32_t id, Error error);
@@ -108,7 +108,7 @@ class AccessQueue {
     std::vector<Group> groups_;
     std::vector<std::uint32_t> free_groups_;
     std::vector<std::uint32_t> parked_;  // the one to try next first
-    std::uint32_t trying_ = kNoGroup;    // of these the one that tries again
+    std::uint32_t trying_ = kNoGroup;    // the one of these that tries again
     std::size_t tries_left_ = 0;
     std::size_t waiting_ = 0;  // uses
 };

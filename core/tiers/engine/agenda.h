@@ -1,10 +1,10 @@
-// Agenda: what has happened in an engine and has yet to be dealt with. Whoever changes something
-// posts it; a turn (SpillEngine::schedule) takes one after another and ends when none is left.
+// Agenda: what has happened in an engine and has yet to be handled. Whoever changes something posts
+// it. A turn (SpillEngine::schedule) handles one entry after another and ends when none is left.
 //
-// What concerns the whole engine is posted as a Happening: twice is once, and they are taken in the
-// order of the enumeration. How moves ended is kept one by one, in order.
+// What concerns the whole engine is posted as a Happening: posting it twice counts once, and they
+// are handled in the order of the enumeration. The ends of moves are kept one by one, in order.
 //
-// Thread-safety: none, as of the engine. O(1).
+// Thread-safety: none, like the engine. O(1).
 #pragma once
 
 #include <bit>
@@ -19,11 +19,11 @@
 namespace tidemark {
 
 enum class Happening : std::uint8_t {
-    freed,        // memory came free: parked moves line up again
-    released,     // somebody let go, or gave up: parked groups try again
-    changed,      // something was decided or has ended: requests and lines are served
-    advanced,     // the program did something: LookAhead looks at what comes
-    freed_ahead,  // memory came free that LookAhead waits for
+    freed,        // memory became free: parked moves queue again
+    released,     // an access ended or was given up: parked groups try again
+    changed,      // something was decided or has ended: requests and queues are served
+    advanced,     // the program did something: LookAhead looks at what is next
+    freed_ahead,  // memory became free that LookAhead waits for
 };
 
 // How the move of a buffer ended, for those who wait for the buffer.
@@ -47,7 +47,7 @@ class Agenda {
 
     void post(MoveEnd end) { ends_.push_back(std::move(end)); }
 
-    // Nothing: the turn is over.
+    // Nothing: the turn has ended.
     std::optional<Happening> next() {
         if (pending_ == 0)
             return std::nullopt;

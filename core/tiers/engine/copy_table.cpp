@@ -1,4 +1,4 @@
-// Where a buffer's bytes are, what leaving is worth, and what policies know of it.
+// Where a buffer's bytes are, what evicting it is worth, and what policies know about it.
 #include "core/tiers/engine/copy_table.h"
 
 #include <algorithm>
@@ -170,7 +170,7 @@ void CopyTable::resign(std::uint32_t id, BufferCopy& copy, EvictionReason why) {
         space.small_left += state_.buffers[id].size;
 }
 
-// Tells policies and spares what each copy is now: resident in the tier of the home, spare below.
+// Tells policies and spares the role of each copy: resident in the tier of the home, spare below.
 void CopyTable::classify(std::uint32_t id) {
     SpillBuffer& buffer = state_.buffers[id];
     for (BufferCopy& copy : buffer.copies) {
@@ -247,8 +247,8 @@ bool CopyTable::may_leave(std::size_t space, std::uint32_t id, const VictimChoic
         return false;
     if (choice.any)
         return true;
-    // A guess may be wrong: what was used a moment ago is likely to be used again, whatever it
-    // says.
+    // A guess may be wrong: a buffer that was used a moment ago is likely to be used again,
+    // whatever the guess.
     const bool recent = state_.options.forecast && state_.options.guesses &&
                         state_.operations - buffer.touched < kRecent;
     return !buffer.ahead && !recent;
@@ -325,8 +325,8 @@ std::optional<std::uint32_t> CopyTable::choose(VictimPolicy* policy, std::size_t
     return id;
 }
 
-// Whether it has been pinned since the policy last heard of it, which it does by this: pins ask no
-// lock and so tell nobody.
+// Whether it has been pinned since the policy last knew. The policy learns of pins only here: pins
+// take no lock and so report to nobody.
 bool CopyTable::used_since(std::uint32_t id, std::size_t space) {
     SpillBuffer& buffer = state_.buffers[id];
     if (!buffer.gate || space != buffer.own_space)

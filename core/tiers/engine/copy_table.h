@@ -1,16 +1,16 @@
 // CopyTable: the buffers and their valid copies, what each copy is charged with, and which of them
 // may leave a space.
 //
-// A buffer has one *valid copy* at least, and at most one in each space: all hold the same bytes.
+// A buffer has at least one *valid copy*, and at most one in each space: all hold the same bytes.
 // The one in the fastest tier (of equals the first in order of spaces) is its home, the
-// authoritative one. Copies in the home's tier are *resident*: the space's policy knows them. One
-// below is a *spare*: kept because leaving the upper tier is free then, and the first to go when
-// its own space needs room. A *blank* buffer, which nobody has written to, has no bytes to lose and
-// may be nowhere.
+// authoritative one. Copies in the home's tier are *resident*: the space's policy knows them. A
+// copy below is a *spare*: it is kept because leaving the upper tier costs nothing then, and is the
+// first to go when its own space needs room. A *blank* buffer, which nobody has written to, has no
+// bytes to lose and may be nowhere.
 //
-// Invariant: every copy that is owned has a charge, which is counted in its space's `charged`; a
-// copy that was given up is none from that moment on, and its location and charge are the
-// LeavingLedger's. A copy is either known to its space's policy or among its spares.
+// Invariant: every owned copy has a charge, which is counted in its space's `charged`. A copy that
+// was given up stops being a copy at that moment, and its location and charge belong to the
+// LeavingLedger. A copy is either known to its space's policy or among its spares.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@
 
 namespace tidemark {
 
-// Which victims are wanted.
+// Which victims are acceptable.
 struct VictimChoice {
-    ReservationId beneficiary = {};  // whose needs they leave for; none: anybody's
+    ReservationId beneficiary = {};  // for whose needs they leave; none: for any need
     bool any = false;                // also those that should stay as long as others can leave
 };
 
-// A buffer that would leave, and what would come free by that.
+// A buffer that would leave, and the bytes that would become free.
 struct VictimCandidate {
     BufferRef buffer;
     Bytes size = 0;
@@ -39,14 +39,14 @@ struct VictimCandidate {
 
 class CopyTable {
   public:
-    // Gives the spaces that something can leave their policies.
+    // Gives their policies to the spaces that something can leave.
     CopyTable(SpillState& state, LeavingLedger& leaving, Holds& holds);
 
     // A buffer that is nowhere yet.
     std::uint32_t add_buffer(const BufferSpec& spec);
 
-    // The program is done with it, though something of it may be in flight; then it is gone, and
-    // its id is used again.
+    // The program has ended it, though something of it may be in flight. When that has ended, the
+    // buffer is gone and its id is reused.
     void end_life(std::uint32_t id);
     void end_buffer(std::uint32_t id);
 
@@ -57,10 +57,10 @@ class CopyTable {
     // The copy is given up: its location is the ledger's. Nobody has access to it.
     void drop(std::uint32_t id, std::size_t space, EvictionReason why, const OnBehalf& whom = {});
 
-    // A writer has come to the copy in `space`: it is the only one from now on.
+    // A writer has come to the copy in `space`: from now on it is the only one.
     void drop_others(std::uint32_t id, std::size_t space);
 
-    // The program uses the buffer there. The policies' time goes on.
+    // The program uses the buffer there. The policies' time advances.
     void touch(std::uint32_t id, const BufferUse& use, std::size_t space);
 
     // Facts of the buffer have changed.
@@ -68,8 +68,8 @@ class CopyTable {
     bool set_hint(BufferRef buffer, std::int32_t hint);
     bool set_next_use(BufferRef buffer, std::uint64_t accesses);
 
-    // What its charge gives back if it leaves for the needs of `beneficiary`: bytes of a living
-    // reservation count for that one alone.
+    // How much of its charge is freed if it leaves for the needs of `beneficiary`: bytes of an
+    // existing reservation count only for that reservation.
     Bytes credit(const BufferCopy& copy, ReservationId beneficiary = {}) const;
 
     bool may_leave(std::size_t space, std::uint32_t id, const VictimChoice& choice = {}) const;
@@ -82,17 +82,18 @@ class CopyTable {
     // ahead, or used a moment ago.
     std::optional<std::uint32_t> any_victim(std::size_t space, ReservationId beneficiary = {});
 
-    // Those that would leave for `size` bytes, in order: spares, then what the policy names, which
-    // may move its hands. Nothing leaves. O(policy) for each.
+    // The buffers that would leave for `size` bytes, in order: spares, then what the policy names,
+    // which may advance its state. Nothing leaves. O(policy) for each.
     std::vector<VictimCandidate> candidates(std::size_t space, Bytes size);
 
-    // Where the buffer is: its valid copies, home first. Empty: gone, or not there yet.
+    // Where the buffer is: its valid copies, home first. Empty: gone, or not created yet.
     std::vector<SpaceId> where(BufferRef buffer) const;
 
     // Whether a move of it has yet to end.
     bool moving(BufferRef buffer) const;
 
-    // Bytes of a buffer's copy in `space` that would really come free there. 0: none or no copy.
+    // How many bytes of a buffer's copy in `space` would really become free there. 0: none or no
+    // copy.
     Bytes reclaimable(BufferRef buffer, SpaceId space) const;
 
     // Where a granted access is.
@@ -128,7 +129,7 @@ class CopyTable {
 
     std::optional<std::uint32_t> choose(VictimPolicy* policy, std::size_t space,
                                         const VictimChoice& choice);
-    // To the policy that serves it from here on; and from that one.
+    // Adds it to, or removes it from, the policy that serves it.
     void introduce(std::uint32_t id, BufferCopy& copy);
     void resign(std::uint32_t id, BufferCopy& copy, EvictionReason why);
     void classify(std::uint32_t id);

@@ -1,18 +1,19 @@
-// FairOrder: the order in which waiting requests for memory are tried, and who may pass whom.
+// FairOrder: the order in which the engine tries waiting requests for memory, and who may pass
+// whom.
 //
-// Requests are tried by priority (higher first), then by arrival. One that does not fit may be
-// passed by those behind it, so that memory which it cannot use is not left idle; but only
-// `bypass_limit` times: each grant to a request behind it, of a space that it competes for, counts
-// once. From then on it *closes* its spaces: nobody behind it takes anything from them until it is
-// served or leaves. So a big request waits for at most that many smaller ones behind it and for
-// those that hold memory already, and is never starved by its own or a lower priority. A higher
-// priority goes first without limit: that is what it means.
+// Higher priorities come first; requests of the same priority come in order of arrival. A request
+// that does not fit may be passed by those behind it, so that memory which it cannot use is not
+// left idle, but only `bypass_limit` times: each grant to a request behind it, from a space that it
+// competes for, counts once. After that it *closes* its spaces: nobody behind it takes anything
+// from them until it is served or leaves. So a big request waits for at most that many smaller ones
+// behind it and for those that hold memory already, and its own or a lower priority never starves
+// it. A higher priority goes first without limit: that is its meaning.
 //
-// Only competitors are held up: a closed request for one space does not concern those that want
-// another, and one that wants either is still tried on the other.
+// Only competitors are blocked: a closed request for one space does not concern those that need
+// another, and a request that accepts either can still get the other.
 //
-// No clock, no threads, no addresses: the same calls give the same order everywhere.
-// Thread-safety: none; the spill engine has it under the store's lock.
+// No clock, no threads, no addresses: the same calls give the same order everywhere. Thread-safety:
+// none; the spill engine uses it under the store's lock.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,8 @@
 
 namespace tidemark {
 
-// A set of spaces of one machine: bit i is the space at position i of MachineSpec::spaces. So a
-// machine that is waited for has at most 64 spaces.
+// A set of spaces of one machine: bit i is the space at position i of MachineSpec::spaces. So
+// requests can wait for memory only on a machine with at most 64 spaces.
 using SpaceMask = std::uint64_t;
 constexpr SpaceMask kAllSpaces = ~SpaceMask{0};
 constexpr std::size_t kMaskedSpaces = 64;
@@ -37,18 +38,18 @@ constexpr SpaceMask space_bit(std::size_t position) {
 
 constexpr std::uint32_t kDefaultBypassLimit = 16;
 
-// How one stands in the order.
+// An entry's state in the order.
 struct WaitStanding {
-    std::uint32_t passed = 0;  // served from behind it, out of its spaces
+    std::uint32_t passed = 0;  // requests behind it that were served from its spaces
     bool closes = false;       // nobody behind it takes anything from its spaces
 };
 
-// `Id` is what the owner calls a request by: small, copied, compared with ==; each is in the order
-// once.
+// `Id` is what the owner identifies a request by: small, copied, compared with ==; each is in the
+// order once.
 template <class Id>
 class FairOrder {
   public:
-    // `bypass_limit` 0: nobody passes anybody who competes with him.
+    // `bypass_limit` 0: nobody passes a competitor.
     explicit FairOrder(std::uint32_t bypass_limit = kDefaultBypassLimit)
         : bypass_limit_(bypass_limit) {}
 
@@ -56,8 +57,8 @@ class FairOrder {
 
     bool empty() const { return entries_.empty(); }
 
-    // A request arrives behind those of its priority. `spaces` (not 0) are those that it would take
-    // memory from: any of them, or several at once. O(1) without priorities, O(waiting) with.
+    // A request arrives, behind those of its priority. `spaces` (not 0) are those that it would
+    // take memory from: any of them, or several at once. O(1) without priorities, O(waiting) with.
     void push(Id id, std::int32_t priority, SpaceMask spaces) {
         TM_CHECK(spaces != 0);
         const auto behind = std::upper_bound(
@@ -66,9 +67,9 @@ class FairOrder {
         entries_.insert(behind, Entry{id, spaces, priority, 0});
     }
 
-    // A request leaves without being served. Gives the spaces that it alone may have held closed:
+    // A request leaves without being served. Returns the spaces that it alone may have kept closed:
     // if there are any, those behind it deserve a try_each(..., spaces). An id that isn't in the
-    // order is no error and gives 0. O(waiting).
+    // order is not an error and returns 0. O(waiting).
     SpaceMask erase(Id id) {
         const auto found = find(id);
         if (found == entries_.end())
@@ -81,14 +82,14 @@ class FairOrder {
     // Everybody leaves. O(waiting).
     void clear() { entries_.clear(); }
 
-    // Tries everyone who may run, in order, and removes those who were served. To be called after
-    // anything was freed; `freed` says where, and those who want none of it are left alone, unless
-    // one who held them up is served.
+    // Tries everyone who may run, in order, and removes those that were served. Call this after
+    // anything was freed; `freed` says where. Requests that need none of it are skipped, unless a
+    // request that blocked them is served.
     //
     // `attempt(id, open)` tries to serve `id` from the spaces `open` of those it competes for (the
-    // others are closed to it), and gives the spaces that it took memory from, 0 if it did not fit.
-    // It must leave everything as it was if it fails, and must not call this object.
-    // Gives the number served. O(waiting) attempts, and O(waiting) bit operations for each served.
+    // others are closed to it), and returns the spaces that it took memory from, 0 if it did not
+    // fit. It must leave everything unchanged if it fails, and must not call this object. Returns
+    // the number served. O(waiting) attempts, and O(waiting) bit operations for each served.
     template <class Attempt>
     std::size_t try_each(Attempt&& attempt, SpaceMask freed = kAllSpaces) {
         SpaceMask closed = 0;
@@ -100,7 +101,7 @@ class FairOrder {
                 (open & freed) != 0 ? checked(attempt(entry.id, open), open) : 0;
             if (taken != 0) {
                 closed |= note_passed(kept, taken);
-                freed |= closed_by(entry);  // those behind it may have been held up by it alone
+                freed |= closed_by(entry);  // it alone may have blocked those behind it
                 continue;
             }
             closed |= closed_by(entry);
@@ -135,7 +136,7 @@ class FairOrder {
         return entry.passed >= bypass_limit_ ? entry.spaces : 0;
     }
 
-    // The first `ahead` entries are passed by a grant of `taken`. Gives what they close now.
+    // A grant of `taken` passes the first `ahead` entries. Returns what they close now.
     SpaceMask note_passed(std::size_t ahead, SpaceMask taken) {
         SpaceMask closed = 0;
         for (std::size_t at = 0; at < ahead; ++at) {

@@ -101,7 +101,7 @@ bool FreeRequests::serve_one(FreeRequest& request) {
     return true;
 }
 
-// What is leaving for nobody in particular leaves for this request.
+// What is leaving for nobody in particular now leaves for this request.
 void FreeRequests::claim_unclaimed(FreeRequest& request, Bytes need) {
     Bytes claimed = 0;
     const auto claim = [&](RequestId& claimed_by, Bytes credit) {
@@ -126,7 +126,7 @@ std::string FreeReport::text() const {
         to_text(space) + ": freed " + format_bytes(freed) + " of " + format_bytes(requested);
     const std::pair<Bytes, const char*> reasons[] = {{in_use, "in use"},
                                                      {kept, "not to be spilled"},
-                                                     {reserved, "of living reservations"},
+                                                     {reserved, "of reservations"},
                                                      {no_room, "without room below"}};
     const char* separator = ": ";
     for (const auto& [bytes, reason] : reasons) {

@@ -1,8 +1,8 @@
 // FreeRequests: requests to free bytes of a space, or of one buffer there. What is leaving for
-// nobody in particular counts first, then victims leave, until it is enough or nothing can leave
-// any more; the answer says how much came free, and why not more (FreeReport).
+// nobody in particular counts first. Then victims leave until it is enough or nothing more can
+// leave. The answer reports how much was freed, and why not more (FreeReport).
 //
-// The requests are the LeavingLedger's, where what leaves is claimed by them.
+// The LeavingLedger has the requests, since they claim what leaves.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class FreeRequests {
     // The same with one buffer alone.
     RequestId free_buffer(BufferRef buffer, SpaceId space);
 
-    // Has more leave for the requests of a space, and answers those that are done.
+    // Has more victims leave for the requests of a space, and answers those that are done.
     void serve(std::size_t space);
 
     void refuse_all();
 
-    // It is answered with what it has got. False: it has been answered.
+    // It is answered with what it has so far. False: it has been answered.
     bool withdraw(RequestId request);
 
   private:

@@ -1,17 +1,17 @@
 // Gate: whether a buffer is where its users expect it, and how many use it: one atomic word, so
-// that a user needs no lock to *pin* a buffer that is there, and none to let it go.
+// that a user needs no lock to *pin* a buffer that is there, or to unpin it.
 //
 // A gate is shut, or open for readers (other copies of the bytes are valid too), or open for
-// writers (this is the only one). Only the engine opens and shuts it, under its lock: it shuts it
-// before the copy leaves or another is made, which succeeds only while nobody has a pin. With pins
-// it *seals* it: pins go on, and others may join them, but the last one to go shuts it and tells
-// the engine.
+// writers (this is the only copy). Only the engine opens and shuts it, under its lock: it shuts it
+// before the copy leaves or another is made, which succeeds only while nobody has a pin. If there
+// are pins it *seals* the gate: existing pins stay valid, and others may join them, but the last
+// pin to end shuts the gate and tells the engine.
 //
-// The streams on which users have queued work are noted beside it, without an event each; whoever
-// needs to know when that work is done takes the notes and records their points then.
+// The streams on which users have queued work are noted with the gate, without an event each;
+// whoever needs to know when that work is done takes the notes and records their points then.
 //
 // Thread-safety: try_pin, note, unpin and the figures from any thread; the rest under the engine's
-// lock. O(1); O(streams) for note where more than two are used.
+// lock. O(1); O(streams) for note if more than two are used.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class Gate {
         friend bool operator==(const State&, const State&) = default;
     };
 
-    // A pin, if it is open for that.
+    // A pin, if the gate is open for that.
     bool try_pin(bool write) {
         std::uint64_t word = word_.load(std::memory_order_relaxed);
         const std::uint64_t needed = kOpen | (write ? kWriters : 0);
@@ -50,15 +50,15 @@ class Gate {
         return true;
     }
 
-    // Notes that whoever has a pin has queued work on the stream.
+    // Notes that the owner of a pin has queued work on the stream.
     void note(StreamId stream) {
         const std::uint64_t noted = std::uint64_t{to_integer(stream)} + 1;
         if (streams_[0].load(std::memory_order_relaxed) != noted) [[unlikely]]
             note_another(noted);
     }
 
-    // Ends a pin. True: it was the last of a sealed gate, which is shut now; the engine is to be
-    // told (SpillEngine::unsealed), with whether it was open for writers.
+    // Ends a pin. True: it was the last one of a sealed gate, which is shut now. The caller must
+    // tell the engine (SpillEngine::unsealed), and whether the gate was open for writers.
     bool unpin(bool& writers) {
         std::uint64_t word = word_.load(std::memory_order_relaxed);
         for (;;) {
@@ -77,17 +77,17 @@ class Gate {
 
     // The engine's side.
 
-    // Shuts it unless it is pinned. False: it is. `before`: what it was.
+    // Shuts it unless it is pinned. False: it is pinned. `before`: its former state.
     bool shut(State& before);
 
-    // As shut, or, if it is pinned, seals it.
+    // Like shut; but if it is pinned, seals it.
     void seal(State& before);
 
-    // Opens it for one more pin, which whoever asks has from now on; what it was open for it stays
+    // Opens it for one more pin, which the caller has from now on; it stays open for what it was
     // open for.
     void admit(bool writers, bool sealed, State& before);
 
-    // What has been noted since the last time.
+    // What has been noted since the last call.
     std::vector<StreamId> take_notes();
 
     // Takes the note of one stream. False: there was none.

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// How pins hold the buffer as one access.
+// How pins hold the buffer, as one access.
 AccessMode mode_of(bool writers) {
     return writers ? AccessMode::share : AccessMode::pin;
 }
@@ -125,7 +125,7 @@ void Holds::settle_notes(std::uint32_t id, bool wrote) {
         settle(buffer, stream, wrote);
 }
 
-// Nobody orders the streams of those who pin it together: a point covers its own stream alone.
+// Nothing orders the streams of its pins: a point covers only its own stream.
 void Holds::settle(SpillBuffer& buffer, StreamId stream, bool wrote) {
     std::optional<UsePoint> point =
         record_(state_.machine.spaces[buffer.own_space].id, stream, wrote);

@@ -47,7 +47,7 @@ std::optional<std::size_t> LeavingLedger::left(std::uint64_t id, Bytes freed) {
         request->report.freed += freed;
     if (SpillBuffer* owner = state_.find(deferred.owner); owner && deferred.location)
         --owner->range_taken;
-    // What left for a request was nobody else's to wait for; now it is room.
+    // Nobody else could wait for what left for a request; now it is free for all.
     if (deferred.claim != RequestId::none)
         state_.agenda.post(Happening::released);
     deferred.living = false;

@@ -1,12 +1,12 @@
-// LeavingLedger: what is on its way out of each space, and on whose behalf.
+// LeavingLedger: what is about to leave each space, and for whom.
 //
 // A location that was given up is freed when the program's queued work on it has passed (a deferred
-// free); a buffer that is being spilled leaves its source when the copy has ended. What `used` of a
-// space will fall by then is the *credit*: nothing for bytes of a living reservation that isn't
-// exceeded, nothing for memory that the store does not own (defect 27). A credit is claimed by one
-// request for free bytes, or by nobody.
+// free); a buffer that is being spilled leaves its source when the copy has ended. The *credit* is
+// how much `used` of a space will fall by then: nothing for bytes of an existing reservation that
+// isn't exceeded, nothing for memory that the store does not own (defect 27). A credit is claimed
+// by one request for free bytes, or by nobody.
 //
-// Invariant, of each space: leaving = the sum of the credits of its deferred frees and of moves
+// Invariant, for each space: leaving = the sum of the credits of its deferred frees and of moves
 // that evict from it; unclaimed = the part of it that nobody claims; FreeRequest::leaving = the
 // part that the request claims.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace tidemark {
 
-// A location that was given up, and bytes that come free with it.
+// A location that was given up, and the bytes that become free with it.
 struct DeferredFree {
     std::uint64_t id = 0;
     std::size_t space = 0;
@@ -30,15 +30,15 @@ struct DeferredFree {
     RequestId claim{};
     BufferId buffer{};
     BufferRef owner;          // whose range the location is at; else nobody
-    bool makes_room = false;  // it left for that, without a copy
+    bool makes_room = false;  // it left to make room, without a copy
     bool living = false;
     bool waiting = false;  // for `after`
 };
 
-// Whom what is given up leaves for.
+// For whom something leaves.
 struct OnBehalf {
     RequestId request = RequestId::none;  // for free bytes; none: nobody in particular
-    ReservationId reservation = {};       // which room is being made for
+    ReservationId reservation = {};       // for which room is being made
     bool uncopied = false;                // as a victim whose bytes needn't be copied
 };
 
@@ -67,16 +67,16 @@ class LeavingLedger {
     // The queued work has passed.
     void passed(std::uint64_t id);
 
-    // The location was freed and its charge given back, by which `used` fell by `freed`. Gives the
-    // space, if memory came free there.
+    // The location was freed and its charge returned, which reduced `used` by `freed`. Returns the
+    // space, if memory became free there.
     std::optional<std::size_t> left(std::uint64_t id, Bytes freed);
 
-    // `credit` bytes are on their way out of the space; or, after all, not.
+    // `credit` bytes are about to leave the space; or, after all, not.
     void note_leaving(std::size_t space, RequestId claim, Bytes credit);
     void note_staying(std::size_t space, RequestId claim, Bytes credit);
 
-    // What leaves the request's space, claimed by nobody, is claimed by the request from now on.
-    // `claimed_by` is the claim of the deferred free or move.
+    // From now on the request claims what leaves its space and is claimed by nobody. `claimed_by`
+    // is the claim of the deferred free or move.
     void claim(FreeRequest& request, RequestId& claimed_by, Bytes credit);
 
     std::vector<WaitingFree> waiting() const;
@@ -84,7 +84,7 @@ class LeavingLedger {
     // Deferred frees that have not left.
     std::size_t size() const { return deferred_.size() - unused_.size(); }
 
-    // By id, those that live and those to be used again.
+    // By id: existing ones and those to be reused.
     std::vector<DeferredFree>& deferred() { return deferred_; }
 
     const std::vector<DeferredFree>& deferred() const { return deferred_; }

@@ -1,4 +1,4 @@
-// What a forecast is worth: buffers come and go before they have to.
+// Using a forecast: buffers come and go before they have to.
 #include "core/tiers/engine/look_ahead.h"
 
 #include <algorithm>
@@ -8,16 +8,16 @@ namespace tidemark {
 namespace {
 
 // Copies are queued while their link has less than this to do: enough to keep it busy until the
-// next look, little enough for what is asked for in a hurry.
+// next look, but little enough for urgent requests.
 constexpr double kBacklog = 2'000'000;                        // ns
-constexpr std::uint64_t kFarthest = std::uint64_t{1} << 16U;  // operations looked ahead
+constexpr std::uint64_t kFarthest = std::uint64_t{1} << 16U;  // operations to look ahead
 constexpr int kMostAtOnce = 64;
-constexpr int kMostPassed = 3;  // victims that may stay, in a look; then none is looked for
-constexpr int kRest = 8;        // in so many looks
+constexpr int kMostPassed = 3;           // victims per look that may stay; then it stops searching
+constexpr int kRest = 8;                 // for this many looks
 constexpr std::size_t kOrderDepth = 24;  // of those evicted last
 constexpr double kCreditKept = 0.95;     // at each fetch on demand
 constexpr double kWasteWeight = 20;      // of what came and went unused
-constexpr Bytes kKeptFree = 12;          // of the memory, where nothing is known
+constexpr Bytes kKeptFree = 12;          // of the memory, if nothing is known
 
 bool link_has_time(Bytes queued, double bytes_per_ns) {
     return static_cast<double>(queued) < kBacklog * bytes_per_ns;
@@ -34,8 +34,8 @@ void LookAhead::look(std::size_t space, bool advanced) {
     bring_back(space);
 }
 
-// What would have to leave before its next use anyway leaves now, while the link has time: if
-// between now and then more will live than fits beside what is away already.
+// Buffers that would have to leave before their next use anyway leave now, while the link has time:
+// if, before that use, more will be live than fits in addition to what has left already.
 void LookAhead::send_away(std::size_t index) {
     SpillSpace& space = state_.spaces[index];
     if (space.ahead.resting > 0 && --space.ahead.resting > 0)
@@ -77,7 +77,7 @@ bool LookAhead::short_of_room(std::size_t space) const {
     return room_.spare(space) < state_.machine.spaces[space].capacity / kKeptFree;
 }
 
-// Whether until `position` more will live at once than fits beside what is away already.
+// Whether, before `position`, more will be live at once than fits in addition to what has left.
 bool LookAhead::overflows(std::size_t index, std::uint64_t position) const {
     const SpillSpace& space = state_.spaces[index];
     const Bytes capacity = state_.machine.spaces[index].capacity;
@@ -86,7 +86,7 @@ bool LookAhead::overflows(std::size_t index, std::uint64_t position) const {
     return space.live + state_.options.forecast->growth_until(position) > capacity + away;
 }
 
-// Whether the buffer's bytes are somewhere below, and nothing is being done with them.
+// Whether the buffer's bytes are somewhere below, and no operation on them is in progress.
 bool LookAhead::away(std::uint32_t id, std::size_t space) const {
     if (id >= state_.buffers.size())
         return false;
@@ -96,7 +96,7 @@ bool LookAhead::away(std::uint32_t id, std::size_t space) const {
            !buffer.copy_in(space);
 }
 
-// Whether what was evicted is there again, or is no more.
+// Whether an evicted buffer is back, or no longer exists.
 bool LookAhead::came_back(std::uint32_t id, std::size_t space) const {
     const SpillBuffer& buffer = state_.buffers[id];
     const bool leaving = buffer.move && buffer.move->evicts_from(space);
@@ -120,7 +120,7 @@ void LookAhead::bring_back(std::size_t index) {
         const std::uint32_t id = to_integer(next.buffer);
         if (next.kind != ExpectedUse::Kind::use || !next.reads || !away(id, index))
             continue;
-        // It must be able to stay: what will be born until then needs room, too.
+        // It must be able to stay: buffers that are allocated before then need room, too.
         if (!bring_in(index, id, ahead.cursor, forecast.growth_until(ahead.cursor)))
             break;
         ++fetched;
@@ -128,8 +128,8 @@ void LookAhead::bring_back(std::size_t index) {
     refill(index);
 }
 
-// Into room that there is, beside what lines up for it. Only buffers that are known to be needed
-// later than this one make room for it, and nobody does for a guess. False: not now.
+// Only into existing room, in addition to what is queued for it. Only buffers that are known to be
+// needed later than this one make room for it, and none does for a guess. False: not now.
 bool LookAhead::bring_in(std::size_t index, std::uint32_t id, std::uint64_t position, Bytes kept) {
     SpillSpace& space = state_.spaces[index];
     const Bytes wanted = state_.buffers[id].size + kept;
@@ -159,7 +159,7 @@ bool LookAhead::bring_in(std::size_t index, std::uint32_t id, std::uint64_t posi
     return true;
 }
 
-// What was fetched on demand since the last look: was it among the last to leave?
+// Was what was fetched on demand since the last look among the last to leave?
 void LookAhead::learn_order(std::size_t index) {
     SpillAhead& ahead = state_.spaces[index].ahead;
     for (const std::uint32_t fetched : ahead.fetched) {
@@ -197,7 +197,7 @@ void LookAhead::refill(std::size_t index) {
         }
         ++depth;
         if (!away(id, index) || state_.options.forecast->next_use(BufferId{id}) != kUnknownUse)
-            continue;  // it is moving, or bring_back knows better
+            continue;  // it is moving, or bring_back handles it
         if (!link_has_time(space.in_queued, space.in_rate) ||
             room_.spare(index) < state_.buffers[id].size + kept ||
             !bring_in(index, id, state_.options.forecast->now(), 0))

@@ -1,14 +1,14 @@
-// LookAhead: uses the time before things are needed. Where a forecast says what comes, buffers are
-// brought back before their uses, and what will not be needed until after a peak is sent away ahead
-// of it, so that both directions of the link work while kernels run.
+// LookAhead: uses the time before buffers are needed. Where a forecast covers the future, buffers
+// are brought back before their uses, and buffers that are not needed until after a peak are sent
+// away ahead of it, so that both directions of the link work while kernels run.
 //
-// Where it says nothing, a part of the memory is kept free, and when much more is free than that,
-// what left last is brought back: what a program computes forward it mostly needs again backward.
-// Only while that proves right: what was fetched on demand must have been among the last to leave,
-// too.
+// Where it doesn't, a part of the memory is kept free, and when much more than that is free, the
+// buffers that left last are brought back: what a program computes in the forward pass it mostly
+// needs again in the backward pass. This continues only while it proves right: what was fetched on
+// demand must have been among the last to leave, too.
 //
-// It begins moves as anybody does and keeps nothing but SpillAhead, a record of each space, so that
-// whatever it guesses wrong costs time and never bytes.
+// It starts moves like any other part and keeps only SpillAhead, a record for each space, so a
+// wrong guess costs time and never bytes.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class LookAhead {
     LookAhead(SpillState& state, CopyTable& copies, Moves& moves, RoomMaker& room)
         : state_(state), copies_(copies), moves_(moves), room_(room) {}
 
-    // There is a forecast, and nothing else is to be decided. `advanced`: the program did something
-    // since the last look. Nothing is done for a space of another tier than the GPU's.
+    // There is a forecast, and nothing else is left to decide. `advanced`: the program did
+    // something since the last look. Does nothing for a space of any tier but the GPU's.
     void look(std::size_t space, bool advanced);
 
   private:

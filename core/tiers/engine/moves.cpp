@@ -1,4 +1,4 @@
-// The transitions of a buffer, and what is done in each.
+// The transitions of a buffer, and their actions.
 #include "core/tiers/engine/moves.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ void Moves::refuse(std::uint32_t id, Error error) {
     happen(id, Event::refused, &error);
 }
 
-// What became of work.
+// Results of work.
 
 void Moves::placed(BufferRef ref, Result<BlockLocation> location) {
     const std::uint32_t id = to_integer(ref.id);
@@ -160,7 +160,7 @@ void Moves::pay_owed(std::size_t space, Bytes freed) {
     }
 }
 
-// Actions: lining up.
+// Actions: queuing.
 
 void Moves::line_up(std::uint32_t id, Error*) {
     BufferMove& move = *state_.buffers[id].move;
@@ -236,7 +236,7 @@ void Moves::start_copy(std::uint32_t id, Error*) {
     state_.work.starting.push_back({state_.ref_of(id), std::move(order)});
 }
 
-// The target's location holds the bytes: it is a copy from now on.
+// The target's location holds the bytes: from now on it is a copy.
 void Moves::become_copy(std::uint32_t id, Error*) {
     const BufferMove move = take(id);
     BufferCopy copy;
@@ -259,7 +259,7 @@ void Moves::filled_by_spill(std::uint32_t id, const BufferMove& move) {
     SpillSpace& source = state_.spaces[move.source];
     ++source.counters.spills;
     source.counters.copied_out += buffer.size;
-    // Whoever came to use it meanwhile keeps it; then the new copy is a spare.
+    // If somebody has started to use it meanwhile, it stays; then the new copy is a spare.
     if (move.kind == MoveKind::write_back || buffer.copy_in(move.source)->users != 0)
         return;
     copies_.drop(id, move.source, EvictionReason::evicted,
@@ -274,12 +274,12 @@ void Moves::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
     SpillBuffer& buffer = state_.buffers[id];
     state_.report(id, move.target, BufferEvent::Kind::returned);
     if (move.kind == MoveKind::overwrite) {
-        // What it was made for fills it; until then the bytes are elsewhere.
+        // The user that it was made for fills it; until then the bytes are elsewhere.
         buffer.copy_in(move.target)->hollow = buffer.copies.size() > 1;
         return;
     }
     if (move.source == kNoSpace) {
-        // A blank buffer moves by being there; whoever has it elsewhere keeps it.
+        // A blank buffer moves by getting a location; users elsewhere keep theirs.
         for (std::size_t i = buffer.copies.size(); i-- > 0;)
             if (buffer.copies[i].space != move.target && buffer.copies[i].users == 0)
                 copies_.drop(id, buffer.copies[i].space, EvictionReason::evicted);
@@ -293,14 +293,14 @@ void Moves::filled_by_fetch(std::uint32_t id, const BufferMove& move) {
     else if (state_.options.forecast && state_.machine.spaces[move.target].id.tier == Tier::gpu)
         target.ahead.fetched.push_back(id);
     buffer.ahead = move.kind == MoveKind::ahead && buffer.waiting.empty();
-    // Of two tiers the slower copy stays as a spare, whichever way the bytes went.
+    // Of two tiers the slower copy stays as a spare, in whichever direction the bytes went.
     const bool spare =
         state_.machine.spaces[move.source].id.tier != state_.machine.spaces[move.target].id.tier;
     if (buffer.copy_in(move.source)->users == 0 && !(spare && state_.options.keep_clean))
         copies_.drop(id, move.source, EvictionReason::evicted);
 }
 
-// Actions: what comes to nothing.
+// Actions: moves that fail.
 
 void Moves::give_up(std::uint32_t id, Error* why) {
     const BufferMove& move = *state_.buffers[id].move;
@@ -324,7 +324,7 @@ void Moves::fail(std::uint32_t id, Error* why) {
     come_to_nothing(id, MoveEnd::Outcome::failed, why);
 }
 
-// The buffer stays where it is, and whoever wanted the move gets the error.
+// The buffer stays where it is, and whoever requested the move gets the error.
 void Moves::come_to_nothing(std::uint32_t id, MoveEnd::Outcome outcome, Error* why) {
     free_target(id);
     const BufferMove move = take(id);
@@ -367,8 +367,8 @@ void Moves::retire(std::uint32_t id, Error*) {
     copies_.end_buffer(id);
 }
 
-// The move is over: its buffer is let go, and nothing is left of it but what this returns. What was
-// to leave its source is there for now.
+// The move has ended: its buffer is released, and only what this returns is left. What was to leave
+// its source stays there for now.
 BufferMove Moves::take(std::uint32_t id) {
     SpillBuffer& buffer = state_.buffers[id];
     BufferMove move = std::move(*buffer.move);
@@ -391,7 +391,7 @@ BufferMove Moves::take(std::uint32_t id) {
     return move;
 }
 
-// The location that was to be filled, and its bytes, go back.
+// The location that was to be filled is freed, with its bytes.
 void Moves::free_target(std::uint32_t id) {
     const SpillBuffer& buffer = state_.buffers[id];
     BufferMove& move = *state_.buffers[id].move;

@@ -1,15 +1,15 @@
-// Moves: the state machine of buffers. A buffer has one move at most, which takes it from
-// `resident` through the line of the target, the making of a location there and the copy back to
-// `resident`. What may happen in which state, and what is done then, is the table in moves.cpp;
-// everything that happens to a buffer is a row of it, and what is no row is a defect.
+// Moves: the state machine of buffers. A buffer has at most one move, which takes it from
+// `resident` through the target's queue, the making of a location there and the copy, back to
+// `resident`. The table in moves.cpp says what may happen in which state, and what is done then.
+// Everything that happens to a buffer is a row of it, and anything else is a defect.
 //
-// While it moves the buffer is no victim. The move holds it as a reader, so that readers are served
-// where it is; one for a writer who needs no bytes holds it as its writer. A location that is being
-// filled is no copy until the fill has ended well, so a failure anywhere leaves the bytes where
-// they were. Whatever becomes of a move, its charge is a copy's or the LeavingLedger's, and how it
-// ended is posted (MoveEnd).
+// While it moves, the buffer is not a victim. The move holds it as a reader, so that readers are
+// served where it is; a move for a writer who needs no bytes holds it as its writer. A location
+// that is being filled becomes a copy only when the fill has succeeded, so a failure anywhere
+// leaves the bytes where they were. However a move ends, its charge belongs to a copy or to the
+// LeavingLedger, and its end is posted (MoveEnd).
 //
-// Invariant, of each space: lined = the sizes of moves in its line, or parked; in_queued and
+// Invariant, for each space: lined = the sizes of moves in its queue, or parked; in_queued and
 // out_queued = the buffers whose bytes are to be copied to and from it. What a move evicts is in
 // the LeavingLedger.
 #pragma once
@@ -30,15 +30,15 @@ class Moves {
     enum class Event : std::uint8_t {
         begun,       // it is to move
         charged,     // there is room at the target
-        must_wait,   // there is none, and it can wait
-        woken,       // memory has come free
-        redirected,  // there is none, but another space would do
-        refused,     // there is none
+        must_wait,   // there is no room, and it can wait
+        woken,       // memory has become free
+        redirected,  // there is no room, but another space would do
+        refused,     // there is no room
         placed,      // its location is made
         put_off,     // the memory itself had no room for the location
         filled,      // the location holds its bytes
         failed,      // the location or the copy did
-        cancelled,   // nobody wants the move's result
+        cancelled,   // the move's result is no longer needed
         destroyed,   // the program ends the buffer
         ended,       // what was in flight no longer is
     };
@@ -59,29 +59,29 @@ class Moves {
         std::string_view text;  // of the action
     };
 
-    // All of them; docs/tiers.md shows them.
+    // All of them; docs/impl-spill-engine.md shows them.
     static std::span<const Transition> transitions();
 
     Moves(SpillState& state, LeavingLedger& leaving, CopyTable& copies)
         : state_(state), leaving_(leaving), copies_(copies) {}
 
-    // Puts the move in its target's line.
+    // Puts the move in its target's queue.
     void begin(std::uint32_t id, BufferMove move);
 
-    // Nobody wants the move's result. True: it is over; else it ends later.
+    // The move's result is no longer needed. True: the move has ended; otherwise it ends later.
     bool cancel(std::uint32_t id);
 
-    // Ends the buffer's life, cancelling its move; and the buffer, if nothing of it is in flight
+    // Destroys the buffer and cancels its move. The buffer is gone if nothing of it is in flight
     // and nobody waits for it.
     void destroy(std::uint32_t id);
     void end(std::uint32_t id);
 
-    // What was to leave its source stays there; the copy is made all the same.
+    // What was to leave its source stays there; the copy is still made.
     void keep_source(BufferMove& move);
 
-    // What became of a move at the head of its line: its bytes are charged to its target; or there
-    // is no room: it waits outside the line until woken, or goes to the next space that would do
-    // (false: there is none), or comes to nothing.
+    // The result for a move at the head of its queue. Its bytes are charged to its target. Or there
+    // is no room: it waits outside the queue until woken, or goes to the next space that would do
+    // (false: there is none), or fails.
     void charged(std::uint32_t id, const Charge& charge);
 
     void park(std::uint32_t id) { happen(id, Event::must_wait); }
@@ -91,24 +91,24 @@ class Moves {
     bool try_redirect(std::uint32_t id);
     void refuse(std::uint32_t id, Error error);
 
-    // What became of work: of a location, where no_space is ordinary and tried again; of a copy.
+    // The result of work: of a location, where no_space is ordinary and retried; of a copy.
     void placed(BufferRef buffer, Result<BlockLocation> location);
     void started(BufferRef buffer, CopyId copy);
     void copied(BufferRef buffer, CopyDone done);
 
-    // `freed` bytes have come free in the space: moves that the memory itself had refused are owed
+    // `freed` bytes have become free in the space: moves that the memory itself had refused need
     // less.
     void pay_owed(std::size_t space, Bytes freed);
 
     // The valid copy with the fastest way to `target`; kNoSpace: there is none.
     std::size_t best_source(const SpillBuffer& buffer, std::size_t target) const;
 
-    // Buffers with a move, and how many of them are out of their line: O(moves).
+    // Buffers with a move, and how many of them are out of their queue: O(moves).
     const std::vector<std::uint32_t>& moving() const { return moving_; }
 
     std::size_t in_flight() const;
 
-    // Why the last copy that failed did; of no meaning while counters say that none has.
+    // Why the last failed copy failed; meaningless while counters show none.
     const Error& last_failure() const { return last_failure_; }
 
   private:

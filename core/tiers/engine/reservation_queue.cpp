@@ -96,7 +96,7 @@ SpaceMask ReservationQueue::attempt(const Waiting& waiting, SpaceMask open) {
     return 0;
 }
 
-// Only what others have reserved stands in the way for good: whatever is merely there can leave.
+// Only other reservations are a lasting obstacle: whatever else is there can leave.
 bool ReservationQueue::make_room_for(const Waiting& waiting) {
     for (const std::size_t space : waiting.spaces) {
         SpillSpace& here = state_.spaces[space];
@@ -137,7 +137,7 @@ bool ReservationQueue::give_up_one() {
             first = request;
     });
     const std::size_t index = index_of(*first);
-    refuse(index, {ErrorCode::no_space, "nobody gives back what it waits for",
+    refuse(index, {ErrorCode::no_space, "nobody will free the memory that it waits for",
                    to_text(waiting_[index].spec.spaces.front()),
                    room_.holders(waiting_[index].spaces.front())});
     return true;

@@ -1,7 +1,7 @@
 // ReservationQueue: reservations that wait, granted in fair order (fair_order.h).
 //
-// Room is made for the first of them that it can be made for, out of what nobody has reserved;
-// while it is, moves without a reservation wait at that space (SpillSpace::reserving).
+// Room is made, from unreserved memory, for the first of them for which that is possible. Meanwhile
+// moves without a reservation wait at that space (SpillSpace::reserving).
 //
 // Invariant: `order_` holds the requests of `waiting_`, each once.
 #pragma once
@@ -20,7 +20,7 @@ class ReservationQueue {
 
     RequestId reserve(const ReservationSpec& spec);
 
-    // Grants, refuses, or has room made, for each that waits.
+    // For each one that waits: grants it, refuses it, or has room made.
     void serve();
 
     // Refuses the first. False: nobody waits.

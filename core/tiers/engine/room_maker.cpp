@@ -1,4 +1,4 @@
-// Lines, victims, and what becomes of them.
+// Queues, victims, and what becomes of them.
 #include "core/tiers/engine/room_maker.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ bool RoomMaker::serve_head(std::size_t space) {
     SpillBuffer& buffer = state_.buffers[head.buffer];
     BufferMove& move = *buffer.move;
     if (buffer.range_taken != 0 && buffer.own_space == space) {
-        // Its addresses come free when the last location there has been.
+        // Its addresses become free when the last location there has been freed.
         here.line.pop_front();
         moves_.park(head.buffer);
         return true;
     }
     if (here.reserving && move.reservation == ReservationId{} && !state_.closing)
         return false;  // what leaves is for a reservation
-    // The buffer's own reservation may have ended meanwhile: it comes back without one.
+    // The buffer's own reservation may have ended meanwhile: then it comes back without one.
     if (move.reservation == buffer.reservation && !here.memory->find(move.reservation))
         move.reservation = {};
     Bytes need = move.owed;
@@ -42,7 +42,7 @@ bool RoomMaker::serve_head(std::size_t space) {
         if (here.memory->rounded(move.size) <= here.memory->spec().capacity)
             need = charge.error().missing;  // else nothing that could leave would help
     }
-    // Room for those behind it too, so that the link has no pause.
+    // Room for those behind it too, so that the link is never idle.
     const Bytes behind =
         std::min(here.lined - std::min(here.lined, move.size), state_.options.background_in_flight);
     if (need != 0 && move.when_full != WhenFull::refuse && !state_.closing &&
@@ -103,7 +103,7 @@ void RoomMaker::leave(std::uint32_t id, std::size_t space, const OnBehalf& whom,
                       std::optional<Tier> tier) {
     SpillBuffer& buffer = state_.buffers[id];
     if (space == buffer.own_space && !holds_.try_shut(id))
-        return;  // somebody has pinned it meanwhile: it may not leave any more
+        return;  // somebody has pinned it meanwhile: it may no longer leave
     const bool resident = buffer.copy_in(space)->resident();
     SpillSpace& here = state_.spaces[space];
     here.counters.evictions += resident ? 1 : 0;
@@ -140,8 +140,8 @@ bool RoomMaker::make_room(std::size_t space, Bytes need, ReservationId beneficia
     claim_victims(space, need, beneficiary);
     if (state_.spaces[space].unclaimed != 0)
         return true;
-    // What was pinned a moment ago may be free now, and nobody would say so: from here on nobody
-    // pins anything there without the engine, and it is told of the last pin's end.
+    // What was pinned a moment ago may be free now without any report. From here on nobody pins
+    // anything there without the engine, and the engine is told when the last pin ends.
     for (std::uint32_t id = 0; id < state_.buffers.size(); ++id)
         if (state_.buffers[id].gate && state_.buffers[id].own_space == space)
             holds_.seal(id);

@@ -1,5 +1,5 @@
-// SpillBuffer: what an engine knows of one buffer: its state, its copies, its move, who holds it.
-// Records; what may happen to them is in moves.h (states), copy_table.h (copies), holds.h (holds).
+// SpillBuffer: what an engine knows about one buffer: its state, its copies, its move, its holds.
+// Records; moves.h (states), copy_table.h (copies) and holds.h (holds) say what may happen to them.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,22 @@ namespace tidemark {
 
 constexpr std::size_t kNoSpace = std::numeric_limits<std::size_t>::max();
 
-// A buffer is in one of these (moves.cpp has the transitions). From `waiting` to `copying` it has a
-// move that somebody wants. A *clean* buffer has a copy in a slower tier too, or nothing worth
-// keeping; else it is *dirty*. Whether it is held (BufferHold) is told apart from its state.
+// A buffer is in one of these states (moves.cpp has the transitions). From `waiting` to `copying`
+// it has a move that somebody needs. A *clean* buffer has a copy in a slower tier too, or nothing
+// worth keeping; otherwise it is *dirty*. Whether it is held (BufferHold) is separate from its
+// state.
 enum class BufferState : std::uint8_t {
     gone,        // no buffer has this id
     resident,    // its copies are where they are; a blank one may be nowhere
-    waiting,     // in the line of its move's target, for room
-    parked,      // out of the line, until memory comes free
+    waiting,     // in the queue of its move's target, for room
+    parked,      // out of the queue, until memory becomes free
     allocating,  // charged to the target; its location is being made
     copying,     // in flight
-    abandoned,   // allocating or copying, and nobody wants the result any more
+    abandoned,   // allocating or copying, but nobody needs the result any longer
     ending,      // destroyed; gone as soon as nothing of it is in flight
 };
 
-// What a copy is to its space: `resident` in the tier of the buffer's home, where the space's
+// The role of a copy in its space: `resident` in the tier of the buffer's home, where the space's
 // policy knows it (`small`: the policy of small ones), or a `spare` below.
 enum class CopyRole : std::uint8_t { unknown, resident, small, spare };
 
@@ -42,7 +43,7 @@ struct BufferCopy {
     bool hollow = false;  // made for a writer who has not come yet: the others hold the bytes
     std::uint32_t users = 0;
     Bytes held = 0;           // counted in SpillSpace::held for the users
-    std::uint64_t stamp = 0;  // spares: the order in which they go
+    std::uint64_t stamp = 0;  // spares: the order in which they are dropped
 
     bool owned() const { return static_cast<bool>(charge); }
 
@@ -52,13 +53,13 @@ struct BufferCopy {
 enum class MoveKind : std::uint8_t {
     create,      // its first location
     evict,       // copied to a slower space, and the source is dropped
-    write_back,  // as evict, but somebody uses the source meanwhile: it stays
+    write_back,  // as evict, but the source is in use meanwhile: it stays
     fetch,       // copied to where it is accessed; a blank one just gets a location
-    overwrite,   // a location for a writer who needs no bytes
-    ahead,       // as fetch, before anybody accesses it
+    overwrite,   // a location for a writer who needs no content
+    ahead,       // as fetch, before any access
 };
 
-// What a move does that finds no room.
+// What a move does if it finds no room.
 enum class WhenFull : std::uint8_t {
     evict,          // others leave for it; refused if none can
     evict_or_wait,  // the same, but parked if none can
@@ -66,22 +67,22 @@ enum class WhenFull : std::uint8_t {
 };
 
 struct BufferMove {
-    std::uint64_t serial = 0;  // tells it from others of the same buffer
+    std::uint64_t serial = 0;  // distinguishes it from others of the same buffer
     MoveKind kind = MoveKind::fetch;
     WhenFull when_full = WhenFull::evict;
     std::size_t source = kNoSpace;  // none: nothing is copied
     std::size_t target = kNoSpace;
-    std::vector<std::size_t> others;  // targets to be tried after that one
-    RequestId request{};  // create: which is answered; evict: whom the bytes that come free are for
+    std::vector<std::size_t> others;  // targets to try after that one
+    RequestId request{};        // create: which one is answered; evict: who gets the freed bytes
     ReservationId reservation;  // which pays at the target
-    ReservationId beneficiary;  // evict: which what comes free is for
+    ReservationId beneficiary;  // evict: who gets what becomes free
     Bytes size = 0;             // of the buffer
-    Bytes credit = 0;           // evict: what the source's space gets back
+    Bytes credit = 0;           // evict: what becomes free in the source's space
     Charge charge;
     BlockLocation location;
     std::optional<CopyId> copy;
     std::uint32_t refusals = 0;    // of locations by the memory itself
-    Bytes owed = 0;                // to be made free before the next try
+    Bytes owed = 0;                // must become free before the next try
     std::size_t moving_index = 0;  // in Moves::moving()
 
     bool spills() const { return kind == MoveKind::evict || kind == MoveKind::write_back; }
@@ -111,11 +112,11 @@ struct BufferHold {
     bool written() const { return writers != 0 || sharers != 0; }
 };
 
-// Why a buffer is no victim for now.
+// Why a buffer is not a victim for now.
 enum class SetAside : std::uint8_t {
     no,
-    failed,  // its last copy out failed: until somebody asks for room anew
-    passed,  // LookAhead has looked at it and goes on
+    failed,  // its last copy out failed: until the next request for room
+    passed,  // LookAhead has looked at it and continues
 };
 
 struct SpillBuffer {
@@ -136,21 +137,21 @@ struct SpillBuffer {
     std::optional<BufferMove> move;
     std::vector<UsePoint> uses;  // work on it, per space and stream; passed or not
     std::vector<WaitingUse> waiting;
-    std::shared_ptr<Gate> gate;                 // null: it is used through accesses alone
+    std::shared_ptr<Gate> gate;                 // null: it is used only through accesses
     std::shared_ptr<const AddressRange> range;  // null: anywhere
-    std::size_t own_space = 0;                  // which these are of
+    std::size_t own_space = 0;                  // the space of these
     std::uint32_t range_taken = 0;              // locations at `range` that are still to be freed
     std::uint64_t seen_uses = 0;                // of the gate, when the policies last heard of them
     SpaceMask evicted_from = 0;                 // whose policies remember it
 
     bool living() const { return state != BufferState::gone; }
 
-    // The program may still ask for it.
+    // The program may still use it.
     bool usable() const { return living() && state != BufferState::ending; }
 
     bool lines_up() const { return state == BufferState::waiting || state == BufferState::parked; }
 
-    // A move that somebody wants is on its way to the space.
+    // A move that somebody needs is on its way to the space.
     bool coming_to(std::size_t space) const {
         return move && move->target == space && state != BufferState::abandoned &&
                state != BufferState::ending;

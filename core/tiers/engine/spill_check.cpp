@@ -1,4 +1,4 @@
-// The engine's invariants, looked at from outside: for tests.
+// The engine's invariants, checked from outside: for tests.
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -36,7 +36,7 @@ void SpillEngine::check() const {
         }
         ++living;
         waiting += buffer.waiting.size();
-        // Bytes are somewhere, unless they have yet to begin.
+        // The bytes are somewhere, unless the buffer has yet to get any.
         TM_CHECK(!buffer.copies.empty() || buffer.blank ||
                  (buffer.move && buffer.move->kind == MoveKind::create));
         std::uint32_t users = 0;

@@ -36,7 +36,7 @@ RequestId SpillEngine::create(const BufferSpec& spec) {
     }
     if (spec.size == 0 || spec.size >= kLargestRequest ||
         std::find(targets.begin(), targets.end(), kNoSpace) != targets.end()) {
-        state_.refuse(request, {ErrorCode::unsupported, "a buffer of that size can't begin there",
+        state_.refuse(request, {ErrorCode::unsupported, "a buffer of that size can't start there",
                                 to_text(spec.space), "spaces of the machine"});
         return request;
     }
@@ -100,7 +100,7 @@ void SpillEngine::unsealed(BufferRef ref, bool writers) {
     let_go(to_integer(ref.id));
 }
 
-// Whoever waits for the buffer, or for room, looks again.
+// Everyone who waits for the buffer, or for room, tries again.
 void SpillEngine::let_go(std::uint32_t id) {
     if (!anybody_waits())
         return;
@@ -196,7 +196,7 @@ void SpillEngine::serve() {
         if (state_.spaces[i].background && !state_.closing)
             room_.spill_in_background(i);
     }
-    // What is needed now goes before what will be.
+    // What is needed now has priority over what will be needed.
     if (state_.agenda.holds(Happening::changed)) {
         state_.agenda.drop(Happening::advanced);
         state_.agenda.drop(Happening::freed_ahead);
@@ -230,7 +230,7 @@ void SpillEngine::placed(BufferRef buffer, Result<BlockLocation> location) {
 }
 
 void SpillEngine::copied(BufferRef buffer, CopyDone done) {
-    // What has come for nobody in particular may leave for whoever found no room.
+    // Buffers that were fetched for nobody in particular may leave for someone who found no room.
     if (accesses_.anybody_parked())
         state_.agenda.post(Happening::released);
     moves_.copied(buffer, std::move(done));
@@ -280,7 +280,7 @@ bool SpillEngine::anybody_waits() const {
            accesses_.anybody_parked() || !reservations_.empty();
 }
 
-// Who waits in vain, and who waits no more.
+// Who waits without hope, and who no longer waits.
 
 bool SpillEngine::give_up_one() {
     const bool given_up =

@@ -9,16 +9,16 @@
 namespace tidemark {
 namespace {
 
-// Smaller buffers than this part of a GPU stay as long as others can leave: a copy of theirs takes
-// its time and makes no room to speak of. Unless they hold more than that part together.
+// Buffers smaller than this fraction of a GPU stay as long as others can leave: copying them takes
+// time and makes little room. Unless they hold more than that fraction together.
 constexpr Bytes kSmallPart = 16384, kSmallTogether = 64;
 
 double rate_of(const LinkSpec* link) {
     return link ? link->bytes_per_second / 1e9 : 0;
 }
 
-// Bytes/ns from each space to each: of the link, or, where there is none, of the best two by way of
-// a host; 0: there is no way.
+// Bytes/ns from each space to each: of the link or, without one, of the best two via a host; 0:
+// there is no way.
 std::vector<double> rates_of(const MachineSpec& machine) {
     const std::size_t count = machine.spaces.size();
     std::vector<double> rates(count * count);
@@ -38,7 +38,7 @@ std::vector<double> rates_of(const MachineSpec& machine) {
 
 }  // namespace
 
-// What victims of a space may be copied to is by tier, then by the fastest way.
+// Where victims of a space may be copied: by tier, then by the fastest way.
 SpillState::SpillState(const MachineSpec& spec, std::span<MemorySpace* const> memories,
                        SpillOptions spill)
     : machine(spec), options(std::move(spill)), spaces(memories.size()), rates(rates_of(spec)) {

@@ -1,6 +1,6 @@
-// SpillState: what the parts of a spill engine share: the tables of buffers and spaces, what has
-// happened (agenda.h) and the work to be carried out. Records; their rules are in the headers of
-// the parts (spill_engine.h lists them).
+// SpillState: shared by the parts of a spill engine: the tables of buffers and spaces, what has
+// happened (agenda.h) and the work to carry out. Records; their rules are in the headers of the
+// parts (spill_engine.h lists them).
 #pragma once
 
 #include <cstdint>
@@ -23,38 +23,38 @@ struct LineEntry {
 
 // What looking ahead remembers of one space (look_ahead.h).
 struct SpillAhead {
-    std::uint64_t cursor = 0;                     // positions up to here are looked after
+    std::uint64_t cursor = 0;                     // positions up to here have been handled
     std::uint64_t earliest_evicted = kNeverUsed;  // the next use of what left since the last look
     std::vector<std::uint32_t> evicted;           // not brought back yet, the latest last
     std::vector<std::uint32_t> fetched;           // on demand, since the last look
     Bytes wasted = 0;                             // of what was brought in ahead, so far
     double credit = 0;  // bytes fetched in the order that refilling expects, less those not
     int resting = 0;    // looks
-    bool short_of_room = false;  // something is to come when room does
+    bool short_of_room = false;  // something will come when there is room
 };
 
 struct SpillSpace {
     MemorySpace* memory = nullptr;
     std::vector<std::size_t> slower;                           // where victims go, best first
     std::unique_ptr<VictimPolicy> policy;                      // null: nothing can leave by a copy
-    std::unique_ptr<VictimPolicy> small_policy;                // of what is next to nothing
+    std::unique_ptr<VictimPolicy> small_policy;                // for tiny buffers
     std::set<std::pair<std::uint64_t, std::uint32_t>> spares;  // stamp, buffer
     std::deque<LineEntry> line;
     std::deque<LineEntry> parked;
     bool background = false;  // ever spills in the background
     bool spilling = false;    // in the background
     bool reserving = false;   // room is being made for a reservation
-    Bytes leaving = 0;        // credits of what is on its way out,
+    Bytes leaving = 0;        // credits of what is about to leave,
     Bytes unclaimed = 0;      // and of these, for nobody in particular
-    Bytes lined = 0;          // wanted by moves in line, or parked
+    Bytes lined = 0;          // needed by moves in the queue, or parked
     Bytes in_queued = 0;      // of copies that come in, in flight or before it
     Bytes out_queued = 0;     // and of those that go out
     Bytes charged = 0;        // by this engine
-    Bytes held = 0;           // by those who have access, but for what reservations pay
+    Bytes held = 0;           // by those who have access, except what reservations pay for
     Bytes outside = 0;        // used by others, when that was last looked at
     Bytes live = 0;           // of buffers that were made for it, wherever they are
     Bytes small = 0;          // smaller buffers than this stay as long as others can leave,
-    Bytes small_left = 0;     // while they hold less than so much more
+    Bytes small_left = 0;     // while together they hold less than this
     double in_rate = 0;       // bytes/ns of the way that evicted buffers come back by
     double out_rate = 0;      // and of the one that they leave by
     SpillAhead ahead;
@@ -79,8 +79,8 @@ struct SpillState {
     // Of the space in `spaces`; kNoSpace: the machine has none.
     std::size_t position(SpaceId space) const;
 
-    // Bytes/ns of the way between two spaces: their link, or, where there is none, the best two by
-    // way of a host; 0: there is no way.
+    // Bytes/ns of the way between two spaces: their link or, without one, the best two via a host;
+    // 0: there is no way.
     double rate(std::size_t source, std::size_t target) const;
 
     RequestId next_request() { return RequestId{++requests}; }
@@ -90,13 +90,13 @@ struct SpillState {
     // If it has a gate, and the space is its own.
     void report(std::uint32_t id, std::size_t space, BufferEvent::Kind kind);
 
-    // No victim until retry_failed(): its copy out failed. That is called when somebody asks for
-    // room anew.
+    // Not a victim until retry_failed(), since its copy out failed. The next request for room calls
+    // that.
     void set_failed_aside(std::uint32_t id);
     void retry_failed();
 
-    // Looks whether others than this engine gave memory of the spaces back: a reservation's end,
-    // say.
+    // Checks whether others than this engine freed memory of the spaces, for example when a
+    // reservation ended.
     void look_outside();
 
     const MachineSpec& machine;
@@ -112,7 +112,7 @@ struct SpillState {
     bool closing = false;
 };
 
-// What requests are answered when their buffer has ended, or the store is closing.
+// The answer to requests whose buffer has ended, or when the store is closing.
 inline Error gone_error() {
     return {ErrorCode::not_found, "the buffer has ended", {}, {}};
 }
@@ -121,8 +121,8 @@ inline Error closed_error() {
     return {ErrorCode::cancelled, "the store is closing", {}, {}};
 }
 
-// What `used` of its space falls by when `charge` is given back: less than its size if it was made
-// through a reservation that lives. O(1), under the space's lock.
+// How much `used` of its space falls when `charge` ends: less than its size if it was made through
+// an existing reservation. O(1), under the space's lock.
 Bytes releasable(const Charge& charge);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// What goes into a SpillEngine and what comes out of it: options, answers to requests, and work to
-// be carried out. Plain values.
+// The input and output of a SpillEngine: options, answers to requests, and work to carry out. Plain
+// values.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct SpillOptions {
     bool keep_clean = true;  // what is copied between tiers stays in both until it is written
     Bytes background_in_flight = 256_MiB;   // of spilling in the background, at a time, per space
     std::uint32_t allocation_attempts = 3;  // when the memory itself refuses what was charged
-    std::shared_ptr<Forecast> forecast;     // null: nobody knows what comes
+    std::shared_ptr<Forecast> forecast;     // null: nobody knows the future
     bool guesses = true;                    // the forecast may be wrong
-    bool prefetch = false;                  // brings back and sends away as it says
+    bool prefetch = false;                  // brings back and sends away according to it
 };
 
-// The answer to a request. `refusal` says whether it was granted.
+// The answer to a request. `refusal` tells whether it was granted.
 struct SpillAnswer {
     RequestId request{};
-    std::optional<std::uint32_t> group = {};  // granted accesses: to be taken up, or turned down
+    std::optional<std::uint32_t> group = {};  // granted accesses: to accept or decline
     std::optional<Error> refusal = {};
     BufferRef buffer = {};               // of create,
     BlockLocation location = {};         // and where it is
@@ -38,21 +38,21 @@ struct SpillAnswer {
     MemoryReservation reservation = {};  // of reserve
 };
 
-// What became of a buffer that has a gate, in its own space.
+// The state of a buffer that has a gate, in its own space.
 struct BufferEvent {
     enum class Kind : std::uint8_t {
         leaving,    // its bytes are being copied away
         left,       // they are elsewhere
         returning,  // room for them has been found
         returned,   // they are there
-        failed,     // what had begun has failed: they are where they were
+        failed,     // what had started has failed: they are where they were
     };
 
     BufferRef buffer;
     Kind kind = Kind::leaving;
 };
 
-// What is to be carried out, outside any lock, by one thread at a time.
+// Work to carry out, outside any lock, by one thread at a time.
 struct SpillWork {
     // Allocate a location: answer with placed().
     struct Making {
@@ -68,7 +68,7 @@ struct SpillWork {
         CopyOrder order;
     };
 
-    // Free the location, if there is one, then give the charge back: answer with left().
+    // Free the location, if there is one, then end the charge: answer with left().
     struct Leaving {
         std::uint64_t deferred = 0;
         std::optional<BlockLocation> location;

@@ -1,4 +1,4 @@
-// What a Transfers need not have.
+// Optional functions of a Transfers.
 #include "core/tiers/engine/transfer.h"
 
 namespace tidemark {

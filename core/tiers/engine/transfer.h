@@ -1,17 +1,17 @@
 // Transfers: how bytes of buffers move between the spaces of a machine. The spill engine decides
-// what goes where and when; this interface makes locations for it, copies, and says how copies
+// what goes where and when; this interface makes locations for it, copies, and reports how copies
 // ended.
 //
-// A *location* is where the bytes of one buffer lie in one space: memory of a GPU, blocks of pinned
+// A *location* is where the bytes of one buffer are in one space: memory of a GPU, blocks of pinned
 // host memory, a file. A *copy* fills one location from another, in chunks and in the background,
-// and ends exactly once, with `done`, `cancelled` or `failed`; until then neither location may be
-// freed or written by anybody else. A copy never refuses: whatever goes wrong is its end.
+// and ends exactly once, with `done`, `cancelled` or `failed`. Before its end nobody else may free
+// or write either location. A copy never refuses: any failure is its end.
 //
 // Implementations: backends/tiers/device_transfers.h (a Device's streams, pinned blocks, disk
 // stores) and, for tests, tests/support/manual_transfers.h (plain memory, completed by hand).
 //
-// Thread-safety: `allocate`, `free`, `record`, `order`, `passed`, `pieces` may be called
-// from any thread. `start`, `cancel` and `poll` by one thread at a time.
+// Thread-safety: `allocate`, `free`, `record`, `order`, `passed`, `pieces` may be called from any
+// thread. `start`, `cancel` and `poll` by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@
 
 namespace tidemark {
 
-enum class LocationId : std::uint64_t {};  // of its space, as the Transfers names it
+enum class LocationId : std::uint64_t {};  // of its space, as the Transfers calls it
 enum class CopyId : std::uint64_t {};      // never reused
 
 constexpr std::uint64_t to_integer(LocationId id) {
@@ -39,7 +39,7 @@ constexpr std::uint64_t to_integer(CopyId id) {
     return static_cast<std::uint64_t>(id);
 }
 
-// Room for the bytes of one buffer in one space. A plain value; whoever has it frees it once.
+// Room for the bytes of one buffer in one space. A plain value; its owner frees it once.
 struct BlockLocation {
     SpaceId space;
     LocationId id{};
@@ -61,7 +61,7 @@ struct CopyOrder {
     BlockLocation target;
     Bytes size = 0;                    // of the bytes, at most the locations'
     BufferId buffer{};                 // whose, for reports
-    std::vector<UsePoint> after = {};  // work on the source that has to be done before
+    std::vector<UsePoint> after = {};  // work on the source that has to finish before
 };
 
 enum class CopyEnd : std::uint8_t { done, cancelled, failed };
@@ -78,43 +78,43 @@ class Transfers {
     Transfers(const Transfers&) = delete;
     Transfers& operator=(const Transfers&) = delete;
 
-    // Ends what is in flight first, waiting for the devices.
+    // First ends what is in flight, waiting for the devices.
     virtual ~Transfers() = default;
 
     // Room for `size` bytes (not 0), which the caller has charged to the space. May take long (it
-    // pins memory, asks the driver): call it without locks. Errors: no_space, which is ordinary, if
-    // the memory itself is full; others if something failed.
+    // pins memory, calls the driver): call it without locks. Errors: no_space, which is ordinary,
+    // if the memory itself is full; others if something failed.
     virtual Result<BlockLocation> allocate(SpaceId space, Bytes size) = 0;
 
-    // The same at addresses that are kept for it, of a GPU; no other location is there. `size` is
+    // The same at addresses that are kept for it, on a GPU; no other location is there. `size` is
     // theirs. Errors: as allocate; unsupported.
     virtual Result<BlockLocation> allocate_at(SpaceId space,
                                               std::shared_ptr<const AddressRange> range);
 
-    // Ends a location that no copy uses; the program's work on it has passed. A location that
-    // cannot be ended is given up with its bytes, which is counted in the implementation.
+    // Frees a location that no copy uses; the program's work on it has passed. A location that
+    // cannot be freed is given up with its bytes, which the implementation counts.
     virtual void free(const BlockLocation& location) = 0;
 
     // Where the bytes are for the program, in order: one range on a GPU, a range for each block on
     // the host. Empty on disk.
     virtual std::vector<Range> pieces(const BlockLocation& location) const = 0;
 
-    // Order with the program's work. `record` names the point up to which `stream` has been given
-    // work; `order` makes what is queued on `stream` from now on wait for `points`; `passed` asks
+    // Order with the program's work. `record` marks the current end of the work queued on `stream`;
+    // `order` makes what is queued on `stream` from now on wait for `points`; `passed` checks
     // without waiting. A point whose device is lost has passed.
     virtual Result<UsePoint> record(SpaceId space, StreamId stream, bool wrote) = 0;
     virtual Result<void> order(SpaceId space, StreamId stream,
                                std::span<const UsePoint> points) = 0;
     virtual bool passed(const UsePoint& point) = 0;
 
-    // Begins a copy. Its end comes with a later poll(), also if it fails at once.
+    // Starts a copy. Its end comes with a later poll(), even if it fails immediately.
     virtual CopyId start(CopyOrder order) = 0;
 
-    // Requests that a copy ends early; it still ends by poll(), and may be done all the same.
-    // Unknown copies (ended already) are no error.
+    // Requests that a copy ends early; it still ends by poll(), and may complete after all. Unknown
+    // copies (ended already) are not an error.
     virtual void cancel(CopyId copy) = 0;
 
-    // Drives the copies on, without waiting, and appends those that ended. O(copies in flight).
+    // Advances the copies, without waiting, and appends those that ended. O(copies in flight).
     virtual void poll(std::vector<CopyDone>& ended) = 0;
 };
 

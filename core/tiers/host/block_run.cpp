@@ -1,4 +1,4 @@
-// A run remembers what it has, and gives it back.
+// A run remembers its blocks, and returns them.
 #include "core/tiers/host/block_run.h"
 
 #include <span>

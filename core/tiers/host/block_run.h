@@ -1,4 +1,4 @@
-// BlockRun: blocks of a HostBlocks that belong together, as a value: they go back with it.
+// BlockRun: blocks of a HostBlocks that belong together, as a value: they are returned with it.
 //
 // Blocks are numbered from 0 in the order in which they were taken. Not thread-safe; different runs
 // of one pool may be used by different threads.
@@ -41,7 +41,7 @@ class BlockRun {
     BlockRun(BlockRun&& other) noexcept;
     BlockRun& operator=(BlockRun&& other) noexcept;
 
-    // Gives the blocks back, the first one on top.
+    // Returns the blocks, the first one on top.
     ~BlockRun() { clear(); }
 
     std::size_t blocks() const { return blocks_.size(); }
@@ -53,16 +53,16 @@ class BlockRun {
     // Block `index`; an empty range at Address::null if there is none.
     Range block(std::size_t index) const;
 
-    // Whether two blocks lie in one piece of pinned memory. Only then may one copy of the driver go
-    // over both, however their addresses lie.
+    // Whether two blocks are in one piece of pinned memory. Only then may one copy of the driver
+    // cover both, even if their addresses are adjacent.
     bool one_piece(std::size_t left, std::size_t right) const {
         return blocks_[left].pool == blocks_[right].pool;
     }
 
-    // Gives back the blocks from number ceil(size / block) on; nothing if there are none.
+    // Returns the blocks from number ceil(size / block) on; does nothing if there are none.
     void trim_to(Bytes size);
 
-    // Gives back all of them.
+    // Returns all of them.
     void clear();
 
   private:

@@ -1,4 +1,4 @@
-// The stack of free blocks, and growing it without holding up those that need none.
+// The stack of free blocks, and how it grows without delaying those that need no growth.
 #include "core/tiers/host/host_blocks.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Result<std::unique_ptr<HostBlocks>> HostBlocks::create(PinnedSource& source,
         return fail(ErrorCode::bad_option, "blocks and pools need a size", "host blocks");
     if (spec.block >= kLargestRequest / spec.blocks_per_pool - PinnedSource::kAlignment)
         return fail(ErrorCode::bad_option,
-                    fmt::format("{} blocks of {} bytes are too much for a pool",
+                    fmt::format("{} blocks of {} bytes are too many for a pool",
                                 spec.blocks_per_pool, spec.block),
                     "host blocks");
     std::unique_ptr<HostBlocks> pool(new HostBlocks(source, spec));
@@ -45,7 +45,7 @@ HostBlocks::~HostBlocks() {
 BlockResult<BlockRun> HostBlocks::allocate(Bytes size) {
     BlockRun run(*this);
     const std::uint64_t count = blocks_for(size);
-    if (count <= capacity_blocks_)  // else it is refused
+    if (count <= capacity_blocks_)  // else it fails
         run.blocks_.reserve(count);
     if (count != 0)
         TM_TRY(take(count, run.blocks_));
@@ -77,9 +77,9 @@ std::optional<Error> HostBlocks::source_error() const {
     return source_error_;
 }
 
-// Whoever needs growth waits for the one that grows, and looks again: it may have left enough. What
-// is pinned is on the stack at once; another may be faster and take it, but then the capacity comes
-// nearer with every round.
+// A request that needs growth waits for the one that grows, and checks again: there may be enough
+// left. What is pinned is on the stack immediately; another request may be faster and take it, but
+// then each round comes closer to the capacity.
 BlockResult<void> HostBlocks::take(std::uint64_t count, std::vector<HostBlock>& taken) {
     std::unique_lock hold(mutex_);
     if (!fits(count))
@@ -94,7 +94,7 @@ BlockResult<void> HostBlocks::take(std::uint64_t count, std::vector<HostBlock>& 
             return refuse(BlockRefusal::capacity);
         if (Result<void> grown = grow(hold); !grown) {
             source_error_ = std::move(grown).error();
-            if (pop(count, taken))  // given back meanwhile
+            if (pop(count, taken))  // returned meanwhile
                 return {};
             return refuse(BlockRefusal::source);
         }
@@ -158,7 +158,7 @@ void HostBlocks::add_pool(Range range, std::uint32_t blocks) {
     ++usage_.pools;
     ++usage_.grown;
     usage_.free += blocks;
-    free_.reserve(pinned());  // giving back takes no memory
+    free_.reserve(pinned());  // returning takes no memory
     for (std::uint32_t i = blocks; i > 0; --i)
         free_.push_back({range.begin + (i - 1) * block_, number});
 }

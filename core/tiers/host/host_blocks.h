@@ -1,17 +1,16 @@
-// HostBlocks: pinned host memory in blocks of one size, what copies go through and what spilled
-// buffers lie in.
+// HostBlocks: pinned host memory in blocks of one size, for copies and for spilled buffers.
 //
-// Model: pools of `blocks_per_pool` blocks, each pool one piece of a PinnedSource, cut up. Free
-// blocks lie on one stack: the one given back last is the next handed out. A request that finds too
-// few grows by pools until there are enough or the capacity is reached (the last pool is as small
-// as the capacity asks for). Pinning happens outside the lock: others allocate and release
-// meanwhile; those that need growth too wait for the one that grows and look again, so that nobody
-// pins what another has just pinned. A request that the capacity cannot hold pins nothing.
+// Model: pools of `blocks_per_pool` blocks; each pool is one piece of a PinnedSource, cut into
+// blocks. Free blocks are on one stack: the one returned last is the next handed out. A request
+// that finds too few grows by pools until there are enough or the capacity is reached (the capacity
+// may make the last pool smaller). Pinning happens outside the lock: others allocate and release
+// meanwhile. Requests that need growth too wait for the one that grows and check again, so nobody
+// pins what another has just pinned. A request that exceeds the capacity pins nothing.
 //
-// A refused request has taken nothing: blocks are only taken when all of them are there. Pools that
-// were pinned for it stay for others; `trim` gives back pools that are free as a whole.
+// A failed request has taken nothing: blocks are only taken when all of them are available. Pools
+// that were pinned for it stay for others; `trim` returns pools that are entirely free.
 //
-// Thread-safe, all functions. Allocating n blocks is O(n) besides pinning. The runs end before
+// Thread-safe, all functions. Allocating n blocks is O(n) besides pinning. The runs must end before
 // the pool does (TM_CHECK).
 #pragma once
 
@@ -31,24 +30,25 @@ namespace tidemark {
 struct HostBlocksSpec {
     Bytes block = 1_MiB;  // rounded up to PinnedSource::kAlignment
     std::uint32_t blocks_per_pool = 128;
-    std::uint32_t initial_pools = 4;  // as far as the capacity goes
-    Bytes capacity = 0;               // of pinned memory; what is not a whole block is not used
+    std::uint32_t initial_pools = 4;  // as far as the capacity allows
+    Bytes capacity = 0;               // of pinned memory; a partial block is not used
 };
 
-// All of one moment.
+// All of the same moment.
 struct HostBlocksUsage {
     std::uint64_t used = 0;     // blocks in runs
     std::uint64_t free = 0;     // blocks pinned and in no run
     std::uint64_t pools = 0;    // pieces of the source; used + free blocks
     std::uint64_t grown = 0;    // pools that were ever pinned
-    std::uint64_t peak = 0;     // blocks in runs at most
-    std::uint64_t refused = 0;  // requests
+    std::uint64_t peak = 0;     // the most blocks in runs
+    std::uint64_t refused = 0;  // failed requests
 };
 
 class HostBlocks {
   public:
-    // Pins the initial pools. `source` outlives the pool. Errors: bad_option: no block size or no
-    // pool size, or a block that is too large; as `source`, which has everything back then.
+    // Pins the initial pools. `source` must outlive the pool. Errors: bad_option: no block size or
+    // no pool size, or a block that is too large; those of `source`, which then has everything
+    // back.
     static Result<std::unique_ptr<HostBlocks>> create(PinnedSource& source,
                                                       const HostBlocksSpec& spec);
 
@@ -60,41 +60,41 @@ class HostBlocks {
 
     Bytes block_size() const { return block_; }
 
-    // The most blocks that there can be.
+    // The maximum number of blocks.
     std::uint64_t capacity_blocks() const { return capacity_blocks_; }
 
     // How many blocks `size` bytes need. O(1).
     std::uint64_t blocks_for(Bytes size) const { return size / block_ + (size % block_ != 0); }
 
-    // ceil(size / block) blocks; 0 bytes give an empty run. Waits for pinning only
-    // if free blocks are too few.
+    // ceil(size / block) blocks; 0 bytes give an empty run. Waits for pinning only if there are too
+    // few free blocks.
     BlockResult<BlockRun> allocate(Bytes size);
 
-    // Gives back pools that are free as a whole, as long as `keep` bytes stay pinned. The bytes
-    // given back. O(blocks); others go on while the source takes them.
+    // Returns pools that are entirely free to the source, as long as `keep` bytes stay pinned.
+    // Returns the bytes. O(blocks); other threads continue while the source takes them.
     Bytes trim(Bytes keep = 0);
 
     HostBlocksUsage usage() const;
 
-    // What the source said when it last refused; nothing if it never did.
+    // The source's error when it last refused; nothing if it never did.
     std::optional<Error> source_error() const;
 
   private:
     friend class BlockRun;
 
     struct Pool {
-        Range range;  // of no size: given back, its number is free
+        Range range;  // of size 0: returned, and its number is free
         std::uint32_t blocks = 0;
         std::uint32_t free = 0;
     };
 
     HostBlocks(PinnedSource& source, const HostBlocksSpec& spec);
 
-    // For runs: all blocks or none, behind those that are in `taken`.
+    // For runs: all blocks or none, appended to those in `taken`.
     BlockResult<void> take(std::uint64_t count, std::vector<HostBlock>& taken);
     void give_back(std::span<const HostBlock> blocks);
 
-    // Under growth_: pins one pool more. Under mutex_, which it lets go meanwhile.
+    // Under growth_: pins one more pool. Under mutex_, which it unlocks meanwhile.
     Result<void> grow(std::unique_lock<std::mutex>& hold);
 
     // Under mutex_.

@@ -1,4 +1,4 @@
-// The sources that need nothing but a device or the process.
+// The sources that need only a device or the process.
 #include "core/tiers/host/pinned_source.h"
 
 #include <new>
@@ -13,7 +13,7 @@ namespace {
 
 Result<void> check_size(Bytes size) {
     if (size == 0 || size >= kLargestRequest)
-        return fail(ErrorCode::bad_option, fmt::format("{} bytes cannot be had", size));
+        return fail(ErrorCode::bad_option, fmt::format("{} bytes cannot be allocated", size));
     return {};
 }
 
@@ -38,7 +38,7 @@ Result<Range> PlainSource::allocate(Bytes size) {
     void* memory = ::operator new (size, std::align_val_t{kAlignment}, std::nothrow);
     if (memory == nullptr)
         return fail(ErrorCode::driver,
-                    fmt::format("the process gets no {} more", format_bytes(size)));
+                    fmt::format("the process cannot get {} more", format_bytes(size)));
     return Range{address_of(memory), size};
 }
 

@@ -1,11 +1,11 @@
 // PinnedSource: where pinned host memory comes from: memory that stays in place, so that a device
 // copies from and to it at full speed and without waiting for the program.
 //
-// Asking for it is slow (about 0.3 s for a GiB), so nobody asks while holding a lock. A refusal has
-// changed nothing. On real devices an address is one of this process (`pointer_of`); on the
+// Allocating it is slow (about 0.3 s per GiB), so nobody does it while holding a lock. A failure
+// has changed nothing. On real devices an address is one of this process (`pointer_of`); on the
 // simulator it is a number.
 //
-// Thread-safety: as each source says; HostBlocks asks one source from one thread at a time.
+// Thread-safety: as each source says; HostBlocks calls a source from one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace tidemark {
 
 class PinnedSource {
   public:
-    // What addresses and sizes are multiples of, for blocks and slabs alike: a cache line.
+    // Addresses and sizes of blocks and slabs are multiples of this: a cache line.
     static constexpr Bytes kAlignment = 64;
 
     PinnedSource() = default;
@@ -29,7 +29,7 @@ class PinnedSource {
     // unspecified. Errors: as each source says; never an abort.
     virtual Result<Range> allocate(Bytes size) = 0;
 
-    // Takes back what `allocate` gave, whole. No work of the device that uses it is queued.
+    // Frees what `allocate` returned, as a whole. No queued work of the device may use it.
     virtual void free(Range range) = 0;
 };
 
@@ -51,16 +51,16 @@ class DevicePinnedSource final : public PinnedSource {
 
     Result<Range> allocate(Bytes size) override;
 
-    // A refusal of the device is a broken invariant of its caller, or the device is lost: then the
-    // driver has taken everything back by itself, and nothing is done.
+    // If the device refuses, its caller broke an invariant, or the device is lost: then the driver
+    // has freed everything already, and nothing is done.
     void free(Range range) override;
 
   private:
     Device& device_;
 };
 
-// Plain memory of the process, not pinned: where no device copies. Thread-safe. Errors (driver):
-// the process gets no more; (bad_option): not a size.
+// Plain memory of the process, not pinned: for where no device copies. Thread-safe. Errors
+// (driver): the process can't get more; (bad_option): not a size.
 class PlainSource final : public PinnedSource {
   public:
     Result<Range> allocate(Bytes size) override;

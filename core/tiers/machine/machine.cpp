@@ -24,7 +24,7 @@ constexpr Bytes kPage = 4_KiB;
 constexpr double kFastest = 1e18;  // bytes per second
 constexpr int kShortFraction = 6;  // digits
 
-// "what" of the field that JSON calls /spaces/1/capacity.
+// The error for a field that JSON calls /spaces/1/capacity.
 tl::unexpected<Error> fault(std::string_view list, std::size_t index, std::string_view field,
                             std::string what) {
     return fail(ErrorCode::bad_input, std::move(what),
@@ -36,7 +36,8 @@ bool is_bandwidth(double bytes_per_second) {
 }
 
 std::string bandwidth_fault(double bytes_per_second) {
-    return fmt::format("{} is no bandwidth; expected 1 to 1e18 bytes per second", bytes_per_second);
+    return fmt::format("{} is not a bandwidth; expected 1 to 1e18 bytes per second",
+                       bytes_per_second);
 }
 
 Result<void> check_fractions(const SpaceSpec& space, std::size_t index) {
@@ -64,7 +65,7 @@ Result<void> check_host(const SpaceSpec& space, std::size_t index) {
     if (space.block == 0 || space.block % kPage != 0 || space.block > kLargestSpace)
         return fault(
             "spaces", index, "block",
-            fmt::format("{} bytes are no block; expected a multiple of 4 KiB", space.block));
+            fmt::format("{} bytes is not a block size; expected a multiple of 4 KiB", space.block));
     if (space.blocks_per_pool == 0)
         return fault("spaces", index, "blocks_per_pool", "expected at least 1");
     return {};
@@ -77,7 +78,7 @@ Result<void> check_directories(const SpaceSpec& space, std::size_t index) {
             return fault("spaces", index, fmt::format("directories/{}", i), "has no name");
         if (std::find(space.directories.begin(), here, *here) != here)
             return fault("spaces", index, fmt::format("directories/{}", i),
-                         fmt::format("'{}' is there twice", *here));
+                         fmt::format("'{}' is listed twice", *here));
     }
     return {};
 }
@@ -86,21 +87,20 @@ Result<void> check_space(const std::vector<SpaceSpec>& spaces, std::size_t index
     const SpaceSpec& space = spaces[index];
     if (static_cast<int>(space.id.tier) >= kTierCount || space.id.index < 0)
         return fault("spaces", index, "id",
-                     "is no space; expected a tier and a number of at least 0");
+                     "is not a space; expected a tier and a number of at least 0");
     if (index > 0 && spaces[index - 1].id == space.id)
-        return fault("spaces", index, "id", fmt::format("{} is there twice", to_text(space.id)));
+        return fault("spaces", index, "id", fmt::format("{} is listed twice", to_text(space.id)));
     if (index > 0 && spaces[index - 1].id > space.id)
-        return fault(
-            "spaces", index, "id",
-            fmt::format("{} stands behind {}; the order is gpu, host, disk, each by number",
-                        to_text(space.id), to_text(spaces[index - 1].id)));
+        return fault("spaces", index, "id",
+                     fmt::format("{} comes after {}; the order is gpu, host, disk, each by number",
+                                 to_text(space.id), to_text(spaces[index - 1].id)));
     if (space.capacity == 0 || space.capacity > kLargestSpace)
         return fault("spaces", index, "capacity",
                      fmt::format("{} bytes of {}; expected 1 byte to 4 PiB", space.capacity,
                                  to_text(space.id)));
     if (!is_power_of_two(space.granularity) || space.granularity > space.capacity)
         return fault("spaces", index, "granularity",
-                     fmt::format("{} of {} is no power of two within its capacity",
+                     fmt::format("{} of {} is not a power of two within its capacity",
                                  space.granularity, to_text(space.id)));
     TM_TRY(check_fractions(space, index));
     if (space.id.tier == Tier::host)
@@ -114,7 +114,8 @@ Result<void> check_buses(const std::vector<BusSpec>& buses) {
             return fault("buses", i, "name", "a bus has no name");
         for (std::size_t j = 0; j < i; ++j) {
             if (buses[j].name == buses[i].name)
-                return fault("buses", i, "name", fmt::format("'{}' is there twice", buses[i].name));
+                return fault("buses", i, "name",
+                             fmt::format("'{}' is listed twice", buses[i].name));
         }
         if (!is_bandwidth(buses[i].bytes_per_second))
             return fault("buses", i, "bytes_per_second",
@@ -131,9 +132,9 @@ Result<void> check_ends(const MachineSpec& machine, std::size_t index) {
     if (machine.space(link.target) == nullptr)
         return fault("links", index, "target", fmt::format("{}: no such space", name));
     if (link.source == link.target)
-        return fault("links", index, "target", fmt::format("{} leads nowhere", name));
+        return fault("links", index, "target", fmt::format("{} leads back to its source", name));
     if (machine.link(link.source, link.target) != &link)
-        return fault("links", index, "target", fmt::format("{} is there twice", name));
+        return fault("links", index, "target", fmt::format("{} is listed twice", name));
     return {};
 }
 
@@ -170,7 +171,7 @@ Result<SpaceId> parse_space_id(std::string_view text) {
         std::find(std::begin(kTierNames), std::end(kTierNames), text.substr(0, colon));
     SpaceId id;
     if (colon == std::string_view::npos || name == std::end(kTierNames))
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no memory space", text), {},
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a memory space", text), {},
                     "write gpu:0, host:0 or disk:0");
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, id.index);
@@ -186,7 +187,7 @@ Bytes bytes_of_fraction(double fraction, Bytes capacity) {
         return 0;
     if (fraction >= 1)
         return capacity;
-    // The shortest decimal that is this double is what was written: as a binary number 0.29 is a
+    // The shortest decimal that gives this double is what was written: as a binary number 0.29 is a
     // little less, and 0.29 of 100 would be 28.
     char text[32];
     const auto end =

@@ -35,7 +35,7 @@ Result<std::vector<FoundGpu>> choose_gpus(std::span<const std::int32_t> ids,
         if (gpu == nullptr)
             return fail(ErrorCode::bad_option, fmt::format("there is no GPU {}", id), "gpus");
         if (find_id(chosen, id) != nullptr)
-            return fail(ErrorCode::bad_option, fmt::format("GPU {} is there twice", id), "gpus");
+            return fail(ErrorCode::bad_option, fmt::format("GPU {} is listed twice", id), "gpus");
         chosen.push_back(*gpu);
     }
     std::sort(chosen.begin(), chosen.end(),
@@ -79,7 +79,7 @@ SpaceSpec host_space(const FoundNode& host) {
     return space;
 }
 
-// A link there, if there is a way.
+// A link there, if a connection exists.
 void add_link(MachineSpec& machine, SpaceId source, SpaceId target, const FoundLink& link,
               const std::string& bus = {}) {
     if (link.bytes_per_second > 0)

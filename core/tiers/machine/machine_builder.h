@@ -1,5 +1,5 @@
-// Building a machine: from what was found on a computer to the spaces that an engine or a
-// simulation works with. Plain values; thread-safe; O(spaces^2).
+// Building a machine: from what was found on a computer to the spaces for an engine or a
+// simulation. Plain values; thread-safe; O(spaces^2).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tidemark {
 
-// A way for bytes. No bandwidth: there is no such way.
+// A connection. No bandwidth: it does not exist.
 struct FoundLink {
     double bytes_per_second = 0;
     Nanoseconds latency = 0;
@@ -22,11 +22,11 @@ struct FoundLink {
 struct FoundGpu {
     std::int32_t id = 0;     // the ordinal
     Bytes memory = 0;        // physical
-    std::int32_t node = -1;  // that it is nearest to; -1: not told, the first node is taken
+    std::int32_t node = -1;  // that it is nearest to; -1: unknown, the first node is used
     FoundLink to_host = {};
     FoundLink from_host = {};
     double both =
-        0;  // bytes per second of both directions at once; 0: each gets what it gets alone
+        0;  // bytes per second of both directions together; 0: each gets its own bandwidth
 };
 
 // Between two GPUs, or two nodes, one direction.
@@ -49,7 +49,7 @@ struct FoundDisk {
     double both = 0;  // bytes per second of both at once; 0: not known
 };
 
-// A computer, as far as its memory goes.
+// The memory of a computer.
 struct FoundMachine {
     std::string name;
     std::vector<FoundGpu> gpus = {};
@@ -61,13 +61,13 @@ struct FoundMachine {
 
 // The machine of these GPUs (by id, each once; none: all) and of what was found around them; it
 // passes MachineSpec::validate. GPUs and disks have all their memory. There is a host space for
-// each node that a GPU is on (without GPUs: for all), with half of its memory, in pinned blocks.
-// Links lead between every GPU and every host space, the host spaces and the disks, the GPUs that
-// are peers, and host spaces whose nodes are linked. Ways that several links share are buses: what
-// a GPU is plugged in with (each direction, or both together if it is known what they get), and a
-// disk's reads and writes together, which get what the faster of the two does alone if nothing else
-// is known. Errors: bad_option for a GPU that there is not, or twice; bad_input: what was found
-// contradicts itself.
+// each node with a GPU (without GPUs: for all nodes), with half of its memory, in pinned blocks.
+// Links connect every GPU with every host space, the host spaces with the disks, GPUs that are
+// peers, and host spaces whose nodes are linked. Connections that several links share are buses:
+// the slot of a GPU (each direction, or both together if their joint bandwidth is known), and a
+// disk's reads and writes together, which get the bandwidth of the faster one alone if nothing else
+// is known. Errors: bad_option for a GPU that does not exist or is listed twice; bad_input: what
+// was found contradicts itself.
 Result<MachineSpec> build_machine(const FoundMachine& found,
                                   std::span<const std::int32_t> gpus = {});
 

@@ -1,5 +1,5 @@
-// OwnerId: on whose account memory is held and waited for: a stream, a thread, a task of the
-// program. The program names its owners; reports say them.
+// OwnerId: the owner of memory and of requests that wait for it: a stream, a thread, a task of the
+// program. The program names its owners; reports show them.
 #pragma once
 
 #include <cstdint>

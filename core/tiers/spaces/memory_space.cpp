@@ -1,5 +1,5 @@
-// A lock around the ledger; whatever may run code of others (policies, the end of a policy's life)
-// happens before the lock is taken or after it is released.
+// A lock around the ledger. Anything that may run code of others (policies, the destructor of a
+// policy) happens before the lock is taken or after it is released.
 #include "core/tiers/spaces/memory_space.h"
 
 #include <utility>
@@ -65,7 +65,7 @@ std::optional<MemoryReservation> MemorySpace::split(ReservationId id, Bytes size
     return part ? std::optional(MemoryReservation(*this, *part)) : std::nullopt;
 }
 
-// The policy that these hand out ends here, without the lock.
+// The policy that these return is destroyed here, without the lock.
 void MemorySpace::merge(ReservationId into, ReservationId from) {
     locked([&](Ledger& ledger) { return ledger.merge(into, from); });
 }
@@ -88,12 +88,12 @@ void MemorySpace::reset_peak(ReservationId id) {
     ledger_.reset_peak(id);
 }
 
-// A living reservation; for charges that exist, also the one that it was merged into.
+// An existing reservation; for existing charges, also the one that it was merged into.
 std::optional<ReservationFacts> MemorySpace::payer_of(const ChargeSource& source) {
     return source.must_live() ? ledger_.find(source.origin) : ledger_.payer(source.origin);
 }
 
-// The plan's steps in their order; a refusal reports the least that would have helped.
+// The plan's steps in their order; a refusal reports the smallest amount that would have helped.
 MemorySpace::Ledger::Taken MemorySpace::carry_out(const OverReservationPlan& plan, Bytes size,
                                                   ReservationId origin) {
     Ledger::Taken taken;
@@ -111,8 +111,8 @@ MemorySpace::Ledger::Taken MemorySpace::carry_out(const OverReservationPlan& pla
     return taken;
 }
 
-// A plan counts for the moment that it was made for. If the reservation has changed since, another
-// thread got something done, and the policy is asked again.
+// A plan is valid only for the moment for which it was made. If the reservation has changed since,
+// another thread has made progress, and the policy is asked again.
 tl::expected<void, ChargeRefusal> MemorySpace::take(Bytes size, const ChargeSource& source) {
     using Cause = ChargeRefusal::Cause;
     const auto answer = [&](Ledger::Taken taken, Cause cause) -> tl::expected<void, ChargeRefusal> {

@@ -9,17 +9,17 @@
 // Promise: at any moment and under any interleaving
 //
 //     used = allocated + unused reserved bytes <= capacity,
-//     allocated = the sum of living charges,
+//     allocated = the sum of existing charges,
 //     unused = the sum over reservations of max(0, size - used by it),
 //
 // and everything is 0 again when the last reservation and the last charge are gone. Nothing here
-// waits: a refusal is an answer. Waiting is the spill engine's (spill_engine.h).
+// waits: a refusal is an answer. Waiting is up to the spill engine (spill_engine.h).
 //
-// Sizes are rounded up to the space's granularity here and nowhere else; a size may be 0.
+// Only this class rounds sizes up to the space's granularity; a size may be 0.
 //
-// Thread-safety: every function may be called from any thread but the destructor. One lock, held
-// for some tens of instructions; no heap but for the growth of the table. Policies
-// are called without it.
+// Thread-safety: every function except the destructor may be called from any thread. One lock, held
+// for a few dozen instructions; no heap except when the table grows. Policies are called without
+// the lock.
 #pragma once
 
 #include <algorithm>
@@ -38,27 +38,27 @@ namespace tidemark {
 
 // Figures of one moment.
 struct SpaceCounters {
-    Bytes allocated = 0;        // by living charges
-    Bytes reserved = 0;         // the sizes of living reservations
+    Bytes allocated = 0;        // by existing charges
+    Bytes reserved = 0;         // the sizes of existing reservations
     Bytes unused_reserved = 0;  // of these, not allocated
     Bytes used = 0;             // allocated + unused_reserved
     Bytes peak_used = 0;
-    std::uint64_t reservations = 0;  // living
-    std::uint64_t charges = 0;       // living
+    std::uint64_t reservations = 0;  // existing ones
+    std::uint64_t charges = 0;       // existing ones
 
     friend bool operator==(const SpaceCounters&, const SpaceCounters&) = default;
 };
 
-// How full a space is, for whoever spills: the engine in the background, or a program by itself.
+// How full a space is, for whoever spills: the engine in the background, or the program itself.
 struct SpacePressure {
     Bytes used = 0;
     Bytes spill_start = 0;
     Bytes spill_stop = 0;
 
-    // Spilling is to begin.
+    // Spilling should start.
     bool starts() const { return used > spill_start; }
 
-    // What has to leave before it may stop.
+    // How much has to leave before spilling may stop.
     Bytes excess() const { return used - std::min(used, spill_stop); }
 };
 
@@ -82,25 +82,24 @@ class MemorySpace {
     // `size` in the granularity of the space; sizes of kLargestRequest and more stay as they are.
     Bytes rounded(Bytes size) const;
 
-    // Sets `size` bytes aside, all or nothing: as long as used + size <= limit; 0 bytes always.
-    // O(1).
+    // Reserves `size` bytes, all or nothing: as long as used + size <= limit; 0 bytes always. O(1).
     std::optional<MemoryReservation> try_reserve(Bytes size, OwnerId owner = OwnerId::nobody);
 
-    // Sets aside as much of `size` as there is, possibly 0 bytes. O(1).
+    // Reserves as much of `size` as is available, possibly 0 bytes. O(1).
     MemoryReservation reserve_up_to(Bytes size, OwnerId owner = OwnerId::nobody);
 
     // Charges an allocation of `size` bytes to the space: as long as used + size <= capacity. O(1).
-    // Or to a reservation of this space; what is beyond that is up to its over-reservation policy,
-    // whose cost comes on top.
+    // Or to a reservation of this space; its over-reservation policy decides about anything beyond
+    // it, and its cost is added.
     tl::expected<Charge, ChargeRefusal> charge(Bytes size, ReservationId reservation = {});
 
-    // Makes a charge of this space larger or smaller, by the same rules as charging and giving
-    // back. A refusal leaves it as it was. The bytes of a charge whose reservation is gone are the
-    // space's. O(1).
+    // Makes a charge of this space larger or smaller, by the same rules as charging and uncharging.
+    // A refusal leaves it unchanged. The bytes of a charge whose reservation is gone belong to the
+    // space. O(1).
     tl::expected<void, ChargeRefusal> recharge(Charge& charge, Bytes size);
 
-    // Gives back what `charge` holds, wherever it came from, and makes it nothing. A charge of
-    // nothing is given back without effect. O(1) amortized (merged reservations are followed).
+    // Returns what `charge` holds, wherever it came from, and empties it. Uncharging an empty
+    // charge has no effect. O(1) amortized (merged reservations are followed).
     void uncharge(Charge& charge);
 
     // Figures. O(1), under the lock.
@@ -114,24 +113,24 @@ class MemorySpace {
     // What could be allocated without a reservation.
     Bytes available() const;
 
-    // And with that reservation: its unused bytes too. One that is gone has none.
+    // And with that reservation: including its unused bytes. A reservation that is gone has none.
     Bytes available_to(ReservationId reservation) const;
 
     // What could be reserved.
     Bytes reservable() const;
 
-    // The peak begins anew at what is used now.
+    // Restarts the peak at what is used now.
     void reset_peak();
 
-    // A living reservation, or nothing. O(1).
+    // An existing reservation, or nothing. O(1).
     std::optional<ReservationFacts> find(ReservationId reservation) const;
 
-    // Every living reservation, in the order of the table: who holds what. O(reservations), copied
-    // under the lock.
+    // Every existing reservation, in the order of the table: who holds what. O(reservations),
+    // copied under the lock.
     std::vector<ReservationFacts> reservations() const;
 
-    // Defaults for reservations that have no policy of their own, and for what is charged to the
-    // space; null: ignore, rethrow.
+    // Defaults for reservations that have no policy of their own, and for charges to the space;
+    // null: ignore, rethrow.
     void set_over_reservation(OverReservation policy);
     void set_oom_policy(OomHandling policy);
     OomHandling oom_policy() const;
@@ -145,7 +144,7 @@ class MemorySpace {
 
     using Ledger = ReservationLedger;
 
-    // What MemoryReservation does with a living reservation.
+    // What MemoryReservation does with an existing reservation.
     bool grow(ReservationId id, Bytes size);
     Bytes shrink(ReservationId id);
     std::optional<MemoryReservation> split(ReservationId id, Bytes size, OwnerId owner);
@@ -155,8 +154,8 @@ class MemorySpace {
     void set_policy(ReservationId id, OverReservation policy);
     void reset_peak(ReservationId id);
 
-    // Where bytes come from. A new charge of a reservation needs it alive; more of an old one is
-    // paid by whoever pays for that now.
+    // Where bytes come from. A new charge needs its reservation to exist; for more bytes of an old
+    // charge, whoever pays for it now pays.
     struct ChargeSource {
         ReservationId origin = {};  // none: the space
         bool fresh = true;

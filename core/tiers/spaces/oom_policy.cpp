@@ -1,4 +1,4 @@
-// The policies that come with it.
+// The built-in policies.
 #include "core/tiers/spaces/oom_policy.h"
 
 #include <utility>
@@ -18,8 +18,8 @@ class SpillAndRetry final : public OomPolicy {
     SpillAndRetry(Spiller& spiller, std::uint32_t attempts)
         : spiller_(spiller), attempts_(attempts) {}
 
-    // Freeing nothing, by a plan or an error, leaves nothing to hope for. A refusal that freeing
-    // can't turn is left alone.
+    // If a plan or an error freed nothing, there is no hope. A refusal that freeing can't change is
+    // left alone.
     OomAnswer refused(const OomFacts& facts) override {
         if (facts.attempt >= attempts_ || facts.missing == 0)
             return OomAnswer::give_up;

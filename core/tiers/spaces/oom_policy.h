@@ -1,10 +1,10 @@
-// OomPolicy: what happens when memory is refused after all (specs A1.6): `rethrow` hands the
-// refusal to the caller, `spill-and-retry` asks somebody to free bytes and tries again, or a
+// OomPolicy: what happens when a request for memory finally fails (specs A1.6): `rethrow` returns
+// the failure to the caller, `spill-and-retry` requests that bytes are freed and tries again, or a
 // callback of the program decides.
 //
-// A policy is asked without any lock of the tiers held, from the thread that allocates. Whoever
-// retries starts from the beginning, with a new charge for what is asked for then: never with one
-// computed before (upstream's retry does that).
+// A policy is called without any lock of the tiers held, from the thread that allocates. A retry
+// starts from the beginning, with a new charge for the size requested then: never with one computed
+// before (upstream's retry does that).
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ class Spiller {
   public:
     virtual ~Spiller() = default;
 
-    // Frees at least `size` bytes if it can, and says how many it freed: fewer, and even 0, is an
-    // ordinary answer. Called without locks; may wait, and may call the space. Thread-safe.
+    // Frees at least `size` bytes if it can, and returns how many it freed: fewer, and even 0, is
+    // an ordinary answer. Called without locks; may wait, and may call the space. Thread-safe.
     virtual Result<Bytes> free_bytes(Bytes size) = 0;
 };
 
-// A request that was refused.
+// A request that failed.
 struct OomFacts {
     SpaceId space = {};
     Bytes requested = 0;
-    Bytes missing = 0;  // what must be freed for it at least, as far as that is known
+    Bytes missing = 0;  // the least that must be freed for it, as far as that is known
     StreamId stream = StreamId::default_stream;
-    OutOfMemory refusal = {};   // limit: the space's counters said no; otherwise the memory itself
+    OutOfMemory refusal = {};   // limit: the space's counters refused; otherwise the memory itself
     std::uint32_t attempt = 0;  // 0 at the first refusal of a request
 };
 
@@ -51,19 +51,19 @@ class OomPolicy {
     virtual OomAnswer refused(const OomFacts& facts) = 0;
 };
 
-// Null stands for "the default of the space".
+// Null means "the default of the space".
 using OomHandling = std::shared_ptr<OomPolicy>;
 
-// The caller gets the refusal: the default of a space.
+// The caller gets the failure: the default of a space.
 OomHandling rethrow_oom();
 
 constexpr std::uint32_t kDefaultSpillAttempts = 4;
 
-// Has `spiller` free what is missing and tries again, `attempts` times at most; gives up when
-// nothing could be freed. `spiller` outlives it.
+// Has `spiller` free what is missing and retries, at most `attempts` times; gives up when nothing
+// could be freed. `spiller` must outlive it.
 OomHandling spill_and_retry(Spiller& spiller, std::uint32_t attempts = kDefaultSpillAttempts);
 
-// The program's own function, with the same duties as OomPolicy::refused.
+// The program's own function, with the same obligations as OomPolicy::refused.
 OomHandling oom_callback(std::function<OomAnswer(const OomFacts&)> callback);
 
 }  // namespace tidemark

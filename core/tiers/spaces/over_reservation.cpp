@@ -1,4 +1,4 @@
-// The three policies that come with it.
+// The three built-in policies.
 #include "core/tiers/spaces/over_reservation.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The handle: every question and change goes to its space.
+// The handle: every query and change goes to its space.
 #include "core/tiers/spaces/reservation.h"
 
 #include "core/base/check.h"

@@ -8,7 +8,7 @@
 
 namespace tidemark {
 
-// The slot holds who the thread is, not what it has: that is in the table of each space.
+// The slot identifies the thread, not what it has: that is in the table of each space.
 BindingKey this_thread_key() {
     static std::atomic<std::uint64_t> threads{0};
     thread_local const std::uint64_t number = threads.fetch_add(1, std::memory_order_relaxed);
@@ -26,7 +26,7 @@ tl::expected<void, RefusedBinding> ReservationBindings::bind(BindingKey key,
         return tl::make_unexpected(RefusedBinding{Cause::other_space, std::move(reservation)});
     const std::lock_guard lock(mutex_);
     const bool bound = bound_.try_emplace(key, std::move(reservation)).second;
-    if (!bound)  // `reservation` is untouched then
+    if (!bound)  // `reservation` is unchanged then
         return tl::make_unexpected(RefusedBinding{Cause::taken, std::move(reservation)});
     return {};
 }
@@ -60,7 +60,7 @@ std::size_t ReservationBindings::size() const {
     return bound_.size();
 }
 
-// What was found may be gone before it is charged; then something else is bound, or nothing.
+// The binding may be gone before the charge is made; then something else is bound, or nothing.
 template <class Find>
 static tl::expected<Charge, ChargeRefusal> charge_found(MemorySpace& space, Bytes size, Find find) {
     for (;;) {

@@ -1,11 +1,11 @@
-// ReservationBindings: which stream, thread or task of the program allocates out of which
-// reservation of one space. Each space has a table of its own, so that a thread may have
-// reservations of several (upstream shares one slot between them; specs A4, defect 4).
+// ReservationBindings: which stream, thread or task of the program allocates from which reservation
+// of one space. Each space has its own table, so a thread may have reservations of several
+// (upstream shares one slot between them; specs A4, defect 4).
 //
-// A lookup gives a ReservationId, which stays harmless when the binding ends in the same moment. A
-// binding that isn't made gives the reservation back (defect 5).
+// A lookup returns a ReservationId, which stays harmless if the binding ends at the same moment. If
+// a binding can't be made, the reservation is returned (defect 5).
 //
-// Thread-safety: everything but the destructors may be called from any thread.
+// Thread-safety: everything except the destructors may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace tidemark {
 
-// Who a reservation is bound to. Keys of different kinds are never the same.
+// What a reservation is bound to. Keys of different kinds are never equal.
 struct BindingKey {
     enum class Kind : std::uint8_t { stream, thread, task };
     Kind kind = Kind::stream;
@@ -31,7 +31,7 @@ constexpr BindingKey stream_key(StreamId stream) {
     return {BindingKey::Kind::stream, to_integer(stream)};
 }
 
-// `task`: a number of the program's.
+// `task`: one of the program's own numbers.
 constexpr BindingKey task_key(std::uint64_t task) {
     return {BindingKey::Kind::task, task};
 }
@@ -43,7 +43,7 @@ BindingKey this_thread_key();
 struct RefusedBinding {
     enum class Cause : std::uint8_t {
         taken,        // the key has one already
-        other_space,  // the reservation is of another space, or of nothing
+        other_space,  // the reservation is of another space, or empty
     };
     Cause cause = Cause::taken;
     MemoryReservation reservation = {};
@@ -59,11 +59,11 @@ class ReservationBindings {
 
     MemorySpace& space() const { return space_; }
 
-    // From now on allocations of `key` come out of `reservation`, which the table keeps. O(1).
+    // From now on allocations of `key` come from `reservation`, which the table keeps. O(1).
     tl::expected<void, RefusedBinding> bind(BindingKey key, MemoryReservation reservation);
 
-    // Ends that and hands the reservation out, with whatever is allocated from it; nothing if there
-    // is none. O(1).
+    // Ends that and returns the reservation, with everything that is allocated from it; nothing if
+    // there is none. O(1).
     std::optional<MemoryReservation> unbind(BindingKey key);
 
     // O(1).
@@ -71,7 +71,7 @@ class ReservationBindings {
 
     std::size_t size() const;
 
-    // Charges `size` bytes to what is bound to `key`; if nothing is, to the space. O(1).
+    // Charges `size` bytes to what is bound to `key`, or to the space if nothing is. O(1).
     tl::expected<Charge, ChargeRefusal> charge(Bytes size, BindingKey key);
 
     // The same, for a request on `stream`: to what is bound to the stream; else to the calling
@@ -90,8 +90,8 @@ class ReservationBindings {
     std::unordered_map<BindingKey, MemoryReservation, Hash> bound_;
 };
 
-// A binding for as long as it lives; then the reservation is released. Move-only. One thread at a
-// time.
+// A binding that exists as long as this object; then the reservation is released. Move-only. One
+// thread at a time.
 class ReservationScope {
   public:
     // `bindings` outlives it.
@@ -106,7 +106,7 @@ class ReservationScope {
 
     ~ReservationScope() { end(); }
 
-    // Ends it now and hands the reservation out; a second time one of nothing.
+    // Ends it now and returns the reservation; an empty one the second time.
     MemoryReservation end();
 
   private:

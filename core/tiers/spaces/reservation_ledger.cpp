@@ -1,5 +1,5 @@
-// A reservation of size S with L bytes alive accounts for max(S, L) bytes: max(0, S - L) of them as
-// unused, the rest as allocated. Each operation moves S or L and passes the difference on.
+// A reservation of size S with L live bytes accounts for max(S, L) bytes: max(0, S - L) of them as
+// unused, the rest as allocated. Each operation changes S or L and passes the difference on.
 #include "core/tiers/spaces/reservation_ledger.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ ReservationId ReservationLedger::occupy(Bytes size, OwnerId owner) {
     return {index, node.generation};
 }
 
-// A node whose generations are used up is never occupied again: an id is never that of two.
+// A node whose generations are used up is never occupied again: an id never has two owners.
 OverReservation ReservationLedger::vacate(std::uint32_t index) {
     Node& node = nodes_[index];
     node.state = State::vacant;
@@ -152,8 +152,8 @@ OverReservation ReservationLedger::policy_of(ReservationId id) const {
     return living(id).policy;
 }
 
-// The reservation that a merged node is part of, null if that is gone. Merged nodes on the way are
-// skipped from now on: they no longer pass these charges on.
+// The reservation that a merged node is part of; null if that is gone. Later calls skip the merged
+// nodes on the way: they no longer pass these charges on.
 ReservationLedger::Node* ReservationLedger::follow(Node& origin) {
     for (;;) {
         Node* next = node_of(origin.next);
@@ -167,7 +167,7 @@ ReservationLedger::Node* ReservationLedger::follow(Node& origin) {
     }
 }
 
-// Where charges of `origin` come back to now; null: the space.
+// Where charges of `origin` return to now; null: the space.
 ReservationLedger::Node* ReservationLedger::paying_node(ReservationId origin) {
     Node* node = node_of(origin);
     return node != nullptr && node->state == State::merged ? follow(*node) : node;

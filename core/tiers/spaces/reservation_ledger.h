@@ -1,13 +1,13 @@
 // ReservationLedger: the reservations of one space and what is charged to each of them, on top of
 // the space's account. The arithmetic that reservation.h promises, and nothing else.
 //
-// A reservation is a node of a table; vacated nodes are used again, and a generation tells who had
-// them. After a merge the node of the one that was taken in stays for as long as charges point to
-// it: it passes them on to the one that took it in. Chains of such nodes are shortened when they
-// are walked (as in union-find), so that following them is O(1) amortized.
+// A reservation is a node of a table; vacated nodes are reused, and a generation distinguishes
+// their owners. After a merge the merged node stays as long as charges point to it: it passes them
+// on to the reservation that it was merged into. Walking shortens chains of such nodes (as in
+// union-find), so following them is O(1) amortized.
 //
-// Plain numbers without a lock: MemorySpace puts one around it. Nothing here rounds sizes or asks
-// policies. Every operation checks before it changes, and is O(1) unless it says otherwise.
+// Plain numbers without a lock: MemorySpace puts one around it. Nothing here rounds sizes or calls
+// policies. Every operation checks before it changes anything, and is O(1) unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class ReservationLedger {
 
     const SpaceAccount& account() const { return account_; }
 
-    // The sum of the sizes of living reservations, and how many there are.
+    // The total size of existing reservations, and their number.
     Bytes reserved() const { return reserved_; }
 
     std::uint64_t reservations() const { return reservations_; }
 
-    // Charges that were made and not ended.
+    // Charges that were made and have not ended.
     std::uint64_t charges() const { return charges_; }
 
     void reset_peak() { account_.reset_peak(); }
@@ -38,73 +38,73 @@ class ReservationLedger {
     // A reservation of `size` bytes; nothing beyond the limit.
     std::optional<ReservationId> try_reserve(Bytes size, OwnerId owner);
 
-    // Ends a living one, and hands out its policy. What is allocated stays charged.
+    // Ends an existing one, and returns its policy. What is allocated stays charged.
     OverReservation release(ReservationId id);
 
-    // Figures of a living one; nothing if it is gone. Merged ones are gone.
+    // Figures of an existing one; nothing if it is gone. Merged ones are gone.
     std::optional<ReservationFacts> find(ReservationId id) const;
 
-    // Every living one, in the order of the table. O(table).
+    // Every existing one, in the order of the table. O(table).
     std::vector<ReservationFacts> all() const;
 
-    // The functions down to `policy_of` want living reservations (TM_CHECK).
+    // The functions down to `policy_of` require existing reservations (TM_CHECK).
 
     // False: beyond the limit.
     bool grow(ReservationId id, Bytes size);
 
-    // Gives back what is unused, and says how much that was.
+    // Returns unused bytes; returns how many there were.
     Bytes shrink(ReservationId id);
 
-    // A reservation of `size` bytes out of the unused ones of `id`; nothing if there are fewer.
+    // A reservation of `size` bytes taken from the unused ones of `id`; nothing if there are fewer.
     std::optional<ReservationId> split(ReservationId id, Bytes size, OwnerId owner);
 
-    // `from`, another one than `into`, becomes part of it; hands out its policy.
+    // `from`, which must differ from `into`, becomes part of it; returns its policy.
     OverReservation merge(ReservationId into, ReservationId from);
 
     void set_owner(ReservationId id, OwnerId owner) { living(id).owner = owner; }
 
     void reset_peak(ReservationId id) { living(id).peak = living(id).live; }
 
-    // Sets the policy, and hands out the former one.
+    // Sets the policy, and returns the former one.
     OverReservation set_policy(ReservationId id, OverReservation policy);
 
     OverReservation policy_of(ReservationId id) const;
 
-    // The living reservation that charges of `origin` come back to now: itself, or the one that it
+    // The existing reservation that charges of `origin` return to now: itself, or the one that it
     // was merged into; nothing if that is the space.
     std::optional<ReservationFacts> payer(ReservationId origin);
 
-    // What `take` came to: bytes allocated, or what must be freed in the space before they are, or
-    // that the reservation doesn't have them, whatever is freed.
+    // The result of `take`: bytes allocated; or what must be freed in the space first; or that the
+    // reservation doesn't have them, whatever is freed.
     struct Taken {
         bool granted = false;
         Bytes missing = 0;
     };
 
-    // Allocates `size` bytes for a charge of `origin`, whose payer grows by `growth` first; beyond
+    // Allocates `size` bytes for a charge of `origin`, whose payer first grows by `growth`; beyond
     // it only with `allow_excess`. If the payer is the space, these two don't matter. All or
     // nothing.
     Taken take(Bytes size, ReservationId origin, Bytes growth, bool allow_excess);
 
-    // What was taken for `origin`, which lives or is none, is a charge from now on.
+    // What was taken for `origin`, which exists or is none, becomes a charge.
     void open_charge(ReservationId origin);
 
     // Frees `size` bytes of a charge of `origin`.
     void give_back(Bytes size, ReservationId origin);
 
-    // Frees all that a charge of `origin` has left, and ends it.
+    // Frees everything that a charge of `origin` has left, and ends it.
     void close_charge(Bytes size, ReservationId origin);
 
   private:
     enum class State : std::uint8_t {
         vacant,
         living,
-        merged,  // gone, but charges point here: they are those of `next`
+        merged,  // gone, but charges point here: they belong to `next`
     };
 
     struct Node {
         Bytes size = 0;
-        Bytes live = 0;             // living: by its charges, those of merged ones included
+        Bytes live = 0;             // existing: by its charges, including those of merged ones
         Bytes peak = 0;             // of `live`
         std::uint64_t charges = 0;  // that point here, or to a node that is part of this one
         OwnerId owner = OwnerId::nobody;
@@ -116,7 +116,7 @@ class ReservationLedger {
         Bytes unused() const { return live < size ? size - live : 0; }
     };
 
-    // How many bytes more the space would need for `size` bytes: 0 if it has them.
+    // How many more bytes the space would need for `size` bytes: 0 if it has them.
     Bytes lacking(Bytes size) const {
         return size > account_.available() ? size - account_.available() : 0;
     }

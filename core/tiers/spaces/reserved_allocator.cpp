@@ -1,4 +1,4 @@
-// Charge, ask, correct the charge by what was granted; and all of it back if a step fails.
+// Charge, allocate, correct the charge by what was granted; and undo all of it if a step fails.
 #include "core/tiers/spaces/reserved_allocator.h"
 
 #include <algorithm>
@@ -120,7 +120,7 @@ Result<std::vector<Allocation>> ReservedAllocator::restore(std::span<const SeedS
             for (std::size_t j = i; j < restored.size(); ++j)
                 ForwardingAllocator::deallocate(restored[j], streams[j]);
             return fail(ErrorCode::bad_input,
-                        "what lives at the beginning is more than its reservation and space have",
+                        "what is live at the start is more than its reservation and space have",
                         to_text(space_.id()), std::string(to_text(charged.error().cause)));
         }
         restored[i] = enter(restored[i], *charged);

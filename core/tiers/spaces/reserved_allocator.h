@@ -1,22 +1,22 @@
 // ReservedAllocator: an Allocator over another one whose grants are charged to a space: to one
 // reservation, or to whatever is bound to the stream of the request (or to the calling thread). So
-// a reservation serves wherever an allocator is taken.
+// a reservation can be used wherever an allocator is expected.
 //
-// What a grant costs is what the inner allocator's grant is worth (Allocation::size). It is charged
-// before the inner allocator is asked, so that memory is never taken that isn't accounted for, and
-// freed memory is given back by the inner allocator before its charge ends. Each allocation knows
-// its charge: on which stream it is freed, and what is bound there by then, makes no difference to
-// whom it is credited. A request that the inner allocator refuses leaves no
-// charge; only a reservation that its policy has let grow for it keeps that size.
+// A grant costs its size in the inner allocator (Allocation::size). It is charged before the inner
+// allocator is called, so memory is never taken without being accounted for, and the inner
+// allocator frees memory before its charge ends. Each allocation knows its charge: the stream on
+// which it is freed, and what is bound there by then, do not affect who is credited. A request that
+// the inner allocator refuses leaves no charge; only a reservation that its policy has grown for it
+// keeps that size.
 //
-// Refusals by the space are OutOfMemory with the cause limit (or too_large). Every refusal, the
-// inner allocator's too, is put before the OOM policy, which may ask for another attempt from the
-// beginning; it is called from within `allocate`, so that whatever lock a shell around this
-// allocator holds is held: with spill_and_retry the spiller must be able to free without that
-// shell.
+// Refusals by the space are OutOfMemory with the cause limit (or too_large). The OOM policy sees
+// every refusal, including the inner allocator's, and may request another attempt from the
+// beginning. It is called from within `allocate`, so any lock that a shell around this allocator
+// holds is held: with spill_and_retry the spiller must be able to free without that shell.
 //
-// Thread-safety: none, as for all allocators; the space and its reservations are shared by any
-// number of them. If the inner allocator is shared too, `usage` shows it as of the last call here.
+// Thread-safety: none, as for all allocators; any number of them may share the space and its
+// reservations. If the inner allocator is shared too, `usage` shows its state as of the last call
+// here.
 #pragma once
 
 #include "core/allocator/forwarding_allocator.h"
@@ -28,16 +28,16 @@ namespace tidemark {
 
 class ReservedAllocator final : public ForwardingAllocator {
   public:
-    // Charges `reservation`, which stays its owner's; when that is gone, requests are refused, and
-    // what was granted is freed as ever. `oom` null: the default of the space. `inner` and the
-    // space outlive it, here and below.
+    // Charges `reservation`, which still belongs to its owner. When it is gone, requests fail, and
+    // what was granted is freed as usual. `oom` null: the default of the space. `inner` and the
+    // space must outlive it, here and below.
     ReservedAllocator(Allocator& inner, const MemoryReservation& reservation,
                       OomHandling oom = nullptr);
 
-    // Charges what is bound; what nothing is bound for is the space's.
+    // Charges what is bound; where nothing is bound, the space pays.
     ReservedAllocator(Allocator& inner, ReservationBindings& bindings, OomHandling oom = nullptr);
 
-    // Ends the charges of what still lives: nobody could free it any more.
+    // Ends the charges of what is still live: nobody could free it any longer.
     ~ReservedAllocator() override;
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;
@@ -47,8 +47,8 @@ class ReservedAllocator final : public ForwardingAllocator {
     // The inner allocator's, but not more than could be charged.
     Bytes largest_free() const override;
 
-    // Errors: the inner allocator's; bad_input if it is more than can be charged: what was charged
-    // and restored is let go again then.
+    // Errors: the inner allocator's; bad_input if it is more than can be charged: then what was
+    // charged and restored is freed again.
     Result<std::vector<Allocation>> restore(std::span<const SeedSegment> segments) override;
 
   private:

@@ -1,11 +1,11 @@
 // SpaceAccount: the arithmetic of one space: what is allocated, what is reserved and not allocated
-// yet, and what fits. The one home of the counter invariant
+// yet, and what fits. The only place that maintains the invariant
 //
 //     used = allocated + unused reservations <= capacity
 //
 // Plain numbers without a lock: MemorySpace (memory_space.h) puts one around it for real programs,
-// a replay uses it as it is. Every operation is O(1), checks before it changes, and leaves the
-// account as it was when it refuses.
+// a replay uses it directly. Every operation is O(1), checks before it changes anything, and leaves
+// the account unchanged if it refuses.
 #pragma once
 
 #include "core/base/check.h"
@@ -15,7 +15,7 @@ namespace tidemark {
 
 class SpaceAccount {
   public:
-    // `limit` <= `capacity`: what reservations may bring `used` up to.
+    // `limit` <= `capacity`: reservations may raise `used` up to this.
     SpaceAccount(Bytes capacity, Bytes limit) : capacity_(capacity), limit_(limit) {
         TM_CHECK(limit <= capacity);
     }
@@ -38,10 +38,10 @@ class SpaceAccount {
     // What could still be reserved.
     Bytes reservable() const { return used() < limit_ ? limit_ - used() : 0; }
 
-    // The peak begins anew at what is used now.
+    // Restarts the peak at what is used now.
     void reset_peak() { peak_used_ = used(); }
 
-    // Sets bytes aside for a reservation, all or nothing.
+    // Reserves bytes, all or nothing.
     bool try_reserve(Bytes size) {
         if (size > reservable())
             return false;
@@ -50,14 +50,14 @@ class SpaceAccount {
         return true;
     }
 
-    // Gives back reserved bytes that are not allocated.
+    // Returns reserved bytes that are not allocated.
     void unreserve(Bytes size) {
         TM_CHECK(size <= reserved_unused_);
         reserved_unused_ -= size;
     }
 
-    // Allocates `size` bytes, of which `from_reservation` come out of what is reserved and the rest
-    // out of what is available, all or nothing.
+    // Allocates `size` bytes, of which `from_reservation` come from reserved bytes and the rest
+    // from available ones, all or nothing.
     bool try_allocate(Bytes size, Bytes from_reservation = 0) {
         TM_CHECK(from_reservation <= size && from_reservation <= reserved_unused_);
         if (size - from_reservation > available())

@@ -1,9 +1,9 @@
-// Pending: an answer that comes later, once. A future without exceptions, which can be asked
-// whether it is there without waiting and without a clock.
+// Pending: an answer that comes later, once. A future without exceptions, which can be polled
+// without waiting and without a clock.
 //
-// The giving side keeps a Promise; a Promise that is destroyed before it answered is a broken
-// invariant (TM_CHECK): everything that is asked of the tiers is answered, also at shutdown.
-// Thread-safe: one thread gives, any number of copies of the Pending may look and wait.
+// The answering side keeps a Promise; a Promise that is destroyed before it has answered is a
+// broken invariant (TM_CHECK): every request to the tiers is answered, even at shutdown.
+// Thread-safe: one thread answers, any number of copies of the Pending may poll and wait.
 #pragma once
 
 #include <chrono>
@@ -24,9 +24,9 @@ class Promise;
 template <class T>
 class Pending {
   public:
-    Pending() = default;  // of nothing: may only be assigned to
+    Pending() = default;  // empty: may only be assigned to
 
-    // An answer that is there already.
+    // An answer that exists already.
     explicit Pending(T value) : state_(std::make_shared<State>()) {
         state_->value.emplace(std::move(value));
     }
@@ -36,23 +36,23 @@ class Pending {
         return state_->value.has_value();
     }
 
-    // Waits until it is there.
+    // Waits for the answer.
     void wait() const {
         std::unique_lock lock(state_->mutex);
         state_->arrived.wait(lock, [&] { return state_->value.has_value(); });
     }
 
-    // The same, but no longer than `patience`. False: it isn't there. It may still come: whoever
-    // wants it no more drops this.
+    // The same, but for no longer than `patience`. False: there is no answer yet. It may still
+    // come: drop this if you no longer need it.
     bool wait_for(std::chrono::nanoseconds patience) const {
         std::unique_lock lock(state_->mutex);
         return state_->arrived.wait_for(lock, patience, [&] { return state_->value.has_value(); });
     }
 
-    // What it is withdrawn by; 0: it can't be.
+    // The id for withdrawing it; 0: it can't be withdrawn.
     std::uint64_t request() const { return state_->request; }
 
-    // Waits, and moves it out. To be called once, of all copies.
+    // Waits, and moves it out. Call this only once, among all copies.
     T take() {
         wait();
         const std::lock_guard lock(state_->mutex);
@@ -84,7 +84,7 @@ class Promise {
 
     Pending<T> pending() const { return pending_; }
 
-    // Before pending() is given to anybody.
+    // Before anybody gets pending().
     void set_request(std::uint64_t request) { pending_.state_->request = request; }
 
     // Gives the answer, once.

@@ -1,4 +1,5 @@
-// BufferPin: the right to use a buffer of a TieredStore where it is, at its address, beside others.
+// BufferPin: the right to use a buffer of a TieredStore where it is, at its address, together with
+// others.
 #pragma once
 
 #include <optional>
@@ -10,12 +11,12 @@ namespace tidemark {
 
 class TieredStore;
 
-// The right to use a buffer that has a gate in its own space, together with others who pin it: it
-// stays there, at its address. Move-only; ended by its destruction. Costs no lock where the buffer
-// is there already; says nothing about the order of anybody's work.
+// The right to use a buffer that has a gate in its own space, together with others that pin it: it
+// stays there, at its address. Move-only; ended by its destruction. Costs no lock if the buffer is
+// there already. It does not order anyone's work.
 class BufferPin {
   public:
-    BufferPin() = default;  // of nothing
+    BufferPin() = default;  // empty
     BufferPin(BufferPin&& other) noexcept;
     BufferPin& operator=(BufferPin&& other) noexcept;
 
@@ -23,12 +24,12 @@ class BufferPin {
 
     explicit operator bool() const { return store_ != nullptr; }
 
-    // Ends it. All work on the buffer has been done; or some is queued on `stream`, which the
-    // buffer's leaving will wait for.
+    // Ends it. Either all work on the buffer is done, or some is queued on `stream`, for which the
+    // buffer waits before it leaves.
     void release();
     void release(StreamId stream);
 
-    // What work is queued on when nothing else is said.
+    // The stream for work if no other is given.
     void set_stream(StreamId stream) { stream_ = stream; }
 
   private:
@@ -40,11 +41,11 @@ class BufferPin {
     std::optional<StreamId> stream_;
 };
 
-// A buffer that is to be pinned; `gate` is that of its BufferSpec.
+// A buffer to pin; `gate` is that of its BufferSpec.
 struct PinUse {
     BufferRef buffer;
     Gate* gate = nullptr;
-    bool write = true;  // other copies become void; else leaving it again may cost no copy
+    bool write = true;  // other copies become void; else leaving again may cost no copy
 };
 
 }  // namespace tidemark

@@ -90,7 +90,7 @@ PendingPins PinDesk::pin_all(std::span<const PinUse> uses, SpaceId space, bool p
     return {request, pending};
 }
 
-// What was granted becomes pins.
+// Turns what was granted into pins.
 std::vector<BufferPin> PinDesk::admit(std::span<const PinUse> uses) {
     std::vector<BufferPin> pins(uses.size());
     const std::lock_guard lock(store_.mutex_);

@@ -1,5 +1,5 @@
 // PinDesk: pins of a TieredStore's buffers that have gates (gate.h): used without the store while
-// they are where they belong, brought back there otherwise.
+// they are where they belong, and brought back there otherwise.
 //
 //     const PinUse uses[] = {{weights, weights_gate, false}, {activations, activations_gate}};
 //     std::vector<BufferPin> pins = *PinDesk(store).pin_all(uses, gpu, true).pins.take();
@@ -7,7 +7,7 @@
 //     for (BufferPin& pin : pins)
 //         pin.release(s);                    // they leave after what is queued on s now
 //
-// A view of the store. Thread-safe. O(buffers of the call); no lock where all are there.
+// A view of the store. Thread-safe. O(buffers of the call); no lock if all are there.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace tidemark {
 
-// What waits for pins, and by which name it is withdrawn.
+// A request that waits for pins, and the id for withdrawing it.
 struct PendingPins {
     std::optional<RequestId> request;
     Pending<Result<std::vector<BufferPin>>> pins;
@@ -28,11 +28,11 @@ class PinDesk {
   public:
     explicit PinDesk(TieredStore& store) : store_(store) {}
 
-    // The fast way of pin_all for one: no lock, and nothing if that needs more.
+    // The fast way of pin_all for one buffer: no lock, and nothing if that isn't enough.
     BufferPin try_pin(const PinUse& use);
 
     // Pins of buffers that have gates, in their own space, `space`: all or none, each once. They
-    // are brought back if they are away. `patient`: waits for room until others let go.
+    // are brought back if they are away. `patient`: waits for room until others release some.
     PendingPins pin_all(std::span<const PinUse> uses, SpaceId space, bool patient);
 
     // A request that has not been granted is refused (cancelled). False: too late.
@@ -41,17 +41,17 @@ class PinDesk {
     // Whether the work that has been queued on the buffer is done.
     bool quiet(BufferRef buffer);
 
-    // Whether it is on its way to another space.
+    // Whether it is moving to another space.
     bool moving(BufferRef buffer);
 
     // Whether anything is being copied, or leaving: there may be more room in a moment.
     bool settling();
 
-    // No more work comes on the stream; its name may be used again.
+    // No more work comes on the stream; its name may be reused.
     void stream_ended(StreamId stream);
 
-    // Has one buffer leave `space`, as free_bytes has any; `freed` is 0 where it may not or is not
-    // there, and no copy of what it holds is lost if it fails.
+    // Evicts one buffer from `space`, as free_bytes does with any. `freed` is 0 if it may not leave
+    // or is elsewhere. If that fails, no copy of its content is lost.
     Pending<FreeReport> defer(BufferRef buffer, SpaceId space);
 
   private:

@@ -1,9 +1,9 @@
-// SpillExecutor: carries out what a SpillEngine decides, by a Transfers: makes and frees locations,
-// begins copies, polls their ends. The same for a real program and for a replay; who decides
-// when it turns, and what becomes of answers, is the owner's.
+// SpillExecutor: carries out a SpillEngine's decisions with a Transfers: makes and frees locations,
+// starts copies, polls their ends. The same for a real program and for a replay; the owner decides
+// when it runs a turn, and what happens to answers.
 //
 // The engine is called under `mutex`, everything else without it: transfers may take long.
-// Thread-safety: one thread turns at a time.
+// Thread-safety: one thread at a time runs a turn.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tidemark {
 
-// For owners that are one thread.
+// For owners with a single thread.
 struct NoMutex {
     void lock() {}
 
@@ -31,8 +31,9 @@ class SpillExecutor {
     SpillExecutor(SpillEngine& engine, Transfers& transfers, Mutex& mutex)
         : engine_(engine), transfers_(transfers), mutex_(mutex) {}
 
-    // One turn: polls what has ended, has the engine decide, carries it out. `observe(work)` sees
-    // what is about to be done, `deliver(answers)` gets the answers. False: nothing was to be done.
+    // One turn: polls what has ended, lets the engine decide, carries it out. `observe(work)` sees
+    // the work before it is done, `deliver(answers)` gets the answers. False: there was nothing to
+    // do.
     template <class Observe, class Deliver>
     bool turn(bool stirred, Observe&& observe, Deliver&& deliver) {
         const bool happened = receive();
@@ -65,7 +66,7 @@ class SpillExecutor {
     }
 
   private:
-    // What poll() and the streams say.
+    // The results of poll() and of the streams.
     bool receive() {
         ended_.clear();
         transfers_.poll(ended_);

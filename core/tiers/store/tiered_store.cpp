@@ -1,4 +1,4 @@
-// TieredStore: the lock around the engine, and its hands.
+// TieredStore: the lock around the engine, and the threads that drive it.
 #include "core/tiers/store/tiered_store.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void Access::release() {
 
 namespace {
 
-// What serves two uses of one buffer.
+// The mode that serves two uses of one buffer.
 AccessMode both(AccessMode first, AccessMode second) {
     if (first == second || second == AccessMode::pin)
         return first;
@@ -93,7 +93,7 @@ auto TieredStore::submit(Request&& request, Kind kind) {
     return pending;
 }
 
-// Something that may let others go on.
+// An event that may let others continue.
 template <class Call>
 auto TieredStore::call(Call&& call) {
     std::unique_lock lock(mutex_);
@@ -216,7 +216,7 @@ void TieredStore::end_access(Access& access) {
     const bool wrote = writes(access.mode_);
     std::optional<UsePoint> point;
     if (space.tier == Tier::gpu && access.mode_ != AccessMode::pin) {
-        // A device that can't say when its work is done is lost, and its work with it.
+        // A device that can't tell when its work is done is lost, and so is its work.
         Result<UsePoint> recorded = transfers_.record(space, access.stream_, wrote);
         if (recorded)
             point = *recorded;
@@ -227,7 +227,7 @@ void TieredStore::end_access(Access& access) {
     after_call();
 }
 
-// Answers that are there go out at once; what else came up is for whoever pumps.
+// Existing answers are delivered immediately; whoever pumps handles the rest.
 void TieredStore::after_call() {
     std::unique_lock lock(mutex_);
     std::vector<SpillAnswer> answers = engine_.take_answers();
@@ -280,7 +280,7 @@ void TieredStore::deliver(Kind& request, SpillAnswer& answer) {
     }
 }
 
-// What was granted is the program's, or it can't have it.
+// The program gets what was granted, or it can't have it.
 void TieredStore::settle(std::uint32_t group, bool taken) {
     std::unique_lock lock(mutex_);
     if (taken)
@@ -289,8 +289,8 @@ void TieredStore::settle(std::uint32_t group, bool taken) {
         engine_.turn_down(group);
 }
 
-// Accesses to what was granted; it stays where it is, so that its locations are those of this
-// moment. `group`: to be taken up, unless the stream can't be made to wait for others' work.
+// Accesses to what was granted. It stays where it is, so its locations are the current ones.
+// `group`: is accepted, unless the stream can't be made to wait for others' work.
 Result<std::vector<Access>> TieredStore::hand_out(std::span<const BufferUse> uses,
                                                   const AccessSpec& spec,
                                                   std::optional<std::uint32_t> group) {
@@ -326,7 +326,7 @@ Result<std::vector<Access>> TieredStore::hand_out(std::span<const BufferUse> use
 // Driving.
 
 bool TieredStore::pump() {
-    // No mutex: what is answered may be dropped unread, and its end calls in here again.
+    // No mutex: an answer may be dropped unread, and its destructor calls in here again.
     if (pumping_.exchange(true, std::memory_order_acquire))
         return false;
 
@@ -372,7 +372,7 @@ Result<void> TieredStore::start_worker() {
         try {
             work();
         } catch (...) {
-            // No memory: whoever waits drives the engine from here on, and learns of it.
+            // No memory: from here on whoever waits drives the engine, and learns of it.
             has_worker_.store(false);
         }
     });

@@ -1,4 +1,4 @@
-// TieredStore: buffers of bytes that live in the spaces of a machine and move between them: GPU,
+// TieredStore: buffers of bytes that are in the spaces of a machine and move between them: GPU,
 // host and disk as one memory. The spill engine (spill_engine.h) for a real program: thread-safe,
 // with answers that come later (pending.h), driven by pump() or by a thread of its own.
 //
@@ -12,18 +12,18 @@
 //     store.free_bytes(gpu, 10_GiB).take();  // as much as can leave, and why not more
 //
 // An access keeps its buffer where it is until it is released; the bytes are there for work that is
-// queued on the access's stream after it was granted. The program calls from any thread.
+// queued on the access's stream after it was granted. The program may call from any thread.
 //
 // Nothing is lost: a copy that fails leaves the buffer where it was, readable, with all accounts
-// exact, and whoever wanted it moved gets the error. Every request is answered, also at close().
+// exact, and whoever requested the move gets the error. Every request is answered, even at close().
 //
-// A patient request waits as long as somebody may let go of room: while accesses are open, memory
-// is reserved or in use by others, or copies are under way. Where nothing of it is so, it is
+// A patient request waits as long as somebody may release room: while accesses are open, memory is
+// reserved or in use by others, or copies are in progress. If none of this is the case, it is
 // refused with what holds the room.
 //
-// Thread-safety: all functions, but the destructor. Lock order: queue > store > space > inside; no
-// lock is held while memory is made or freed, copies are begun or answers are given. Capacity is
-// given back to MemorySpaces without locks, so that their listeners may call the store.
+// Thread-safety: all functions except the destructor. Lock order: queue > store > space > inside;
+// no lock is held while memory is made or freed, copies are started or answers are delivered.
+// Capacity is returned to MemorySpaces without locks, so their listeners may call the store.
 #pragma once
 
 #include <atomic>
@@ -70,13 +70,13 @@ class Access {
 
     AccessMode mode() const { return mode_; }
 
-    // Where the bytes are (Transfers::pieces), and where they begin.
+    // The ranges of the bytes (Transfers::pieces), and where they start.
     std::vector<Range> pieces() const;
     Address address() const;
 
     // Ends it. The program's work on the buffer is what has been queued on the access's stream so
-    // far; nothing waits for it here. (On the host it has been done: a device that still copies
-    // from or to these blocks is the program's to wait for.) A released access is of nothing.
+    // far; this call waits for nothing. (On the host the work must be done: the program has to wait
+    // for a device that still copies from or to these blocks.) A released access is empty.
     void release();
 
   private:
@@ -91,16 +91,16 @@ class Access {
 
 struct StoreOptions {
     SpillOptions spill;
-    // Without a worker: calls drive the engine on as far as that needs no waiting. False: only
+    // Without a worker: calls drive the engine as far as possible without waiting. False: only
     // pump() does.
     bool pump_in_calls = true;
-    Nanoseconds heartbeat = 5'000'000;   // a worker looks at the spaces' thresholds so often
+    Nanoseconds heartbeat = 5'000'000;   // how often a worker checks the spaces' thresholds
     Nanoseconds poll_interval = 20'000;  // and at copies in flight
-    // Hears what becomes of buffers that have gates, in order, without locks, from whichever thread
+    // Is told what becomes of buffers that have gates, in order, without locks, by whichever thread
     // drives the engine; must not call the store.
     std::function<void(std::span<const BufferEvent>)> on_moves;
-    // Consulted now and then by whoever waits in wait() or close(), on its thread, without locks:
-    // an Error ends the wait (a signal has come, the time is over).
+    // Called now and then in wait() or close(), on the waiting thread, without locks: an Error ends
+    // the wait (a signal has arrived, or time is up).
     std::function<std::optional<Error>()> wait_ends;
 };
 
@@ -112,19 +112,19 @@ class TieredStore {
     TieredStore(const TieredStore&) = delete;
     TieredStore& operator=(const TieredStore&) = delete;
 
-    // close(). All accesses have been released.
+    // close(). All accesses must have been released.
     ~TieredStore();
 
     // A new buffer.
     Pending<Result<BufferRef>> create(const BufferSpec& spec);
 
-    // A buffer over the program's own memory, contiguous at `location`, which outlives it: nothing
-    // is charged, and nothing is freed when it leaves, so it is never taken to make room (defect
-    // 27).
+    // A buffer over the program's own memory, contiguous at `location`, which must outlive it:
+    // nothing is charged, and nothing is freed when it leaves, so it is never evicted to make room
+    // (defect 27).
     BufferRef adopt(const BufferSpec& spec, const BlockLocation& location);
 
-    // Ends a buffer. Its memory comes free when the work on it has passed. Errors: not_found;
-    // bad_input: somebody has an access. Accesses that are waited for are refused (not_found).
+    // Ends a buffer. Its memory becomes free when the work on it has passed. Errors: not_found;
+    // bad_input: somebody has access. Waiting accesses are refused (not_found).
     Result<void> destroy(BufferRef buffer);
 
     // Brings the buffer to a space if it is elsewhere, and keeps it there until the access is
@@ -132,51 +132,51 @@ class TieredStore {
     Pending<Result<Access>> acquire(BufferRef buffer, const AccessSpec& spec);
 
     // Several at once, each with its mode, in the space of `spec`: all are granted together, in the
-    // order of `uses` (a buffer that is there twice once, by its stronger mode). While it waits for
-    // room it holds none of them, so that two requests never wait for each other.
+    // order of `uses` (a buffer that is listed twice counts once, with its stronger mode). While it
+    // waits for room it holds none of them, so two requests never wait for each other.
     Pending<Result<std::vector<Access>>> acquire_all(std::span<const BufferUse> uses,
                                                      const AccessSpec& spec);
 
-    // Sets memory aside, in the first of the spec's spaces that has it; room is made out of what
-    // nobody has reserved. Patient: waits in fair order.
+    // Reserves memory, in the first of the spec's spaces that has it; room is made from unreserved
+    // memory. Patient: waits in fair order.
     Pending<Result<MemoryReservation>> reserve(const ReservationSpec& spec);
 
-    // Brings it there without keeping it. By default only into room that there is (below the start
-    // of spilling), else refused with no_room. To a slower space: writes it back, so that leaving
-    // the faster one will be free (SpillOptions::keep_clean).
+    // Brings it there without keeping it. By default only into existing room (below the start of
+    // spilling), else refused with no_room. To a slower space: writes it back, so that leaving the
+    // faster one costs nothing later (SpillOptions::keep_clean).
     Pending<Result<void>> prefetch(BufferRef buffer, SpaceId space, bool make_room = false);
 
-    // Gives `size` bytes of the space back, as far as possible, and says how far and why.
+    // Frees `size` bytes of the space, as far as possible, and reports how many and why not more.
     Pending<FreeReport> free_bytes(SpaceId space, Bytes size);
 
-    // The same as the out-of-memory policy `spill-and-retry` wants it. Lives as long as the store;
-    // waits, so it is not called from within the store (Transfers).
+    // The same in the form that the out-of-memory policy `spill-and-retry` needs. Valid as long as
+    // the store; it waits, so it must not be called from within the store (Transfers).
     Spiller& spiller(SpaceId space);
 
-    // The program's word on a buffer (BufferFacts). False: it is gone. Its next use is the access
-    // of the store that comes after so many; 0: nobody knows, kNeverUsed: none.
+    // Facts that the program states about a buffer (BufferFacts). False: it is gone. Its next use
+    // is the store's access after this many; 0: unknown, kNeverUsed: none.
     bool set_hint(BufferRef buffer, std::int32_t hint);
     bool set_next_use(BufferRef buffer, std::uint64_t accesses);
     bool set_may_spill(BufferRef buffer, bool may_spill);
 
     // Which buffers would leave `space` next, in order, until `size` bytes would be free, or none
-    // could any more. Nothing leaves.
+    // could leave any longer. Nothing leaves.
     std::vector<VictimCandidate> candidates(SpaceId space, Bytes size);
 
-    // Has the buffer leave `space` for a slower one, as if room were needed. False: it may not, or
-    // is not there.
+    // Evicts the buffer from `space` to a slower one, as if room were needed. False: it may not
+    // leave, or is elsewhere.
     bool evict(BufferRef buffer, SpaceId space);
 
-    // The program begins something that has a name (a step, a layer): what learns from its past
-    // knows it again.
+    // The program starts a named part of itself (a step, a layer): forecasts that learn from the
+    // past recognise it.
     void mark(std::string_view name);
 
-    // Drives everything on as far as it goes without waiting. False: nothing was to be done, or
-    // another thread is at it.
+    // Drives everything as far as possible without waiting. False: there was nothing to do, or
+    // another thread is driving.
     bool pump();
 
-    // Waits for an answer; without a worker this thread drives the engine meanwhile. A wait that
-    // StoreOptions::wait_ends ends has its request withdrawn.
+    // Waits for an answer; without a worker this thread drives the engine meanwhile. If
+    // StoreOptions::wait_ends ends a wait, its request is withdrawn.
     template <class T>
     T wait(Pending<T> pending) {
         while (!pending.ready()) {
@@ -191,22 +191,22 @@ class TieredStore {
         return pending.take();
     }
 
-    // Refuses what has not been granted, for the given reason (SpillEngine::withdraw); `request` is
-    // Pending::request. False: too late.
+    // Refuses a request that has not been granted, for the given reason (SpillEngine::withdraw);
+    // `request` is Pending::request. False: too late.
     bool withdraw(std::uint64_t request, Error why);
 
-    // Starts a thread that pumps, until close(). Once at most. Errors (io): the system has no
-    // thread; the store goes on as one without.
+    // Starts a thread that pumps, until close(). At most once. Errors (io): the system has no
+    // thread; the store continues without one.
     Result<void> start_worker();
 
     // Waits until no copy is in flight, and nothing is leaving. Requests that wait for somebody
-    // else go on waiting. Not `for_ever`: as close().
+    // else continue to wait. Not `for_ever`: as close().
     Result<void> drain(bool for_ever = true);
 
-    // Refuses what waits and what is asked for from now on (shut_down), ends copies in flight, then
-    // all buffers. Waits for the devices; not `for_ever`: as long as wait_ends has no Error, which
-    // is the answer then, and the next close() goes on with it. All accesses have been released.
-    // Idempotent.
+    // Refuses everything that waits and all later requests (shut_down), ends copies in flight, then
+    // all buffers. Waits for the devices; not `for_ever`: only as long as wait_ends has no Error,
+    // which is then the answer, and the next close() continues. All accesses must have been
+    // released. Idempotent.
     Result<void> close(bool for_ever = true);
 
     // Figures of one moment.
@@ -216,7 +216,7 @@ class TieredStore {
     std::vector<SpaceId> where(BufferRef buffer) const;  // valid copies, home first
     Bytes reclaimable(BufferRef buffer, SpaceId space) const;
 
-    // Every invariant of the engine (TM_CHECK). O(buffers); for tests.
+    // Checks every invariant of the engine (TM_CHECK). O(buffers); for tests.
     void check() const;
 
   private:
@@ -272,7 +272,7 @@ class TieredStore {
     using Requested =
         std::variant<Created, Acquired, AcquiredAll, Pinned, Reserved, Prefetched, Freed>;
 
-    // How often it is looked whether a wait is over.
+    // How often to check whether a wait has ended.
     static constexpr std::chrono::milliseconds kLookAround{10};
 
     template <class Request, class Kind>
@@ -295,14 +295,14 @@ class TieredStore {
     const StoreOptions options_;
     std::vector<std::unique_ptr<SpaceSpiller>> spillers_;
 
-    mutable std::mutex mutex_;  // of the engine and what was asked of it
+    mutable std::mutex mutex_;  // guards the engine and its requests
     SpillEngine engine_;
     std::unordered_map<std::uint64_t, Requested> requests_;
 
     std::atomic<bool> pumping_ = false;   // one thread drives
     SpillExecutor<std::mutex> executor_;  // of the pumping thread
 
-    std::mutex rest_;  // of the worker, and of those who wait while somebody else pumps
+    std::mutex rest_;  // of the worker, and of threads that wait while another one pumps
     std::condition_variable stirred_;
     bool awake_ = false;
     bool stopping_ = false;

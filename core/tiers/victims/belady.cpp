@@ -1,10 +1,10 @@
-// belady: who is used farthest in the future leaves, sizes and costs weighed. Replays know the
-// future, programs do not: a reference for the others, not the best there is (replay/analysis has
-// the bound).
+// belady: the buffer that is used farthest in the future leaves, with sizes and costs weighed.
+// Replays know the future, programs do not: a reference for the others, but not the optimum
+// (replay/analysis has the bound).
 //
 // Model: Belady 1966, the optimum for pages of one size and one cost. `weigh=cost` (default) looks
-// for the longest time of free memory for each unit of copying, see next_use_policy.h: with clean
-// copies and ends that is far better than the original, `weigh=distance`, which writes out what is
+// for the longest time of free memory per unit of copying, see next_use_policy.h: with clean copies
+// and known ends that is far better than the original, `weigh=distance`, which writes out what is
 // about to be freed.
 #include <array>
 #include <limits>
@@ -34,7 +34,7 @@ constexpr std::array<OptionInfo, 1> kBeladyOptions{{
      .type = OptionType::choice,
      .default_value = "cost",
      .choices = kWeighs,
-     .summary = "what is weighed: the time until the next use for each cost, or that time alone",
+     .summary = "what to weigh: the time until the next use per unit of cost, or only that time",
      .source = "distance: the paper"},
 }};
 
@@ -43,7 +43,7 @@ constexpr std::array<OptionInfo, 1> kBeladyOptions{{
 VictimPolicyInfo belady() {
     return {
         .name = "belady",
-        .summary = "what is used farthest in the future, for the cost of moving it",
+        .summary = "evicts what is used farthest in the future, relative to the cost of moving it",
         .source = "Belady 1966",
         .options = kBeladyOptions,
         .foresight = Foresight::oracle,

@@ -1,9 +1,9 @@
-// clock: buffers in a circle, a hand that goes around, and a mark on each that was used since the
-// hand last passed: a marked one loses its mark and stays, an unmarked one leaves.
+// clock: buffers in a circle, a hand that goes around, and a mark on each buffer that was used
+// since the hand last passed. A marked buffer loses its mark and stays; an unmarked one leaves.
 //
-// Model: Corbato 1968; lru at the price of a mark. The hand stands before the front of a list, and
-// what it passes goes to the back. Buffers come in at the back, unmarked: their first use marks
-// them. The hand passes what may not leave, which keeps its mark.
+// Model: Corbato 1968; approximates lru for the cost of a mark. The hand is at the front of a list,
+// and what it passes goes to the back. Buffers come in at the back, unmarked: their first use marks
+// them. The hand passes buffers that may not leave, which keep their marks.
 #include "core/tiers/victims/id_list.h"
 
 namespace tidemark::victims {
@@ -24,7 +24,7 @@ class Clock final : public VictimPolicy {
 
     void erase(BufferId id, EvictionReason /*why*/) override { circle_.erase(id); }
 
-    // Two rounds at most: the first one takes the marks.
+    // At most two rounds: the first one removes the marks.
     std::optional<BufferId> victim() override {
         for (std::size_t passed = 0; passed < 2 * circle_.size(); ++passed) {
             const BufferId id = circle_.front();
@@ -49,7 +49,7 @@ class Clock final : public VictimPolicy {
 VictimPolicyInfo clock() {
     return {
         .name = "clock",
-        .summary = "what was not used since the hand of a clock passed it",
+        .summary = "evicts what was not used since the hand of a clock last passed it",
         .source = "Corbato 1968",
         .options = {},
         .foresight = Foresight::none,

@@ -1,8 +1,8 @@
-// cost: who saves the least copying for each byte and time that it stays: the cost of moving it, by
-// the links' bandwidth, over the time until it is used next (next_use_policy.h).
+// cost: evicts the buffer that saves the least copying per byte and time that it stays: the cost of
+// moving it, by the links' bandwidth, over the time until its next use (next_use_policy.h).
 //
-// That time is the owner's if it knows (BufferFacts::next_use), else guessed from past gaps and
-// companions (past_uses.h), else as long again as the buffer has been idle.
+// That time comes from the owner if it is known (BufferFacts::next_use). Otherwise it is guessed
+// from past gaps and companions (past_uses.h), or is as long again as the buffer has been idle.
 #include <array>
 
 #include "core/tiers/victims/next_use_policy.h"
@@ -35,7 +35,7 @@ constexpr std::array<OptionInfo, 1> kCostOptions{{
      .default_value = "512",
      .minimum = "0",
      .maximum = "1000000000",
-     .summary = "how long after a buffer its companions are used; 0: each is looked at alone"},
+     .summary = "how long after a buffer its companions are used; 0 = look at each buffer alone"},
 }};
 
 }  // namespace
@@ -43,7 +43,7 @@ constexpr std::array<OptionInfo, 1> kCostOptions{{
 VictimPolicyInfo cost() {
     return {
         .name = "cost",
-        .summary = "the least copying saved for each byte and time",
+        .summary = "evicts what saves the least copying per byte and time",
         .source = "mean gaps, groups that return, idle times",
         .options = kCostOptions,
         .foresight = Foresight::none,

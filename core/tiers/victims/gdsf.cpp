@@ -1,11 +1,11 @@
-// gdsf: each buffer has a worth, its uses times what a byte of it costs to bring back (and to copy
-// out if it is dirty); the least worth leaves.
+// gdsf: each buffer has a worth, its number of uses times the cost per byte of bringing it back
+// (and of copying it out if it is dirty); the buffer with the least worth leaves.
 //
 // Model: Cherkasova 1998, greedy dual size frequency. Worth = age + uses * cost / size. The age of
-// the space is the worth of the last one that left, and is added when a buffer is used: so the
-// uses of long ago lose weight. The cost of a copy is `overhead` plus size over bandwidth, in units
-// of the overhead-free cost of a byte both ways: large buffers come off a little cheaper. Ties: by
-// last use, then by id.
+// the space is the worth of the last buffer that left, and is added when a buffer is used, so old
+// uses lose weight. The cost of a copy is `overhead` plus size over bandwidth, in units of the
+// overhead-free cost of a byte both ways: large buffers come off a little cheaper. Ties: by last
+// use, then by id.
 #include <algorithm>
 #include <array>
 
@@ -97,7 +97,8 @@ constexpr std::array<OptionInfo, 1> kGdsfOptions{{
      .default_value = "10000",
      .minimum = "0",
      .maximum = "1e9",
-     .summary = "what a copy costs beside its bytes: the more, the longer small buffers stay"},
+     .summary =
+         "cost of a copy in addition to its bytes; the higher, the longer small buffers stay"},
 }};
 
 }  // namespace
@@ -105,7 +106,8 @@ constexpr std::array<OptionInfo, 1> kGdsfOptions{{
 VictimPolicyInfo gdsf() {
     return {
         .name = "gdsf",
-        .summary = "the least uses times cost over size, old uses losing weight",
+        .summary =
+            "evicts what has the least uses times cost over size, with old uses losing weight",
         .source = "Cherkasova 1998",
         .options = kGdsfOptions,
         .foresight = Foresight::none,

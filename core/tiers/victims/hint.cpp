@@ -1,5 +1,5 @@
-// hint: what the program wants to keep least leaves first (BufferFacts::hint, 0 unless it says
-// so); among equals, what was used longest ago.
+// hint: the buffer that the program least wants to keep leaves first (BufferFacts::hint, 0 by
+// default); among equals, the one that was used longest ago.
 #include "core/tiers/victims/indexed_heap.h"
 
 namespace tidemark::victims {
@@ -15,7 +15,7 @@ class Hint final : public VictimPolicy {
 
     void erase(BufferId id, EvictionReason /*why*/) override { order_.erase(id); }
 
-    // A hint is no use: the buffer keeps its age.
+    // A hint is not a use: the buffer keeps its age.
     void revise(BufferId id) override {
         order_.put(id, {residents_.facts(id).hint, order_.key(id).touched});
     }
@@ -44,7 +44,7 @@ class Hint final : public VictimPolicy {
 VictimPolicyInfo hint() {
     return {
         .name = "hint",
-        .summary = "what the program wishes to keep least, then what was used longest ago",
+        .summary = "evicts what the program wants to keep least, then what was used longest ago",
         .source = "the program's hints",
         .options = {},
         .foresight = Foresight::none,

@@ -1,5 +1,5 @@
 // IdList: buffers in an order of their own, as a doubly linked list over dense ids. Ids are indices
-// into one table, so that nothing is allocated once the largest id has been seen.
+// into one table, so nothing is allocated once the largest id has occurred.
 //
 // Every operation is O(1). Thread-safety: none.
 #pragma once
@@ -73,9 +73,9 @@ class IdList {
     std::size_t size_ = 0;
 };
 
-// Walks from the front for who may leave and has no chance left: `spend(id)` takes one away, and
-// whether there was one. Who had one goes to the back and is met again there; who may not leave is
-// passed over and stays in its place. O(passed over and chances spent).
+// Walks from the front to a buffer that may leave and has no chance left: `spend(id)` uses one up,
+// and returns whether there was one. Buffers that had one go to the back and are met there again;
+// buffers that may not leave are skipped and stay in place. O(skipped and chances spent).
 template <class Spend>
 std::optional<BufferId> second_chance(IdList& list, const Residents& residents,
                                       const Spend& spend) {

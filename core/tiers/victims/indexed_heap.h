@@ -1,8 +1,8 @@
 // IndexedHeap: buffers ordered by a key, least first, whose keys change all the time. A binary heap
-// with the position of each buffer in a table by id, so that nothing is allocated once the largest
-// id has been seen. Equal keys are ordered by id: what is first never depends on history.
+// with the position of each buffer in a table by id, so nothing is allocated once the largest id
+// has occurred. Equal keys are ordered by id: the order never depends on history.
 //
-// Key: a value with operator<. Every operation is O(log size) unless it says otherwise.
+// Key: a value with operator<. Every operation is O(log size) unless stated otherwise.
 // Thread-safety: none.
 #pragma once
 
@@ -25,13 +25,13 @@ class IndexedHeap {
         return to_integer(id) < positions_.size() && positions_[to_integer(id)] != kAbsent;
     }
 
-    // Of a buffer that is in. O(1).
+    // The key of a buffer in the heap. O(1).
     const Key& key(BufferId id) const { return entries_[position(id)].key; }
 
     // The first one. O(1). The heap must not be empty.
     BufferId first() const { return entries_.front().id; }
 
-    // Brings a buffer in, or gives it another key.
+    // Adds a buffer, or gives it another key.
     void put(BufferId id, const Key& key) {
         if (to_integer(id) >= positions_.size()) [[unlikely]]
             positions_.resize(to_integer(id) + 1, kAbsent);
@@ -53,15 +53,15 @@ class IndexedHeap {
             settle(hole, last);
     }
 
-    // The first one that `may_leave`, passing over others without moving them. O(passed over, each
-    // with the logarithm of their number).
+    // The first one that `may_leave`, skipping others without moving them. O(skipped, each with the
+    // logarithm of their number).
     template <class MayLeave>
     std::optional<BufferId> first_where(const MayLeave& may_leave) {
         if (empty())
             return std::nullopt;
         if (may_leave(first())) [[likely]]
             return first();
-        // The positions whose parents have all been passed over, as a heap: the first one on top.
+        // The positions whose parents have all been skipped, as a heap: the first one on top.
         const auto later = [this](std::size_t a, std::size_t b) {
             return entries_[b].before(entries_[a]);
         };
@@ -101,7 +101,7 @@ class IndexedHeap {
         positions_[to_integer(entry.id)] = static_cast<std::uint32_t>(at);
     }
 
-    // Puts `entry` where it belongs, from the hole at `at` on.
+    // Puts `entry` into its position, starting from the hole at `at`.
     void settle(std::size_t at, const Entry& entry) {
         if (at > 0 && entry.before(entries_[(at - 1) / 2]))
             rise(at, entry);

@@ -40,7 +40,7 @@ class Largest final : public VictimPolicy {
 VictimPolicyInfo largest() {
     return {
         .name = "largest",
-        .summary = "the largest buffer",
+        .summary = "evicts the largest buffer",
         .source = "size only",
         .options = {},
         .foresight = Foresight::none,

@@ -1,7 +1,7 @@
-// learned: as belady, on the next uses that a forecast learned from what the program did before.
+// learned: the same as belady, with next uses that a forecast learned from the program's past.
 //
-// Whether the forecast is still right is its own business: once it is not, next uses are unknown,
-// and buffers leave by how long they are idle (next_use_policy.h). So with no forecast at all this
+// The forecast itself decides whether it is still right. Once it is not, next uses are unknown, and
+// buffers leave by how long they have been idle (next_use_policy.h). So without any forecast this
 // is lru, weighed by cost.
 #include "core/tiers/victims/next_use_policy.h"
 
@@ -18,7 +18,7 @@ class Learned final : public NextUsePolicy {
 VictimPolicyInfo learned() {
     return {
         .name = "learned",
-        .summary = "as belady, on next uses learned from what the program did before",
+        .summary = "the same as belady, with next uses learned from what the program did before",
         .source = "Belady 1966",
         .options = {},
         .foresight = Foresight::learned,

@@ -1,4 +1,4 @@
-// The past, the position in it that the program seems to be at, and who plays whose part.
+// The past, the program's probable position in it, and which buffer plays which part.
 #include "core/tiers/victims/learned_forecast.h"
 
 #include <algorithm>
@@ -7,15 +7,15 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kHashBase = 0x9e3779b97f4a7c15U;
-// Distances from here on count as one: those between steps change while a program warms up.
+// Distances from here on count as equal: those between steps change while a program warms up.
 constexpr std::uint32_t kFarDistance = 256;
-constexpr std::uint32_t kStrike = 4;        // for each difference; each likeness takes one away
+constexpr std::uint32_t kStrike = 4;        // for each difference; each match takes one away
 constexpr std::uint32_t kMostStrikes = 32;  // beyond it the position is lost
 constexpr std::uint32_t kSkipped = 8;       // operations that may be left out at once
 constexpr std::size_t kSureWindow = 2;      // from this window on a position is trusted
 constexpr double kTrustStep = 1.0 / 256;    // the weight of each operation in what is trusted
 constexpr double kTrusted = 0.7;            // below it nothing is expected
-constexpr double kSizesKept = 0.98;         // of the sums of sizes, at each further one
+constexpr double kSizesKept = 0.98;         // of the sums of sizes, at each further operation
 constexpr std::size_t kTableBits = 12;      // of a window's table at first; it grows with the past
 
 std::uint32_t mixed(std::uint64_t value) {
@@ -47,7 +47,7 @@ void LearnedForecast::forget_all() {
             windows_[i].drop *= kHashBase;
         windows_[i].positions.assign(std::size_t{1} << kTableBits, kNone);
     }
-    // Lives of buffers that live on stay, without the operations that are forgotten.
+    // Lifetimes of buffers that are still live stay, without the operations that are forgotten.
     std::vector<Life> kept;
     for (Living& living : living_) {
         if (living.life != kNone) {
@@ -65,7 +65,8 @@ void LearnedForecast::grow_to(BufferId id) {
         living_.resize(std::max<std::size_t>(to_integer(id) + 1, 2 * living_.size()));
 }
 
-// How long ago a buffer was last touched, which tells apart operations that look alike otherwise.
+// How long ago a buffer was last touched, which distinguishes operations that are otherwise the
+// same.
 std::uint32_t LearnedForecast::touch_distance(BufferId id) const {
     const Living& living = living_[to_integer(id)];
     if (living.life == kNone || lives_[living.life].last == kNone)
@@ -140,7 +141,7 @@ void LearnedForecast::happened(const Operation& operation, std::uint32_t buffer)
         find_position();
 }
 
-// Compares with what was expected and goes on behind it.
+// Compares with what was expected, and continues behind it.
 void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
     if (cursor_ == kNone) {
         ++score_.silent;
@@ -167,10 +168,10 @@ void LearnedForecast::follow(const Operation& operation, std::uint32_t buffer) {
     ++cursor_;
 }
 
-// After a difference. If the past goes on with an operation that is alike soon, what lies between
-// was left out this time, and the position is there. Else an operation of the same kind stands for
-// the one expected, and one of another kind came in between: the position stays. Allocations all
-// look alike: they are never searched for. False: nothing in the past is like this operation.
+// After a difference. If the past soon continues with a matching operation, those between were left
+// out this time, and the position moves there. Otherwise, if the kinds match, the operation
+// replaces the expected one; if not, it was inserted, and the position stays. Allocations all look
+// the same, so they are never searched for. False: nothing in the past matches this operation.
 bool LearnedForecast::step_over(const Operation& operation) {
     if (strikes_ > kMostStrikes) {
         cursor_ = kNone;
@@ -189,7 +190,7 @@ bool LearnedForecast::step_over(const Operation& operation) {
            expected.writes == operation.writes;
 }
 
-// From now on `buffer` plays the part of the one whose operation `model` was.
+// From now on `buffer` plays the part of the buffer whose operation `model` was.
 void LearnedForecast::pair(std::uint32_t model, std::uint32_t buffer) {
     living_[buffer].model = model;
     const std::uint32_t life = past_[model].life;
@@ -212,22 +213,22 @@ void LearnedForecast::remember() {
             continue;
         window.hash -= window.drop * past_[count - 1 - kWindows[i]].token;
         if (cursor_ == kNone)
-            continue;  // find_position looks first and writes then
+            continue;  // find_position reads first and writes then
         window.positions[slot_of(window.hash, window.positions.size())] =
             static_cast<std::uint32_t>(count);
     }
-    // Tables of a quarter of the past's size at least keep most positions of a step apart.
+    // Tables of at least a quarter of the past's size keep most positions of a step apart.
     if (count > 4 * windows_[0].positions.size())
         for (Window& window : windows_) {
             std::vector<std::uint32_t> larger(window.positions.size() * 8, kNone);
-            // A slot of the small table goes on in the eight that share its low bits.
+            // A slot of the small table is split into the eight that share its low bits.
             for (std::size_t slot = 0; slot < larger.size(); ++slot)
                 larger[slot] = window.positions[slot & (window.positions.size() - 1)];
             window.positions = std::move(larger);
         }
 }
 
-// Looks for the latest position where the longest window of last operations was the same.
+// Looks for the latest position at which the longest window of last operations was the same.
 void LearnedForecast::find_position() {
     const auto count = static_cast<std::uint32_t>(past_.size());
     for (std::size_t i = windows_.size(); i-- > 0;) {
@@ -244,15 +245,14 @@ void LearnedForecast::find_position() {
             same = past_[found - back].token == past_[count - back].token;
         if (same) {
             cursor_ = found;
-            // What a short window found has to prove itself.
+            // A match of a short window has to prove itself.
             strikes_ = i >= kSureWindow ? 0 : kMostStrikes - kStrike;
             cast_back(found);
         }
     }
 }
 
-// The operations before the position found were alike too: whoever took part in them plays the same
-// part again.
+// The operations before the position matched too: their buffers play the same parts again.
 void LearnedForecast::cast_back(std::uint32_t at) {
     const auto count = static_cast<std::uint32_t>(past_.size());
     const std::uint32_t farthest = std::min(at, 4 * kWindows.back());
@@ -314,7 +314,7 @@ ExpectedUse LearnedForecast::expected(std::uint64_t position) const {
     answer.kind = ExpectedUse::Kind::other;
     if (operation.kind != Kind::use || operation.life == kNone)
         return answer;
-    // Its part may be played by somebody else now, or by itself, if it lives since then.
+    // Another buffer may play its part now, or the buffer itself, if it has been live since then.
     const Life& life = lives_[operation.life];
     const std::uint32_t actor = life.actor;
     if (actor == kNone || actor >= living_.size() || living_[actor].life == kNone)

@@ -1,18 +1,19 @@
 // LearnedForecast: expects that what followed last time follows again. Training steps, batches of
 // requests and the tasks of a query engine do the same over and over.
 //
-// It writes down every operation as a token (what was done, how, and how long ago that buffer was
-// last touched; no sizes, so that a longer sequence or a larger batch still counts as the same) and
-// looks for the latest position in the past where the last operations were the same: the longest of
-// several windows that is found, by rolling hashes. While the program goes on as it did from there,
-// the past tells the future: each buffer plays the part of the one in its place last time. When an
-// operation differs, the forecast is wrong and says so (`score`). A few differences it steps over,
-// as what was done once more, not at all, or otherwise this time; when too many differ it looks for
-// a position again. While too few of the last operations came as expected, it tells nothing.
-// Prediction by longest matching context, as in PPM compressors (Cleary and Witten, 1984).
+// It records every operation as a token (what was done, how, and how long ago that buffer was last
+// touched; no sizes, so that a longer sequence or a larger batch still counts as the same). It
+// looks for the latest position in the past at which the last operations were the same: the longest
+// of several windows that is found, by rolling hashes. While the program continues as it did from
+// there, the past predicts the future: each buffer plays the part of the corresponding one of last
+// time. When an operation differs, the forecast was wrong and counts that (`score`). It steps over
+// a few differences, as operations that were inserted, left out or changed this time; when too many
+// differ it looks for a position again. While too few of the last operations came as expected, it
+// predicts nothing. Prediction by longest matching context, as in PPM compressors (Cleary and
+// Witten, 1984).
 //
-// Deterministic. Memory: 28 bytes an operation, O(operations); at kLongestPast operations the past
-// is forgotten and learning begins anew.
+// Deterministic. Memory: 28 bytes an operation, O(operations); at kLongestPast operations it
+// forgets the past and starts learning again.
 #pragma once
 
 #include <array>
@@ -52,11 +53,11 @@ class LearnedForecast final : public Forecast {
 
     // An operation of the past.
     struct Operation {
-        std::uint64_t live = 0;  // bytes that lived after it
+        std::uint64_t live = 0;  // live bytes after it
         std::uint32_t token = 0;
         std::uint32_t life = kNone;  // whose
         std::uint32_t next = kNone;  // the next operation of the same life; kEnded: there was none
-        std::uint32_t end = kNone;   // then: the operation that came first after its free
+        std::uint32_t end = kNone;   // then: the first operation after its free
         Kind kind = Kind::use;
         bool reads = false;
         bool writes = false;
@@ -65,15 +66,15 @@ class LearnedForecast final : public Forecast {
     // A buffer from its allocation to its free.
     struct Life {
         std::uint32_t last = kNone;    // its last operation
-        std::uint32_t actor = kNone;   // the living buffer that plays its part now
-        std::uint32_t buffer = kNone;  // its own number while it lives
+        std::uint32_t actor = kNone;   // the live buffer that plays its part now
+        std::uint32_t buffer = kNone;  // its own number while it is live
         Bytes size = 0;
     };
 
-    // A living buffer.
+    // A live buffer.
     struct Living {
         std::uint32_t life = kNone;
-        std::uint32_t model = kNone;  // the operation of the past that its last one was alike to
+        std::uint32_t model = kNone;  // the operation of the past that its last one matched
     };
 
     // Rolling hashes of the last operations, one table of positions for each window.
@@ -100,13 +101,14 @@ class LearnedForecast final : public Forecast {
     std::vector<Life> lives_;
     std::vector<Living> living_;  // by BufferId
     std::array<Window, kWindows.size()> windows_;
-    std::uint32_t cursor_ = kNone;  // the past's operation that the next one should be alike to
-    double sizes_now_ = 1;          // of allocations followed lately, and of those in their places:
-    double sizes_then_ = 1;         // a larger batch makes everything larger
-    double trust_ = 1;              // the part of the last operations that came as expected
-    std::uint32_t strikes_ = 0;     // how much went wrong lately
+    std::uint32_t cursor_ = kNone;  // the past's operation that the next one should match
+    // of recently followed allocations, and of the corresponding ones:
+    double sizes_now_ = 1;
+    double sizes_then_ = 1;      // a larger batch makes everything larger
+    double trust_ = 1;           // the part of the last operations that came as expected
+    std::uint32_t strikes_ = 0;  // how much went wrong recently
     Bytes live_ = 0;
-    LiveRecord lived_;  // bytes after each operation of the past
+    LiveRecord lived_;  // live bytes after each operation of the past
     ForecastScore score_;
 };
 

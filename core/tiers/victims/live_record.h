@@ -1,5 +1,5 @@
-// LiveRecord: how many bytes lived after each of a row of operations, and the most of any stretch
-// of it: what a peak to come is read from.
+// LiveRecord: how many bytes were live after each of a series of operations, and the maximum of any
+// stretch of it, which shows a peak to come.
 //
 // Maxima of blocks and of blocks of blocks, so that a stretch costs O(kFanout) a level. Not
 // thread-safe.
@@ -38,7 +38,7 @@ class LiveRecord {
         }
     }
 
-    // The most of the positions [begin, end); 0 of none.
+    // The maximum over the positions [begin, end); 0 if there are none.
     Bytes peak(std::size_t begin, std::size_t end) const {
         end = std::min(end, size());
         Bytes most = 0;

@@ -1,6 +1,6 @@
 // lru: the buffer that was used longest ago leaves first. The baseline that others must beat.
 //
-// Coming in counts as a use. Sizes and costs are not looked at.
+// Coming in counts as a use. Sizes and costs don't matter.
 #include "core/tiers/victims/id_list.h"
 
 namespace tidemark::victims {
@@ -34,7 +34,7 @@ class Lru final : public VictimPolicy {
 VictimPolicyInfo lru() {
     return {
         .name = "lru",
-        .summary = "what was used longest ago",
+        .summary = "evicts what was used longest ago",
         .source = "least recently used",
         .options = {},
         .foresight = Foresight::none,

@@ -1,4 +1,5 @@
-// Queues by what a byte costs and what is known of the future; the best of their firsts leaves.
+// Queues by the cost of a byte and what is known of the future; the best of their first entries
+// leaves.
 #include "core/tiers/victims/next_use_policy.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ NextUsePolicy::Queue NextUsePolicy::queue_of(BufferId id, const BufferFacts& fac
     return facts.dirty ? Queue::due_dirty : Queue::due_clean;
 }
 
-// Puts a buffer where it belongs by what is known now. Whether that is elsewhere than before.
+// Puts a buffer into the queue for what is known now. Returns whether that changed its position.
 bool NextUsePolicy::put(BufferId id, const BufferFacts& facts) {
     std::uint64_t due = 0;
     const Queue queue = queue_of(id, facts, due);
@@ -103,7 +104,7 @@ void NextUsePolicy::take_out(BufferId id) {
     mine.queue = Queue::none;
 }
 
-// What was due and did not come is idle from now on.
+// A buffer that was due but not used counts as idle from now on.
 void NextUsePolicy::turn_overdue(std::uint64_t now) {
     while (!due_.empty()) {
         const BufferId id = due_.first();
@@ -123,12 +124,12 @@ void NextUsePolicy::turn_overdue(std::uint64_t now) {
     }
 }
 
-// For how long its memory is free, for each unit of cost.
+// How long its memory would be free, per unit of cost.
 double NextUsePolicy::worth(Queue which, const Known& known, std::uint64_t now) const {
     constexpr double kForever = std::numeric_limits<double>::infinity();
     const auto ahead = known.due == kNeverUsed ? kForever : static_cast<double>(known.due - now);
     const std::uint64_t past = now > known.last_use ? now - known.last_use : 0;
-    const double idle = static_cast<double>(past) + 1;  // was used just now: soon again
+    const double idle = static_cast<double>(past) + 1;  // used just now: probably soon again
     switch (which) {
         case Queue::due_clean:
             return ahead / weights_.clean;
@@ -149,7 +150,7 @@ double NextUsePolicy::worth(Queue which, const Known& known, std::uint64_t now) 
     return kForever;
 }
 
-// Among equals the queue that comes first.
+// Among equals, the earlier queue.
 std::optional<BufferId> NextUsePolicy::best(std::uint64_t now) {
     std::optional<BufferId> found;
     double most = -1;
@@ -178,7 +179,7 @@ std::optional<BufferId> NextUsePolicy::victim() {
     const std::uint64_t now = residents_.facts(any->first()).now;
     turn_overdue(now);
     std::optional<BufferId> found = best(now);
-    // What was known of it may be known no more: forecasts change without a use.
+    // What was known about it may be unknown now: forecasts change without a use.
     while (found && put(*found, residents_.facts(*found)))
         found = best(now);
     return found;

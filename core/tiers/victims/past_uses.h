@@ -1,10 +1,11 @@
-// PastUses: when a buffer should be used next, guessed from what the program did before and nothing
-// else. In this order:
+// PastUses: guesses when a buffer will be used next, only from what the program did before. In this
+// order:
 //   - after the mean of the gaps between the buffer's own uses;
-//   - with its companions: when a buffer comes into use again after a long time, what was used soon
-//     after it then is expected as soon after it now (the state of a session that goes on, a
-//     layer's weights). So a group that returns is not evicted from under its own first members,
-//     as lru does.
+//   - with its companions: when a buffer is used again after a long time, the buffers that were
+//     used
+//     soon after it last time are expected as soon after it now (the state of a session that
+//     continues, a layer's weights). So a returning group isn't evicted because of its own first
+//     members, as it is with lru.
 //
 // Time is a count of the program's operations, above 0. Every operation is O(1). Thread-safety:
 // none.
@@ -36,7 +37,7 @@ class PastUses {
         past.last = now;
     }
 
-    // Its life has ended.
+    // It has been freed.
     void end(BufferId id) {
         if (to_integer(id) < pasts_.size())
             pasts_[to_integer(id)] = {};
@@ -58,17 +59,18 @@ class PastUses {
         std::uint64_t gaps = 0;
     };
 
-    // Where in the past the program seems to be again, and how long ago that was.
+    // Where in the past the program probably is again, and how long ago that was.
     struct Return {
         std::uint64_t last = 0;
         std::uint64_t shift = 0;  // 0: none
         std::uint64_t now = 0;
     };
 
-    // What comes back sooner is no return, and shifts that differ by less are the same one.
+    // A buffer that comes back sooner is not a return, and shifts that differ by less are the same
+    // one.
     std::uint64_t near() const { return window_ / 8; }
 
-    // What was used at `last` is used at `now`. Of several returns the latest are kept.
+    // A buffer that was used at `last` is used at `now`. Of several returns the latest are kept.
     void note_return(std::uint64_t last, std::uint64_t now) {
         const std::uint64_t shift = now - last;
         if (window_ == 0 || shift <= near())
@@ -87,7 +89,7 @@ class PastUses {
         *oldest = {last, shift, now};
     }
 
-    // When what was used at `last` comes again if it goes along with one of the returns.
+    // When a buffer that was used at `last` comes again, if it belongs to one of the returns.
     std::uint64_t with_companions(std::uint64_t last, std::uint64_t now) const {
         for (const Return& known : returns_) {
             const bool along = last > known.last && last <= known.last + window_;

@@ -1,11 +1,12 @@
-// s3fifo: three queues: newcomers wait in a small one, what is used again there moves to the main
-// one, and a ghost queue remembers who left the small one: who comes back from there is main.
+// s3fifo: three queues. Newcomers wait in a small one, those that are used again there move to the
+// main one, and a ghost queue remembers those that left the small one: if they come back, they go
+// to main.
 //
 // Model: Yang et al., FIFO queues are all you need for cache eviction (SOSP 2023), with sizes in
 // bytes: the small queue's share is of the capacity, the ghosts' of their sizes. Uses are counted
 // up to 3, without the one for which a buffer comes in; the main queue gives one more round for
-// each. A buffer needs two to move to main, as there. What may not leave is passed over, and if a
-// queue has nobody else to offer, the other one does.
+// each. A buffer needs two to move to main, as in the paper. Buffers that may not leave are
+// skipped, and if a queue has no other candidate, the other queue provides one.
 #include <array>
 
 #include "core/tiers/victims/id_list.h"
@@ -101,7 +102,7 @@ class S3Fifo final : public VictimPolicy {
             forget(ghosts_.front());
     }
 
-    // The oldest newcomer that was not used again; those that were move to main.
+    // The oldest newcomer that was not used again; those that were used move to main.
     std::optional<BufferId> small_victim() {
         BufferId id = small_.front();
         while (id != IdList::kEnd) {
@@ -135,8 +136,8 @@ class S3Fifo final : public VictimPolicy {
     IdList ghosts_;
     Bytes small_bytes_ = 0;
     Bytes ghost_bytes_ = 0;
-    // Whose turn it is, until somebody leaves: looking for a victim moves newcomers to main, which
-    // alone must not turn it.
+    // Which queue is next, until a buffer leaves: looking for a victim moves newcomers to main,
+    // which alone must not change it.
     std::optional<bool> small_turn_;
 };
 
@@ -153,7 +154,7 @@ constexpr std::array<OptionInfo, 3> kS3fifoOptions{{
      .default_value = "0.9",
      .minimum = "0",
      .maximum = "100",
-     .summary = "bytes of those remembered, as a share of the capacity",
+     .summary = "bytes of remembered buffers, as a share of the capacity",
      .source = "the paper"},
     {.name = "promote",
      .type = OptionType::count,

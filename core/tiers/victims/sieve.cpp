@@ -1,9 +1,9 @@
 // sieve: a queue, and a hand that goes through it from the oldest to the newest, again and again,
-// looking for a buffer that was not used since it last passed. Others stay where they are.
+// looking for a buffer that was not used since it last passed. Others stay in place.
 //
-// Model: Zhang et al., SIEVE (NSDI 2024). Unlike clock, the hand meets newcomers last: what is used
-// just once leaves before what has proved itself. The use for which a buffer comes in doesn't
-// count, as there. What may not leave is passed over and keeps its mark.
+// Model: Zhang et al., SIEVE (NSDI 2024). Unlike clock, the hand meets newcomers last: a buffer
+// that is used just once leaves before one that has proved itself. The use for which a buffer comes
+// in doesn't count, as in the paper. Buffers that may not leave are skipped and keep their marks.
 #include "core/tiers/victims/id_list.h"
 
 namespace tidemark::victims {
@@ -31,7 +31,7 @@ class Sieve final : public VictimPolicy {
         queue_.erase(id);
     }
 
-    // Two rounds at most: the first one takes the marks.
+    // At most two rounds: the first one removes the marks.
     std::optional<BufferId> victim() override {
         BufferId id = hand_;
         for (std::size_t passed = 0; passed <= 2 * queue_.size(); ++passed) {
@@ -57,7 +57,7 @@ class Sieve final : public VictimPolicy {
 
     const Residents& residents_;
     IdList queue_;                  // oldest first
-    BufferId hand_ = IdList::kEnd;  // who is looked at next; kEnd: the oldest
+    BufferId hand_ = IdList::kEnd;  // the next to look at; kEnd: the oldest
     std::vector<Uses> uses_;        // by id, since it came in
 };
 
@@ -66,7 +66,7 @@ class Sieve final : public VictimPolicy {
 VictimPolicyInfo sieve() {
     return {
         .name = "sieve",
-        .summary = "what was not used since a hand last passed, newcomers first",
+        .summary = "evicts what was not used since a hand last passed, newcomers first",
         .source = "Zhang et al., SIEVE, NSDI 2024",
         .options = {},
         .foresight = Foresight::none,

@@ -1,11 +1,12 @@
-// VictimPolicy: which buffer leaves a space when room is needed. One instance serves one space: the
-// owner of the buffers (the spill engine, a replay) reports what comes in (insert), is used (touch)
-// and goes (erase), and asks which of those that may leave should leave first (victim).
+// VictimPolicy: which buffer leaves a space when room is needed. One instance serves one space. The
+// owner of the buffers (the spill engine, a replay) reports which buffers come in (insert), are
+// used (touch) and leave (erase), and asks which of those that may leave should leave first
+// (victim).
 //
-// Policies are deterministic and know neither clock nor copies: time is a count of the program's
-// operations, and what a buffer costs to move is in its BufferFacts. A new policy is a file in
-// victims/ (lru.cpp is the shortest) and a line in victims.inc: TIDEMARK_VICTIM(name).
-// Thread-safety: none; the owner has a lock.
+// Policies are deterministic and use neither clock nor copies: time is a count of the program's
+// operations, and BufferFacts has the cost of moving a buffer. A new policy is a file in victims/
+// (lru.cpp is the shortest) and a line in victims.inc: TIDEMARK_VICTIM(name). Thread-safety: none;
+// the owner has a lock.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 
 namespace tidemark {
 
-// A buffer of bytes that may move between spaces. Dense: ids are handed out again after the end of
-// a buffer, so that tables indexed by them stay as large as the most that ever lived.
+// A buffer of bytes that may move between spaces. Dense: ids are reused after the end of a buffer,
+// so tables indexed by them stay as large as the most buffers that were ever live.
 enum class BufferId : std::uint32_t {};
 
 constexpr std::uint32_t to_integer(BufferId id) {
@@ -29,15 +30,15 @@ constexpr std::uint32_t to_integer(BufferId id) {
 }
 
 // BufferFacts::next_use.
-constexpr std::uint64_t kUnknownUse = ~std::uint64_t{0} - 1;  // nobody knows
-constexpr std::uint64_t kNeverUsed = ~std::uint64_t{0};       // known not to come
+constexpr std::uint64_t kUnknownUse = ~std::uint64_t{0} - 1;  // unknown
+constexpr std::uint64_t kNeverUsed = ~std::uint64_t{0};       // known not to happen
 
-// What its owner knows of a resident buffer, now.
+// What its owner knows about a resident buffer now.
 struct BufferFacts {
     Bytes size = 0;
     std::uint64_t now = 0;                 // operations of the program so far
     std::uint64_t next_use = kUnknownUse;  // the operation that is expected to use it, > now
-    std::uint64_t end = kUnknownUse;       // likewise the one that frees it; kNeverUsed: none does
+    std::uint64_t end = kUnknownUse;       // the operation that frees it; kNeverUsed: none does
     std::int32_t hint = 0;  // of the program: higher stays longer, negative leaves first
     bool dirty = true;      // leaving takes a copy; a clean one is dropped for free
     bool empty = false;     // nothing was written to it yet: leaving and coming back are free
@@ -55,13 +56,13 @@ class Residents {
     virtual BufferFacts facts(BufferId id) const = 0;
 };
 
-// Why a buffer is resident no more.
+// Why a buffer is no longer resident.
 enum class EvictionReason : std::uint8_t {
-    freed,    // its life ended
+    freed,    // it was freed
     evicted,  // it may come back under the same id (`insert` again), or be freed elsewhere
 };
 
-// What does not change while a policy serves its space.
+// Constants while a policy serves its space.
 struct VictimContext {
     const Residents* residents = nullptr;
     Bytes capacity = 0;
@@ -87,18 +88,18 @@ class VictimPolicy {
     // A resident buffer leaves.
     virtual void erase(BufferId id, EvictionReason why) = 0;
 
-    // A buffer that was evicted ended its life elsewhere: for policies that remember those.
+    // A buffer that was evicted was freed elsewhere: for policies that remember those.
     virtual void forget(BufferId /*id*/) {}
 
     // The facts of a resident buffer other than its use have changed: dirty, hint, next_use.
     virtual void revise(BufferId /*id*/) {}
 
     // The resident buffer that should leave first among those that may; nothing if none may. It
-    // stays until the owner erases it. O(log residents) and what it passes over.
+    // stays until the owner erases it. O(log residents) plus what it skips.
     virtual std::optional<BufferId> victim() = 0;
 };
 
-// Which knowledge of next uses a policy is made for.
+// Which knowledge of next uses a policy needs.
 enum class Foresight : std::uint8_t {
     none,
     learned,  // guessed from the program's past

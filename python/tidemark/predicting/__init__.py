@@ -1,1 +1,1 @@
-"""What `tidemark.predict` is made of: the stubs of CUDA, the cards, and the run over them."""
+"""The parts of `tidemark.predict`: stubs of CUDA, descriptions of cards, and runs over them."""

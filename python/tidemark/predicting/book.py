@@ -1,4 +1,4 @@
-"""A book of cuDNN's workspaces, measured by programs on a GPU, for where there is none."""
+"""A book of cuDNN's workspaces, measured on a GPU, for machines without one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Book:
 
 
 def load(path: str) -> Book:
-    """Raises OptionError for what isn't a book."""
+    """Loads a book. Raises OptionError if the file isn't one."""
     try:
         found = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         book = Book(**found)
@@ -36,12 +36,12 @@ def load(path: str) -> Book:
     except OSError as failure:
         raise OptionError(failure.strerror or str(failure), path) from failure
     except (ValueError, TypeError, AttributeError) as failure:
-        raise OptionError("not a book of workspaces, as --measure writes it", path) from failure
+        raise OptionError("is not a book of workspaces that --measure wrote", path) from failure
     return book
 
 
 def for_card(path: str, card: Dict[str, Any]) -> Book:
-    """The book, if it is of that card."""
+    """Loads a book. Raises OptionError if it was measured on another card."""
     book = load(path)
     if book.card != card["name"]:
         raise OptionError(f"measured on one {book.card}, not on one {card['name']}", path)
@@ -49,7 +49,7 @@ def for_card(path: str, card: Dict[str, Any]) -> Book:
 
 
 def write(book: Book, path: str) -> None:
-    """The whole file or nothing of it."""
+    """Writes the file completely or not at all."""
     with _outputs.whole_file(path, _outputs.OTHER, overwrite=True) as name, \
             open(name, "w", encoding="utf-8") as file:
         json.dump(dataclasses.asdict(book), file, indent=0, sort_keys=True)

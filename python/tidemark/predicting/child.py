@@ -1,9 +1,9 @@
-"""The process in which the script runs over the imagined CUDA: it records, and is asked where the
-program is when the program reads what only a card could have written.
+"""The process in which the script runs on the imagined CUDA. It records, and finds the program's
+location when the program reads something that only a card could have written.
 
     python -m tidemark.predicting.child SETTINGS.json SCRIPT ARGS...
 
-Started by `tidemark.predict`, with the stubs loaded before all else.
+`tidemark.predict` starts it with the stubs preloaded.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ WITNESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctype
 LIBRARIES = (str(PACKAGE), sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"],
              sysconfig.get_paths()["platlib"], "<frozen")
 SCALER = os.path.join("torch", "amp", "grad_scaler.py")
-NUMBERS = {1: "?b", 4: "if", 8: "qd"}  # what a read of so many bytes may be, for struct
+NUMBERS = {1: "?b", 4: "if", 8: "qd"}  # struct formats of a read, by its number of bytes
 
 
 def script_location(frame: Any) -> str:
-    """"train.py:32": the innermost line that belongs to no library; else the innermost of all."""
+    """"train.py:32": the innermost line outside of libraries, or else the innermost line."""
     innermost = ""
     while frame is not None:
         path = frame.f_code.co_filename
@@ -49,8 +49,8 @@ def script_location(frame: Any) -> str:
 
 
 def kind_of_read(frame: Any, answer: bytes) -> str:
-    """Of a read that isn't known: "overflow", GradScaler's question whether to skip a step; "flag",
-    whether something holds that was answered no; else "read"."""
+    """The kind of a read whose value isn't known: "overflow" if GradScaler checks whether to skip a
+    step, "flag" for a condition that was answered no, else "read"."""
     code = frame.f_code if frame is not None else None
     if code is not None and code.co_filename.endswith(SCALER) and code.co_name != "get_scale":
         return "overflow"
@@ -58,7 +58,7 @@ def kind_of_read(frame: Any, answer: bytes) -> str:
 
 
 class Witness:
-    """What the program read of the device, by location; answers as --assume says."""
+    """Collects the program's reads from the device by location, and answers as --assume says."""
 
     def __init__(self, assumed: Dict[str, float]) -> None:
         self.assumed = assumed
@@ -78,14 +78,15 @@ class Witness:
             if of_read == "read" and not known:
                 of_read = kind_of_read(program, ctypes.string_at(data, size) if size < 9 else b"")
             return self._read(location, what.decode("latin-1"), data, size, bool(known), of_read)
-        except Exception as failure:  # nothing may leave through the program's own call
+        except Exception as failure:  # an exception must not pass through the program's own call
             print(f"tidemark: {failure}", file=sys.stderr)
             return 0
 
     def _answer(self, location: str, size: int, kind: str) -> Optional[bytes]:
-        """What the read finds, if --assume says it."""
+        """The value of the read, if --assume gives one."""
         if location in self.assumed and size in NUMBERS:
-            # Integers are what shapes come from; of 4 and 8 bytes a kernel's name tells more.
+            # Shapes come from integers, so whole numbers are stored as such. (For 4 and 8 bytes,
+            # the kernel's name would say more.)
             value = self.assumed[location]
             number = NUMBERS[size][0 if float(value).is_integer() else 1]
             return struct.pack(number, type(struct.unpack(number, bytes(size))[0])(value))
@@ -113,14 +114,14 @@ class Witness:
 
 
 class Calls(ctypes.Structure):
-    """How often a function was called: a record of elf.forwarding_library()."""
+    """How often a function was called, as elf.forwarding_library() counts it."""
 
     _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_uint64)]
 
 
 def write_calls(path: str, libraries: List[str], core: ctypes.CDLL) -> None:
-    """A line for each function of `libraries` that the program called: how often, which, and what
-    it did if `core` doesn't have it."""
+    """Writes a line for each function of `libraries` that the program called: how often, which one,
+    and what it did if `core` lacks it."""
     with open(path, "w", encoding="utf-8") as file:
         for library in libraries:
             first = Calls.in_dll(ctypes.CDLL(library), CALLS)
@@ -136,8 +137,8 @@ def write_calls(path: str, libraries: List[str], core: ctypes.CDLL) -> None:
 
 
 def skip_initial_values() -> None:
-    """Random and constant values of weights on the host, which take time and memory, are not
-    written. Those on the device are written by kernels, which do nothing anyway."""
+    """Skips writing random and constant initial values of weights on the host, which takes time and
+    memory. On the device, kernels would write them, which do nothing anyway."""
     torch = importlib.import_module("torch")
 
     def on_device_only(original: Callable[..., Any]) -> Callable[..., Any]:

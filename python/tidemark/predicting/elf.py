@@ -22,7 +22,7 @@ _DYNAMIC = struct.Struct("<qQ")
 _RELOCATION = struct.Struct("<QQq")
 _PROGRAM = struct.Struct("<IIQQQQQQ")
 
-# Kinds of sections, tags of the dynamic section, and the rest that is used of elf.h.
+# Kinds of sections, tags of the dynamic section, and other constants from elf.h.
 SHT_PROGBITS, SHT_STRTAB, SHT_DYNAMIC, SHT_DYNSYM = 1, 3, 6, 11
 SHT_VERDEF, SHT_VERNEED, SHT_VERSYM = 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_RELA, DT_RELASZ, DT_RELAENT = 1, 4, 5, 6, 7, 8, 9
@@ -38,13 +38,13 @@ CALLS = "tidemark_calls"
 class Symbol:
     name: str
     defined: bool
-    library: Optional[str] = None  # that it must come from, where its version says so
+    library: Optional[str] = None  # where it must come from, if its version says so
     version: Optional[str] = None
 
 
 @dataclasses.dataclass
 class Library:
-    """What a shared library needs."""
+    """The libraries and symbols that a shared library needs."""
 
     path: pathlib.Path
     needed: List[str]
@@ -60,7 +60,7 @@ def _text(image: "mmap.mmap", at: int) -> str:
 
 
 def _sections(image: "mmap.mmap") -> List[Tuple[int, int, int, int]]:
-    """(kind, where, size, the section that it is linked to) of each."""
+    """(kind, offset, size, linked section) of each section."""
     if image[:7] != MAGIC or struct.unpack_from("<H", image, 18)[0] != X86_64:
         raise NoLibrary
     begin, = struct.unpack_from("<Q", image, 40)
@@ -73,7 +73,7 @@ def _sections(image: "mmap.mmap") -> List[Tuple[int, int, int, int]]:
 
 
 def _needed_versions(image: "mmap.mmap", where: int, strings: int) -> Dict[int, Tuple[str, str]]:
-    """Index of a version -> (library, version)."""
+    """Maps the index of a version to (library, version)."""
     found = {}
     while True:
         _, count, file, first, following = struct.unpack_from("<HHIII", image, where)
@@ -93,7 +93,7 @@ def needed_libraries(path: pathlib.Path) -> List[str]:
 
 
 def read_library(path: pathlib.Path, symbols: bool = True) -> Library:
-    """Raises NoLibrary for what is no shared library, or a damaged one."""
+    """Reads a shared library. Raises NoLibrary if the file isn't one, or is damaged."""
     try:
         with open(path, "rb") as file:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
@@ -208,12 +208,12 @@ def _section_table(layout: Dict[str, int], end: int, symbols: int, strings: int,
 
 def forwarding_library(soname: str, needed: str, functions: Dict[str, Tuple[Optional[str], str]],
                        otherwise: str) -> bytes:
-    """A library `soname` whose functions jump into the library `needed`.
+    """Returns a library `soname` whose functions jump into the library `needed`.
 
-    `functions`: name -> (its version, the function that it jumps to). Each counts its calls in a
-    record, its name and a number of 8 bytes; the records are at the symbol CALLS, after which comes
-    one of zeros. A function whose target is `otherwise` passes the address of its record in front
-    of its own first argument.
+    `functions` maps a name to its version and the function that it jumps to. Each function counts
+    its calls in a record: its name and a number of 8 bytes. The records start at the symbol CALLS
+    and end with a record of zeros. A function whose target is `otherwise` passes the address of its
+    record before its own first argument.
     """
     names = sorted(functions)
     targets = sorted({target for _, target in functions.values()})

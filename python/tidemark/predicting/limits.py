@@ -1,4 +1,4 @@
-"""Where a run over the imagined CUDA ends, and what it says until then."""
+"""Limits that end a run on the imagined CUDA, and its progress messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any, Optional, Sequence
 from tidemark._format import bytes_text
 from tidemark.errors import OptionError
 
-_LOOK = 0.5  # seconds between looks
-_SAY = 30  # seconds between lines about a run that takes long
+_LOOK = 0.5  # seconds between checks
+_SAY = 30  # seconds between progress messages of a long run
 _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(steps?|s|seconds?|min|minutes?|GiB)\s*")
 
 
 @dataclasses.dataclass
 class Limits:
-    """What ends a run; 0 is no limit."""
+    """The limits of a run; 0 means no limit."""
 
     steps: int = 0
     seconds: float = 0
@@ -31,7 +31,7 @@ class Limits:
 
 
 def parse(texts: Sequence[str]) -> Limits:
-    """Of --until: "3 steps" of an optimizer, "90 s", "5 min", "16 GiB" of the host's memory."""
+    """Parses --until: "3 steps" of an optimizer, "90 s", "5 min", "16 GiB" of host memory."""
     found = Limits()
     for text in texts:
         match = _PATTERN.fullmatch(text)
@@ -49,7 +49,7 @@ def parse(texts: Sequence[str]) -> Limits:
 
 
 class Enough(SystemExit):
-    """The program has done what --until asked for."""
+    """The program has reached a limit of --until."""
 
 
 def _host_bytes() -> int:
@@ -58,8 +58,8 @@ def _host_bytes() -> int:
 
 
 class Watch:
-    """Counts steps, and looks at the limits from a thread of its own, which says now and then how
-    far the run is."""
+    """Counts steps, and checks the limits on a thread of its own, which prints progress messages
+    from time to time."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -69,12 +69,12 @@ class Watch:
         self._torch: Optional[Any] = None
 
     def start(self) -> None:
-        # An exception from a signal's handler ends the program as its own exit would.
+        # An exception from a signal handler ends the program as its own exit would.
         signal.signal(signal.SIGALRM, self._stop)
         threading.Thread(target=self._look, daemon=True).start()
 
     def count_steps(self) -> None:
-        """Once PyTorch is there."""
+        """Called after PyTorch was imported."""
         self._torch = importlib.import_module("torch")
         optimizers = importlib.import_module("torch.optim.optimizer")
         optimizers.register_optimizer_step_post_hook(self._step)
@@ -105,7 +105,7 @@ class Watch:
                 print(f"tidemark: {self._progress(seconds)}", file=sys.stderr, flush=True)
 
     def _progress(self, seconds: float) -> str:
-        parts = [f"{seconds:.0f} s", f"{self.steps} steps of an optimizer"]
+        parts = [f"{seconds:.0f} s", f"{self.steps} optimizer steps"]
         if self._torch is not None and self._torch.cuda.is_initialized():
             parts.append(f"{bytes_text(self._torch.cuda.memory_reserved())} reserved")
-        return ", ".join([*parts, f"{bytes_text(_host_bytes())} of the host's memory"])
+        return ", ".join([*parts, f"{bytes_text(_host_bytes())} of host memory"])

@@ -1,4 +1,4 @@
-"""Measures cuDNN's workspaces on this machine's GPU, in a script that runs there as it is."""
+"""Measures cuDNN's workspaces on this machine's GPU while an unchanged script runs there."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MEASURED = ("cudnnBackendGetAttribute", "cudnnBackendExecute")
 
 
 def needed_versions() -> Dict[str, Optional[str]]:
-    """The functions that the installed PyTorch asks cuDNN for, and their versions."""
+    """The cuDNN functions that the installed PyTorch needs, with their versions."""
     needed = stubs.wanted_functions(stubs.find_libraries(stubs.torch_folder())).get(LIBRARY, {})
     if MEASURED[0] not in needed:
-        raise UnsupportedError(f"the PyTorch that is installed does not use {LIBRARY}", "torch",
+        raise UnsupportedError(f"the installed PyTorch does not use {LIBRARY}", "torch",
                                "measure with one that was built for CUDA and cuDNN 9")
     return needed
 
 
 def interposer(folder: pathlib.Path, core: pathlib.Path,
                needed: Dict[str, Optional[str]]) -> pathlib.Path:
-    """A library whose functions are found before cuDNN's."""
+    """Writes a library whose functions the loader finds before cuDNN's."""
     path = folder / "libtidemark-measured.so"
     path.write_bytes(elf.forwarding_library(
         path.name, core.name,
@@ -43,7 +43,7 @@ def interposer(folder: pathlib.Path, core: pathlib.Path,
 
 @contextlib.contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Of several ranks that measure into one book, one at a time."""
+    """Lets one rank at a time write to a book that several ranks share."""
     folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -66,10 +66,10 @@ def _add(book: Book, lines: List[Dict[str, Any]], path: str) -> None:
 
 
 def measure(script: List[str], path: str, core: pathlib.Path) -> Tuple[Book, int, int]:
-    """Runs the script on this machine's GPU and adds what cuDNN says there to the book at `path`,
-    which may be new. Returns the book, how many plans and convolutions are new in it, and the
-    script's exit code."""
-    # What isn't a book, or can't be one, is said before the script runs.
+    """Runs the script on this machine's GPU and adds the workspace sizes that cuDNN reports to the
+    book at `path`, which may be new. Returns the book, the number of new plans and convolutions in
+    it, and the script's exit code."""
+    # Report a file that can't be a book before the script runs.
     _outputs.check(path, _outputs.OTHER, overwrite=True)
     if os.path.exists(path):
         load(path)

@@ -1,7 +1,7 @@
-"""One rank of several that never ran: the store that they would meet in.
+"""A store for one rank of a job whose other ranks don't run.
 
-A real rank waits there for the others. Here it is answered at once, as if they had done what it
-did.
+A real rank would wait there for the others. This store answers immediately, as if the others had
+done the same as this rank.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import importlib
 from typing import Any, Iterator, Tuple
 
 SCHEMES = ("env", "tcp", "file")
-UNIQUE_ID = bytes(128)  # what a rank that isn't the first finds of NCCL's
+UNIQUE_ID = bytes(128)  # the NCCL id that ranks other than the first one get
 
 
 def _store_of_all(distributed: Any, ranks: int) -> Any:
     class StoreOfAll(distributed.Store):  # type: ignore[misc]
-        """What is set is there; what isn't, was set by others; all counts are as if all counted."""
+        """Keys that weren't set count as set by other ranks; counts are as if all had counted."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -40,7 +40,7 @@ def _store_of_all(distributed: Any, ranks: int) -> Any:
             return
 
         def check(self, keys: Any) -> bool:
-            # PyTorch asks so whether any rank has failed.
+            # PyTorch uses this to check whether any rank has failed.
             return all(key in self.values or key in self.counts for key in keys)
 
         def delete_key(self, key: str) -> bool:
@@ -56,7 +56,7 @@ def _store_of_all(distributed: Any, ranks: int) -> Any:
 
 
 def meet_nobody(rank: int, ranks: int) -> None:
-    """From now on, whatever way processes would find each other leads to that store."""
+    """Makes every rendezvous method of PyTorch return that store from now on."""
     distributed = importlib.import_module("torch.distributed")
     if not distributed.is_available():
         return

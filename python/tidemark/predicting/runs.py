@@ -1,4 +1,4 @@
-"""One run of a script over the imagined CUDA, in a process of its own."""
+"""One run of a script on the imagined CUDA, in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tidemark.predicting.stubs import Stubs
 from tidemark.torch._allocator import CONF
 
 
-# What reads of the device find where that isn't known, as a share: of elements, how many nonzero()
-# and unique() find; of GradScaler's checks, how many find an overflow; of conditions, how many
-# hold.
+# The shares that reads from the device get if the value isn't known: the share of elements that
+# nonzero() and unique() find, of GradScaler's checks that find an overflow, and of conditions that
+# are true.
 SHARES = {"nonzero": 1.0, "unique": 1.0, "overflow": 0.0, "flag": 0.0}
 COUNTS = ("nonzero", "unique")
 
 
 @dataclasses.dataclass
 class Plan:
-    """What is run, and on what."""
+    """What to run, and on which imagined machine."""
 
     script: List[str]
     card: Dict[str, Any]
@@ -41,17 +41,17 @@ class Plan:
     stacks: bool
     modules: bool
     no_weights: bool = False
-    ranks: Optional[Tuple[int, int]] = None  # this one's number, and how many there are
-    to_stderr: bool = False  # what the script prints, since stdout is for the answer
+    ranks: Optional[Tuple[int, int]] = None  # this rank, and the number of ranks
+    to_stderr: bool = False  # redirects the script's output, since stdout is for the answer
     book: Book = dataclasses.field(default_factory=Book)  # workspaces that were measured
     log: str = ""  # a file for how often each function of CUDA was called
-    late: bool = False  # what is queued is done when the program waits for it, not at once
+    late: bool = False  # queued work is done when the program waits for it, not immediately
 
     def on(self, card: Dict[str, Any], late: bool = False) -> "Plan":
         return dataclasses.replace(self, card=card, late=late)
 
     def otherwise(self, *kinds: str) -> "Plan":
-        """Of these, unless somebody said what they are, the opposite is taken."""
+        """The plan with the opposite assumption for these kinds, unless --assume gave a value."""
         opposite = {kind: 1 - SHARES[kind] for kind in kinds}
         return dataclasses.replace(self, assumed={**opposite, **self.assumed})
 
@@ -60,7 +60,7 @@ class Plan:
         return dataclasses.replace(self, limits=dataclasses.replace(self.limits, seconds=least))
 
     def facts(self) -> Dict[str, str]:
-        """What the recording says of itself, beside what PyTorch says."""
+        """Facts for the recording, in addition to those from PyTorch."""
         found = {"predicted": f"on an imagined {self.card['name']}"}
         if self.ranks is not None:
             found["rank"] = "{} of {}".format(*self.ranks)
@@ -88,16 +88,16 @@ class Plan:
 
     def environment(self, settings: pathlib.Path) -> Dict[str, str]:
         environment = dict(os.environ)
-        # Before all else, and by their names: a PyTorch whose packages of NVIDIA's are installed
-        # finds those by a path inside its own files, unless the names are taken.
+        # Preloaded, so that their names are taken: a PyTorch with installed NVIDIA packages would
+        # otherwise find those by a path inside its own files.
         libraries = [str(self.core), *self._stub_files()]
         before = environment.get("LD_PRELOAD")
         environment["LD_PRELOAD"] = ":".join(libraries + ([before] if before else []))
         environment["TIDEMARK_IMAGINED"] = str(settings)
         environment["TRITON_LIBCUDA_PATH"] = str(self.stubs.folder)
         environment.pop("CUDA_VISIBLE_DEVICES", None)
-        # torch.compile's worker processes may hang for five minutes when a program ends soon after
-        # it has found all its kernels in the cache, as a program that runs twice does.
+        # torch.compile's worker processes may hang for five minutes if a program ends soon after it
+        # found all its kernels in the cache, as a program that runs twice does.
         environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         package = str(pathlib.Path(__file__).resolve().parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(
@@ -114,13 +114,13 @@ class Plan:
 
 
 def is_open(read: Dict[str, Any], *kinds: str) -> bool:
-    """One of these, and nobody said what it finds."""
+    """Whether the read is of one of these kinds and its value isn't known."""
     return read["kind"] in kinds and not read["known"] and not read["assumed"]
 
 
 @dataclasses.dataclass
 class Run:
-    """What came of it."""
+    """The result of a run."""
 
     path: Optional[str]  # the recording, if there is one
     exit_code: int
@@ -128,15 +128,16 @@ class Run:
     refused_calls: Dict[str, str]
     streams: int
     refused_memory: int
-    held: int  # bytes of the card that PyTorch doesn't know of
-    seconds: float  # that it took
-    cut: bool  # a limit ended it
-    workspaces: Tuple[int, int]  # of cuDNN, that the book has, and hasn't
-    others: int  # processes beside the script's own that used the GPU
+    held: int  # bytes of the card that PyTorch's allocator doesn't know of
+    seconds: float  # how long it took
+    cut: bool  # whether a limit ended it
+    workspaces: Tuple[int, int]  # of cuDNN: how many are in the book, and how many aren't
+    others: int  # other processes than the script's own that used the GPU
 
 
 def wait(process: "subprocess.Popen[bytes]") -> int:
-    """Ctrl-C reaches the script too: it ends as it would, and what was recorded is kept."""
+    """Waits for the process. Ctrl-C reaches the script too: it ends as usual, and the recording is
+    kept."""
     while True:
         try:
             return process.wait()
@@ -165,8 +166,8 @@ def _recording(output: pathlib.Path) -> Optional[str]:
 
 
 def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "") -> Run:
-    """Runs the script; `folder` is for what only this needs. `again`: it has run already, and why
-    it runs once more, without a word of its own."""
+    """Runs the script; `folder` is for temporary files. `again` is the reason for a repeated run,
+    whose own output is discarded."""
     if again:
         print(f"tidemark: the script runs once more, {again}", file=sys.stderr, flush=True)
     silent = subprocess.DEVNULL if again else None

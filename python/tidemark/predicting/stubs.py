@@ -1,8 +1,8 @@
-"""NVIDIA's libraries that a PyTorch needs, as stubs that forward to Tidemark's imagined CUDA.
+"""Stubs for the NVIDIA libraries that PyTorch needs, which forward to Tidemark's imagined CUDA.
 
-Which names and versions they must have is read from what is installed, so that a version of PyTorch
-that nobody here has seen gets the stubs that it needs. They are kept in the user's cache, by what
-they were made for.
+Their names and versions are read from the installed libraries, so that a version of PyTorch that we
+have never seen gets the stubs that it needs. They are cached in the user's cache folder, by a hash
+of the libraries that they were made for.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ UNKNOWN = PREFIX + "unknown"
 DRIVER = "libcuda.so.1"
 MONITOR = "libnvidia-ml.so.1"  # NVML, which programs look up too
 
-# Libraries of NVIDIA's, by the beginning of their names, and of their functions' names: the first
-# that fits tells where a function without a version belongs.
+# NVIDIA's libraries, by the start of their names and of their functions' names. The first match
+# says where a function without a version belongs.
 FAMILIES = (
     ("libcufile", "cuFile"), ("libcupti", "cupti"), ("libnvshmem_host", "nvshmem"),
     ("libnccl", "nccl"), ("libnvrtc", "nvrtc"), ("libnvJitLink", "nvJitLink"),
@@ -38,7 +38,7 @@ FAMILIES = (
 OF_NVIDIA = re.compile(r"^(?:" + "|".join(sorted({one for one, _ in FAMILIES}, key=len,
                                                  reverse=True)) + r")\.so(?:\.\d+)*$")
 A_FUNCTION = re.compile(r"^(?:__)?(?:cu|nv|nccl)[A-Za-z_]\w*$")
-# Functions of templates that libraries share with each other, and that begin like NVIDIA's.
+# Functions of templates that libraries share with each other, whose names start like NVIDIA's.
 NO_FUNCTION = re.compile(r"^(?:cutlass|cute|cub_|cuda_|cumsum|curr|custom|cutoff)")
 DRIVER_NAME = re.compile(rb"(?<=\0)(?:cu|nvml)[A-Z][A-Za-z0-9]{3,40}(?:_v\d|_ptsz)?(?=\0)")
 DRIVER_CALL = re.compile(rb"\bcu[A-Z][A-Za-z0-9]{3,40}(?:_v\d)?(?=\()")
@@ -47,11 +47,11 @@ DRIVER_CALL = re.compile(rb"\bcu[A-Z][A-Za-z0-9]{3,40}(?:_v\d)?(?=\()")
 @dataclasses.dataclass
 class Stubs:
     folder: pathlib.Path
-    libraries: List[str]  # file names, which are also the names that are asked for
-    cuda: int  # the runtime's version that the PyTorch was built for: 13000
+    libraries: List[str]  # file names, which are also the names that programs load
+    cuda: int  # the runtime version that PyTorch was built for: 13000
     functions: int
     implemented: int
-    cudnn: Optional[pathlib.Path]  # a real one that can be asked
+    cudnn: Optional[pathlib.Path]  # the real library, for workspace sizes
 
 
 def torch_folder() -> pathlib.Path:
@@ -89,7 +89,7 @@ def find_libraries(torch: pathlib.Path) -> List[elf.Library]:
 
 
 def _home(name: str) -> Optional[str]:
-    """The beginning of the name of the library that a function belongs to."""
+    """The start of the name of the library that a function belongs to."""
     return next((library for library, prefix in FAMILIES if name.startswith(prefix)), None)
 
 
@@ -98,13 +98,13 @@ def _family(soname: str) -> str:
 
 
 def driver_names(path: pathlib.Path) -> Set[str]:
-    """Names of the driver's functions, and of its monitor's, that a library looks up by itself."""
+    """Names of functions of the driver and of NVML that a library looks up by itself."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
         return {name.decode() for name in DRIVER_NAME.findall(image)}
 
 
 def driver_sources(packages: pathlib.Path) -> List[pathlib.Path]:
-    """What calls the driver and is compiled on the user's machine: Triton's own driver, in C."""
+    """Sources that call the driver and are compiled on the user's machine: Triton's C driver."""
     return sorted(packages.glob("triton/backends/nvidia/*.c"))
 
 
@@ -150,13 +150,13 @@ def _nvidia_file(torch: pathlib.Path, pattern: str) -> Optional[pathlib.Path]:
 
 
 def _cuda_version(torch: pathlib.Path, libraries: Iterable[elf.Library]) -> int:
-    """The runtime's version that PyTorch's own libraries need."""
+    """The runtime version that PyTorch's own libraries need."""
     for library in libraries:
         for soname in library.needed if library.path.parent == torch / "lib" else ():
             runtime = re.match(r"libcudart\.so\.(\d+)", soname)
             if runtime:
                 return int(runtime.group(1)) * 1000
-    raise UnsupportedError("the PyTorch that is installed was not built for CUDA", "torch",
+    raise UnsupportedError("the installed PyTorch was not built for CUDA", "torch",
                            "pip install --no-deps torch, without --index-url .../cpu")
 
 
@@ -175,7 +175,7 @@ def _cache() -> pathlib.Path:
 
 def add_found_at_run_time(wanted: Dict[str, Dict[str, Optional[str]]],
                           implemented: Set[str]) -> None:
-    """Programs look up functions too: each library gets all that are `implemented` of its kind."""
+    """Adds all `implemented` functions of each library, because programs look up functions too."""
     by_family: Dict[str, List[str]] = {}
     for name in sorted(implemented):
         by_family.setdefault(_home(name) or "", []).append(name)
@@ -200,9 +200,9 @@ def _write(folder: pathlib.Path, core: pathlib.Path,
 
 
 def make(core: pathlib.Path) -> Stubs:
-    """The stubs for the PyTorch of this environment, from the cache or new.
+    """Returns the stubs for this environment's PyTorch, from the cache or new.
 
-    Raises UnsupportedError if there is none, or none that was built for CUDA."""
+    Raises UnsupportedError if there is no PyTorch, or if it wasn't built for CUDA."""
     torch = torch_folder()
     libraries = find_libraries(torch)
     wanted = wanted_functions(libraries)
@@ -218,7 +218,7 @@ def make(core: pathlib.Path) -> Stubs:
     folder = _cache() / _key(core, [library.path for library in libraries] + asking + sources)
     if not folder.exists():
         for path in asking:
-            # A runtime inside a library of NVIDIA's must find no driver.
+            # A CUDA runtime that is linked into an NVIDIA library must find no driver.
             for name in driver_names(path) - {"cuGetExportTable", "cuGetProcAddress"}:
                 wanted[MONITOR if name.startswith("nvml") else DRIVER].setdefault(name, None)
         for path in sources:
@@ -230,7 +230,7 @@ def make(core: pathlib.Path) -> Stubs:
             (pathlib.Path(name) / "counts").write_text(f"{counts[0]} {counts[1]}")
             try:
                 os.rename(name, folder)
-                os.mkdir(name)  # for whoever cleans up
+                os.mkdir(name)  # TemporaryDirectory will remove it
             except OSError:  # another process was faster
                 pass
     functions, implemented = map(int, (folder / "counts").read_text().split())

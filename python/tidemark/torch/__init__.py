@@ -1,20 +1,20 @@
-"""PyTorch where it runs: recorded, or with its memory from Tidemark.
+"""Records PyTorch's memory while a program runs, or makes Tidemark the source of its memory.
 
     import tidemark.torch
 
     with tidemark.torch.record("run.tml"):
         train()                                # then: tidemark verify run.tml
 
-    with tidemark.torch.record_uses():         # and which operator uses what
+    with tidemark.torch.record_uses():         # also which operator uses which memory
         train()
 
-    tidemark.torch.explain_oom()               # why it died, where it dies
+    tidemark.torch.explain_oom()               # explains an out-of-memory error when it occurs
 
     tidemark.torch.use("extent")               # before the first tensor on a GPU
 
-`python -m tidemark.record -o run.tml script.py` does the first for a script as it is, `python -m
-tidemark.torch script.py` the second. Importing this imports no PyTorch; it is needed when something
-is recorded or used.
+`python -m tidemark.record -o run.tml script.py` records an unchanged script, and `python -m
+tidemark.torch script.py` explains its out-of-memory errors. Importing this module doesn't import
+PyTorch; recording and using do.
 """
 
 from __future__ import annotations
@@ -37,17 +37,19 @@ __all__ = ["Recording", "defer_module", "defer_on_oom", "defer_optimizer", "expl
 
 def defer_optimizer(optimizer: Any, memory: "DeferrableMemory", minimum: Optional[int] = None,
                     whole: bool = False) -> "DeferredOptimizer":
-    """The optimizer's state leaves the GPU between its steps: activations have its room meanwhile.
+    """Moves an optimizer's state off the GPU between its steps, so that activations can use the
+    room. Returns the DeferredOptimizer, whose `close` ends this.
 
-    A step goes through the parameters in pieces of a third of what `memory` has on the GPU: while
-    one is updated, the state of the next comes and that of the one before leaves. So the state may
-    be larger than that. It must be an optimizer whose step updates each parameter by itself, as
-    those of torch.optim do but LBFGS; with `whole` one step sees all of them, and they must fit.
+    A step goes through the parameters in pieces of a third of the GPU bytes of `memory`: while one
+    piece is updated, the state of the next one is fetched and that of the last one is evicted. So
+    the state may be larger than those bytes. The optimizer's step must update each parameter by
+    itself, as all those of torch.optim do except LBFGS (OptionError). With `whole`, one step sees
+    all parameters, and their state must fit.
 
-    State tensors of `minimum` bytes or more (1 MiB) move into `memory`, the first time after the
-    step that makes them; they keep their addresses, so that captured graphs do. Parameters that
-    `defer_module` deferred are pinned with their state. `state_dict()` has copies in the host's
-    memory; what else reads the state does it `with deferred.pinned():`.
+    State tensors of at least `minimum` bytes (default 1 MiB) move into `memory`, at first after the
+    step that creates them. They keep their addresses, so captured graphs still work. Parameters
+    that `defer_module` deferred are pinned together with their state. `state_dict()` has copies in
+    host memory; any other code that reads the state must do so `with deferred.pinned():`.
     """
     from tidemark.torch._deferred_optimizer import defer_optimizer as begin
 
@@ -56,18 +58,21 @@ def defer_optimizer(optimizer: Any, memory: "DeferrableMemory", minimum: Optiona
 
 def defer_module(module: Any, memory: "DeferrableMemory", units: Optional[Iterable[Any]] = None,
                  minimum: Optional[int] = None) -> "DeferredModule":
-    """The parameters of a module's units are on the GPU only while their unit runs.
+    """Keeps the parameters of a module's units on the GPU only while their unit runs. Returns the
+    DeferredModule, whose `close` ends this.
 
-    A unit has its parameters pinned while it is called, and during the backward pass from its first
-    gradient until those of its parameters and inputs are there. Those of the unit that came next
-    the last time are fetched meanwhile. Parameters of less than `minimum` bytes (1 MiB), those that
-    units share with each other or with the rest, and the rest's stay as they are.
+    A unit's parameters are pinned while the unit is called. In the backward pass, they are pinned
+    from its first gradient until the gradients of its parameters and inputs exist. Meanwhile, the
+    parameters of the unit that came next the last time are fetched. These parameters stay as they
+    are: those of less than `minimum` bytes (default 1 MiB), those that units share with each other
+    or with the rest of the module, and those of the rest.
 
-    Units are the members of the outermost ModuleLists and Sequentials, if none are named. They must
-    lie side by side, and nothing but their own calls may use their parameters: an optimizer does if
-    it is given to `defer_optimizer` with the same memory, and `state_dict` and `load_state_dict`
-    do. All else goes `with deferred.pinned():`. Not with a second backward pass through the first
-    one (`create_graph`), nor with torch.compile of what is around a unit.
+    By default, units are the members of the outermost ModuleLists and Sequentials. Units must not
+    contain each other, and only their own calls may use their parameters. Exceptions are an
+    optimizer that is given to `defer_optimizer` with the same memory, `state_dict` and
+    `load_state_dict`. Any other code must use them `with deferred.pinned():`. This doesn't work
+    with a second backward pass through the first one (`create_graph`), nor with torch.compile of
+    code around a unit.
     """
     from tidemark.torch._deferred_module import defer_module as begin
 
@@ -76,13 +81,13 @@ def defer_module(module: Any, memory: "DeferrableMemory", units: Optional[Iterab
 
 def defer_on_oom(memory: "DeferrableMemory", function: Callable[..., Any], *arguments: Any,
                  **named: Any) -> Any:
-    """What `function(*arguments, **named)` gives. If PyTorch runs out of memory in it, all of
-    `memory` that is not pinned leaves the GPU, and it is called once more, from its begin.
+    """Returns `function(*arguments, **named)`. If PyTorch runs out of memory in it, everything in
+    `memory` that isn't pinned is evicted from the GPU, and the function is called once more, from
+    its start.
 
-    PyTorch's own allocator lets nobody make room inside a refused allocation (with its memory from
-    Tidemark, `reclaim` does it), so it must be something that can be
-    done again: a step of inference, a forward and backward pass after `zero_grad`. Where nothing
-    could leave, the error is PyTorch's own.
+    PyTorch's own allocator can't make room inside a failing allocation (with memory from Tidemark,
+    `reclaim` does). So the function must be safe to repeat: a step of inference, or a forward and
+    backward pass after `zero_grad`. If nothing could be evicted, PyTorch's own error is raised.
     """
     from tidemark.torch._deferring import defer_on_oom as run
 
@@ -90,13 +95,13 @@ def defer_on_oom(memory: "DeferrableMemory", function: Callable[..., Any], *argu
 
 
 def record_uses() -> "RecordedUses":
-    """A context manager that adds each use of a GPU's memory by an operator to the recording of
+    """Returns a context manager that adds each use of GPU memory by an operator to the recording of
     this process, while there is one: `tidemark replay run.tml --gpu-memory 60%` then knows what
     each kernel needs.
 
-    It is active in the thread that enters it, and in the backward passes which that begins. Not
-    seen: what an operator uses inside (workspaces, temporary tensors), the kernels of
-    torch.compile, graph replays and libraries that PyTorch doesn't call by an operator.
+    It applies to the thread that enters it, and to the backward passes that this thread starts. It
+    doesn't see memory that an operator uses inside (workspaces, temporary tensors), the kernels of
+    torch.compile, graph replays, and libraries that PyTorch doesn't call through an operator.
     """
     from tidemark.torch._uses import RecordedUses
 

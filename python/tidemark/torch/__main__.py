@@ -1,4 +1,4 @@
-"""`python -m tidemark.torch script.py args`: why it ran out of memory, said where it dies."""
+"""`python -m tidemark.torch script.py args`: explains an out-of-memory error when it occurs."""
 
 from tidemark.torch._launch import main_explain
 

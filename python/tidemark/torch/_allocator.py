@@ -1,4 +1,4 @@
-"""PyTorch's CUDA memory from Tidemark: all of it, or that of a MemPool."""
+"""Makes Tidemark the source of PyTorch's CUDA memory: of all of it, or of a MemPool."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 _loaded: Optional[ctypes.CDLL] = None
 _opener: Any = None
-_kept: Any = None  # PyTorch's object for pools: it must outlive their memory
+_kept: Any = None  # PyTorch's object for pools, which must outlive their memory
 
 
 class TorchClient(_pools.Client):
-    """PyTorch on one device; devices.h counts."""
+    """PyTorch's memory on one device; devices.h counts it."""
 
     def set_quota(self, bytes: int) -> None:
         if _loaded is not None:
@@ -41,7 +41,7 @@ class TorchClient(_pools.Client):
 
 
 def _open(device: int, tag: Any, why: int, room: int) -> int:
-    """Called by devices.h when a device first needs memory."""
+    """devices.h calls it when a device first needs memory."""
     try:
         context = _pools.context(device)
         tag[0] = _pools.client(NAME, device, kind=TorchClient).tag
@@ -53,7 +53,8 @@ def _open(device: int, tag: Any, why: int, room: int) -> int:
 
 
 def load(torch: Any) -> ctypes.CDLL:
-    """allocator.cpp for this PyTorch, joined with the library. Seconds for the first time."""
+    """Loads allocator.cpp, compiled for this PyTorch, and connects it with the library. The first
+    time takes a few seconds."""
     global _loaded, _opener
     if _loaded is None:
         made = _compiled.load(torch, SOURCE, libraries=["torch_cuda"])
@@ -81,17 +82,18 @@ def load(torch: Any) -> ctypes.CDLL:
 
 
 def use(policy: Any = None, **options: Any) -> None:
-    """Has all of PyTorch's CUDA memory come from Tidemark, from the first tensor on.
+    """Makes Tidemark the source of all of PyTorch's CUDA memory, from the first tensor on.
 
-    `policy` and `options` are those of tidemark.use(), which this calls if there are any. What
-    PyTorch's own allocator can works as ever: statistics, snapshots, out of memory, record_stream,
-    captured graphs and MemPools (docs/guide/drop-in.md says what doesn't). Raises OptionError where
-    CUDA memory is in use already, UnsupportedError where allocator.cpp cannot be compiled.
+    `policy` and `options` are those of tidemark.use(), which this calls if any are given. The
+    features of PyTorch's own allocator still work: statistics, snapshots, out-of-memory errors,
+    record_stream, captured graphs and MemPools (docs/guide/drop-in.md lists the exceptions). Raises
+    OptionError if CUDA memory is already in use, UnsupportedError if allocator.cpp can't be
+    compiled.
     """
     import torch
 
     if torch.cuda.is_initialized():
-        raise OptionError("PyTorch uses the GPU already", "tidemark.torch.use",
+        raise OptionError("PyTorch already uses the GPU", "tidemark.torch.use",
                           "call it before the first tensor on a GPU")
     if policy is not None or options:
         _pools.use(policy, **options)
@@ -102,11 +104,12 @@ def use(policy: Any = None, **options: Any) -> None:
 
 
 def reclaim(memory: "DeferrableMemory") -> None:
-    """Where a GPU has no memory left for PyTorch, buffers of `memory` that are not pinned leave it
-    first, until it is closed. For use() and pool(), which come before."""
+    """Evicts buffers of `memory` that aren't pinned when a GPU has no memory left for PyTorch,
+    before a request fails. It applies until `memory` is closed. Call use() or pool() first; without
+    them, this raises OptionError."""
     if _loaded is None:
-        raise OptionError("PyTorch's memory isn't Tidemark's", "tidemark.torch.reclaim",
-                          "call tidemark.torch.use() or pool() first; without them "
+        raise OptionError("PyTorch's memory isn't from Tidemark", "tidemark.torch.reclaim",
+                          "call tidemark.torch.use() or pool() first; without them, use "
                           "tidemark.torch.defer_on_oom")
     loaded, handle = _loaded, memory._open()
     function: Any = _library.library().tm_store_free_bytes
@@ -118,16 +121,16 @@ def reclaim(memory: "DeferrableMemory") -> None:
 def refuse_expandable() -> None:
     for name in CONF:
         if "expandable_segments:true" in os.environ.get(name, "").replace(" ", "").lower():
-            raise OptionError("a pool's segments come from Tidemark; PyTorch cannot expand them",
+            raise OptionError("a pool's segments come from Tidemark, so PyTorch cannot expand them",
                               f"{name}={os.environ[name]}", "run without expandable_segments")
 
 
 def pool(policy: Any = None, **options: Any) -> Any:
-    """A torch.cuda.MemPool whose segments come from Tidemark, for torch.cuda.use_mem_pool.
+    """Returns a torch.cuda.MemPool whose segments come from Tidemark, for torch.cuda.use_mem_pool.
 
-    PyTorch's own allocator stays above it, with all that it can. `policy` and `options` are those
-    of tidemark.use(), which this calls if there are any. Raises OptionError with expandable
-    segments, which PyTorch cannot have in such a pool.
+    PyTorch's own allocator still manages the blocks in them, with all its features. `policy` and
+    `options` are those of tidemark.use(), which this calls if any are given. Raises OptionError
+    with expandable segments, which PyTorch doesn't support in such a pool.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""What the program says of itself, as ranges of a recording."""
+"""Records the program's own annotations as ranges."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, Callable, List, Union
 
 
 def follow(torch: Any, recording: Any, wanted: Union[bool, str]) -> List[Callable[[], None]]:
-    """Follows the steps of optimizers; if more is wanted record_function, which optimizers use for
-    these, and, for "modules", the forward pass of modules. What it gives undoes it."""
+    """Follows the steps of optimizers. With `wanted`, follows record_function instead, which
+    optimizers use for their steps; with "modules", also the forward pass of modules. Returns
+    functions that undo this."""
     if not wanted:
         return _follow_steps(recording)
     undo = [_follow_functions(torch, recording)]
@@ -18,7 +19,7 @@ def follow(torch: Any, recording: Any, wanted: Union[bool, str]) -> List[Callabl
 
 
 def _follow_steps(recording: Any) -> List[Callable[[], None]]:
-    """By the names that optimizers give them for record_function."""
+    """Follows optimizer steps, by the names that optimizers use for record_function."""
     try:  # torch.optim hides its modules
         optimizers: Any = importlib.import_module("torch.optim.optimizer")
     except ImportError:
@@ -57,7 +58,7 @@ def _follow_functions(torch: Any, recording: Any) -> Callable[[], None]:
     kind.__enter__, kind.__exit__ = begin, end
 
     def undo() -> None:
-        # Whoever came after us has wrapped these; then they stay, and record nothing.
+        # If somebody wrapped these after us, they stay and record nothing.
         if kind.__enter__ is begin and kind.__exit__ is end:
             kind.__enter__, kind.__exit__ = enter, leave
 

@@ -1,4 +1,4 @@
-"""What `tidemark` answers, as text for a terminal."""
+"""Answers of `tidemark` as text for a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidemark import _library
 
 
 def advice(path: str) -> str:
-    """`tidemark advise PATH`; what it says on standard error where it has no answer."""
+    """Runs `tidemark advise PATH` and returns its output, or its messages if there is none."""
     library = _library.library()
     arguments = (ctypes.c_char_p * 2)(b"advise", path.encode())
     answer = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""C++ that is compiled for the installed PyTorch when it is first needed, and kept."""
+"""C++ that is compiled for the installed PyTorch when it is first needed, and cached."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compiler() -> Optional[str]:
 
 
 def cuda_includes(torch_folder: pathlib.Path) -> List[str]:
-    """Where cuda_runtime_api.h may be: the toolkit, and the packages that PyTorch came with."""
+    """Folders with cuda_runtime_api.h: in the toolkit, and in packages that came with PyTorch."""
     roots = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     folders = [pathlib.Path(root) / "include" for root in roots if root]
     folders += sorted((torch_folder.parent / "nvidia").glob("*/include"))
@@ -35,9 +35,9 @@ def cuda_includes(torch_folder: pathlib.Path) -> List[str]:
 
 
 def standard_library() -> List[str]:
-    """The C++ library that is loaded here. Named to the compiler, which else might link one of its
-    own into what it makes (where only libstdc++.a is installed): with two of them, streams of
-    PyTorch's headers crash."""
+    """The C++ library that is loaded in this process. The compiler gets its name, because otherwise
+    it might link its own one statically (where only libstdc++.a is installed): with two of them,
+    streams of PyTorch's headers crash."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             found = {line.split(maxsplit=5)[5].strip() for line in maps
@@ -49,7 +49,7 @@ def standard_library() -> List[str]:
 
 def command(torch: Any, cxx: str, source: pathlib.Path, target: str,
             libraries: Sequence[str] = ()) -> List[str]:
-    """The compiler's call: PyTorch's headers, ABI and c10, and what else of its libraries."""
+    """The compiler's command line: PyTorch's headers, ABI and c10, and further libraries."""
     folder = pathlib.Path(torch.__file__).resolve().parent
     includes = [str(folder / "include"), *cuda_includes(folder)]
     abi = int(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True))
@@ -66,18 +66,18 @@ def cache_folder() -> pathlib.Path:
 
 
 def make_own_folder(folder: pathlib.Path) -> None:
-    """The folder, which nobody else may write from now on: what lies in it is loaded and run."""
+    """Creates the folder so that only its owner can write to it, because its files are executed."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.stat()
     if status.st_uid != os.geteuid():
         raise UnsupportedError(f"belongs to user {status.st_uid}", str(folder),
-                               "name a folder of your own by XDG_CACHE_HOME")
+                               "set XDG_CACHE_HOME to a folder of your own")
     if status.st_mode & 0o022:
         folder.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
 
 
 def is_own_file(path: pathlib.Path) -> bool:
-    """Whether it is there, and nobody else can have put it there or changed it."""
+    """Whether the file exists, and nobody else can have created or changed it."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def is_own_file(path: pathlib.Path) -> bool:
 
 
 def cache_path(torch: Any, cxx: str, source: pathlib.Path) -> pathlib.Path:
-    """Of what this compiler makes of this source and the headers beside it for this PyTorch."""
+    """The path for what this compiler makes of this source and its headers, for this PyTorch."""
     version = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=False)
     key = "\0".join([str(torch.version.git_version), torch.__version__, cxx, version.stdout,
                      *command(torch, cxx, source, "")])
@@ -99,13 +99,14 @@ def cache_path(torch: Any, cxx: str, source: pathlib.Path) -> pathlib.Path:
 
 def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
              without: Sequence[str] = ()) -> pathlib.Path:
-    """The library made of `source`, compiled if it isn't in the cache. Seconds for the first time.
+    """The library compiled from `source`, unless it is in the cache. The first time takes a few
+    seconds.
 
-    `without` is a last attempt: definitions that leave out what needs more of PyTorch's interface.
-    Raises UnsupportedError, which says what is missing.
+    `without` has definitions for a last attempt, which leave out parts that need more of PyTorch's
+    interface. Raises UnsupportedError, which says what is missing.
     """
     if torch.version.cuda is None:
-        raise UnsupportedError("this PyTorch has no CUDA", source.stem)
+        raise UnsupportedError("this PyTorch was built without CUDA", source.stem)
     cxx = compiler()
     if cxx is None:
         raise UnsupportedError("there is no C++ compiler", source.stem,
@@ -114,7 +115,7 @@ def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
     make_own_folder(path.parent)
     if is_own_file(path):
         return path
-    # Several processes of one training may come here at once: each makes its own, the last stays.
+    # Several ranks may get here at the same time: each compiles its own, and the last one stays.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         target = os.path.join(folder, path.name)
         call = command(torch, cxx, source, target, libraries)
@@ -131,7 +132,7 @@ def compiled(torch: Any, source: pathlib.Path, libraries: Sequence[str] = (),
 
 
 def load(torch: Any, source: pathlib.Path, how: Any = ctypes.CDLL, **options: Any) -> Any:
-    """compiled(), loaded as `how` does: ctypes.CDLL or ctypes.PyDLL."""
+    """Loads compiled() with `how`: ctypes.CDLL or ctypes.PyDLL."""
     path = compiled(torch, source, **options)
     try:
         return how(str(path))

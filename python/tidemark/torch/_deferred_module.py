@@ -1,6 +1,6 @@
-"""A module's parameters in deferrable memory: each of its units (a layer, as a rule) has its own on
-the GPU while it runs, forward and backward, and those of the unit that came next the last time are
-fetched meanwhile."""
+"""A module's parameters in deferrable memory: those of each unit (usually a layer) are on the GPU
+while it runs, forward and backward. Meanwhile, those of the unit that came next the last time are
+fetched."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tidemark.torch._deferring import (MINIMUM, DeferredTensors, Held, adopt, bu
 
 CONTAINERS = (torch.nn.ModuleList, torch.nn.Sequential)
 Moment = Tuple[str, int]  # "forward", "backward" or "recompute", and a unit's number
-LOOK_AHEAD = 3  # moments, until one is another unit's
+LOOK_AHEAD = 3  # moments to follow until one belongs to another unit
 
 
 def units_in(module: Any) -> List[Any]:
-    """The members of its outermost lists and sequences; it itself, if it has none."""
+    """The members of the module's outermost lists and sequences, or the module itself."""
     found: List[Any] = []
 
     def look(one: Any) -> None:
@@ -35,7 +35,7 @@ def units_in(module: Any) -> List[Any]:
 
 
 def own_parameters(module: Any, units: List[Any]) -> List[List[Any]]:
-    """Those of each unit that nothing else of the module has."""
+    """The parameters of each unit that it doesn't share with the rest of the module."""
     owners: Dict[int, Set[Optional[int]]] = {}
     inside = {id(one): number for number, unit in enumerate(units) for one in unit.modules()}
     for one in module.modules():
@@ -46,7 +46,7 @@ def own_parameters(module: Any, units: List[Any]) -> List[List[Any]]:
 
 
 def tensors_in(value: Any) -> Iterator[Any]:
-    """Of what modules are given and give."""
+    """Yields the tensors in arguments or results of modules."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -57,15 +57,15 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 
 class Backward:
-    """A unit's parameters during one backward pass: held until the gradients of all of them and of
-    the unit's inputs are there, because what computes those reads them."""
+    """A unit's parameters during one backward pass. They are held until their gradients and those
+    of the unit's inputs exist, because computing these reads the parameters."""
 
     def __init__(self, held: Held, awaited: Iterable[int]) -> None:
         self._held = held
         self._awaited = set(awaited)
 
     def came(self, one: int) -> bool:
-        """Whether that was the last one."""
+        """Notes a gradient; returns whether it was the last one."""
         self._awaited.discard(one)
         if not self._awaited:
             self.end()
@@ -76,16 +76,16 @@ class Backward:
 
 
 class Unit:
-    """Calls of one module, and the parameters that they need."""
+    """The calls of one module, and the parameters that they need."""
 
     def __init__(self, owner: "DeferredModule", number: int, module: Any,
                  parameters: List[Any]) -> None:
         self.number = number
         self.parameters = parameters
         self._owner = owner
-        self._calls: List[Tuple[Held, int]] = []  # that have begun, and the parameters' version
+        self._calls: List[Tuple[Held, int]] = []  # running ones, with the parameters' version
         self._backward: Optional[Backward] = None
-        self._inputs: List[int] = []  # names of those whose gradients are awaited
+        self._inputs: List[int] = []  # names of inputs whose gradients are awaited
         self.hooks = [module.register_forward_pre_hook(self._begin, prepend=True,
                                                        with_kwargs=True),
                       module.register_forward_hook(self._end, always_call=True)]
@@ -97,15 +97,15 @@ class Unit:
         self._calls.append((self._owner.hold(direction, self), self._version()))
         for tensor in tensors_in([given, named]):
             if torch.is_grad_enabled() and tensor.requires_grad:
-                name = -next(self._owner.names)  # no address
+                name = -next(self._owner.names)  # negative, so that it isn't an address
                 self._inputs.append(name)
                 tensor.register_hook(lambda _grad, name=name: self._came(name))
 
     def _end(self, _module: Any, _given: Any, result: Any) -> None:
         if not self._calls:
-            return  # it could not begin
+            return  # _begin failed
         held, version = self._calls.pop()
-        if self._version() != version:  # it was written: copies elsewhere are void
+        if self._version() != version:  # written: copies in other tiers are invalid
             Held(self._owner.memory, buffers_of(self.parameters), "write").release()
         held.release()
         for tensor in tensors_in(result):
@@ -128,7 +128,7 @@ class Unit:
                 self._backward = None
             self._inputs.clear()
 
-        # What has no gradient in the end is not waited for after the pass.
+        # After the pass, don't wait for gradients that were never computed.
         torch.autograd.Variable._execution_engine.queue_callback(over)
 
     def _came(self, one: int) -> None:
@@ -138,7 +138,7 @@ class Unit:
 
 
 class DeferredModule(DeferredTensors):
-    """Made by tidemark.torch.defer_module.
+    """A module with deferred parameters; tidemark.torch.defer_module creates it.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class DeferredModule(DeferredTensors):
         self.units = list(units) if units is not None else units_in(module)
         seen = [id(one) for unit in self.units for one in unit.modules()]
         if len(seen) != len(set(seen)):
-            raise OptionError("a module is in two of them", "units", "they must lie side by side")
+            raise OptionError("a module is in two of them", "units", "units must not overlap")
         self.names = itertools.count(1)
         self._following: Dict[Moment, Moment] = {}
         self._now: Optional[Moment] = None
@@ -173,7 +173,8 @@ class DeferredModule(DeferredTensors):
             yield from unit.parameters
 
     def hold(self, direction: str, unit: Unit) -> Held:
-        """A unit's parameters, on the GPU. What came next the last time is fetched meanwhile."""
+        """Pins a unit's parameters, and starts to fetch those of the unit that came next the last
+        time."""
         moment = (direction, unit.number)
         if self._now is not None:
             self._following[self._now] = moment
@@ -186,7 +187,7 @@ class DeferredModule(DeferredTensors):
         return held
 
     def _after(self, moment: Moment) -> Optional[int]:
-        """Which other unit came next the last time."""
+        """The other unit that came next the last time."""
         coming: Optional[Moment] = moment
         for _ in range(LOOK_AHEAD):
             coming = self._following.get(coming) if coming is not None else None
@@ -195,7 +196,7 @@ class DeferredModule(DeferredTensors):
         return None
 
     def _follow_copies(self, part: Any) -> None:
-        """Reading and loading a module's state, from and into wherever it is."""
+        """Makes a module's state_dict and load_state_dict work wherever its parameters are."""
         loading: List[Held] = []
 
         def saved(_module: Any, state: Dict[str, Any], prefix: str, _metadata: Any) -> None:

@@ -1,5 +1,5 @@
-"""An optimizer's state in deferrable memory: away between the steps, and during a step piece by
-piece, so that less of the GPU than the state's size is enough for it."""
+"""An optimizer's state in deferrable memory: off the GPU between the steps, and on it piece by
+piece during a step, so that it may need more memory than the GPU has for it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tidemark.errors import OptionError
 from tidemark.torch._deferring import (MINIMUM, DeferredTensors, Held, adopt, buffer_of,
                                        buffers_of, host_copy, stream_of)
 
-PAGE = 2 << 20  # bytes; a buffer has whole ones
-IN_FLIGHT = 3  # pieces at a time: one comes, one is used, one leaves
-STATES = 2  # tensors for each parameter, as long as that isn't known
+PAGE = 2 << 20  # bytes; buffers consist of whole pages
+IN_FLIGHT = 3  # pieces at a time: one is fetched, one is used, one is evicted
+STATES = 2  # tensors per parameter, assumed until it is known
 
 
 @dataclasses.dataclass
 class Piece:
-    """Parameters that are stepped together."""
+    """Parameters that are updated together."""
 
-    groups: List[List[Any]]  # of the optimizer's groups
+    groups: List[List[Any]]  # its part of each of the optimizer's groups
     buffers: List[DeferrableBuffer] = dataclasses.field(default_factory=list)
     size: int = 0
-    is_known: bool = True  # all of its state exists
+    is_known: bool = True  # whether all of its state exists
 
 
 class DeferredOptimizer(DeferredTensors):
-    """Made by tidemark.torch.defer_optimizer."""
+    """An optimizer with deferred state; tidemark.torch.defer_optimizer creates it."""
 
     def __init__(self, optimizer: Any, memory: DeferrableMemory, minimum: int,
                  whole: bool) -> None:
@@ -39,7 +39,7 @@ class DeferredOptimizer(DeferredTensors):
         self.optimizer = optimizer
         self._minimum = minimum
         self._whole = whole
-        self._seen: Set[int] = set()  # parameters that have the state that they will have
+        self._seen: Set[int] = set()  # parameters whose state is complete
         self._fetching: Optional[ThreadPoolExecutor] = None
         self._replaced = optimizer.__dict__.get("step")
         self._install()
@@ -59,12 +59,12 @@ class DeferredOptimizer(DeferredTensors):
             self._fetching.shutdown()
             self._fetching = None
 
-    # Its place in the optimizer.
+    # How it hooks into the optimizer.
 
     def _install(self) -> None:
         optimizer = self.optimizer
         kind = type(optimizer)
-        # PyTorch's own class has its steps inside one function that calls the hooks, once a step.
+        # PyTorch wraps each class's step in a function that calls the hooks once per step.
         self._step_of = kind.step.__wrapped__ if getattr(kind.step, "hooked", False) else kind.step
 
         def step(_optimizer: Any, closure: Optional[Callable[[], Any]] = None) -> Any:
@@ -72,7 +72,7 @@ class DeferredOptimizer(DeferredTensors):
 
         hooked = kind.profile_hook_step(step)
         if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
-            hooked._wrapped_by_lr_sched = True  # by a scheduler that was made before
+            hooked._wrapped_by_lr_sched = True  # by a scheduler that was created earlier
         optimizer.step = types.MethodType(hooked, optimizer)
         self._hooks += [
             optimizer.register_state_dict_post_hook(self._saved),
@@ -91,7 +91,7 @@ class DeferredOptimizer(DeferredTensors):
         for state in optimizer.state.values():
             for name, value in state.items():
                 if isinstance(value, torch.Tensor):
-                    state[name] = value.detach()  # what was loaded may be of this very object
+                    state[name] = value.detach()  # the loaded tensor may be this very object
         self._adopt(optimizer.state)
 
     def _state_of(self, parameter: Any) -> List[Any]:
@@ -111,7 +111,7 @@ class DeferredOptimizer(DeferredTensors):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self.optimizer._opt_called = True  # as a scheduler's own wrapper notes it
+        self.optimizer._opt_called = True  # a scheduler's own wrapper would set it
         groups = self.optimizer.param_groups
         parameters = [group["params"] for group in groups]
         pieces = self._pieces(parameters)
@@ -131,7 +131,7 @@ class DeferredOptimizer(DeferredTensors):
                 finally:
                     held.release()
                 self._leave(piece)
-                for one in following:  # its room was needed for new state
+                for one in following:  # only now, because new state needed its room
                     coming = self._fetch(one)
         finally:
             for group, all_of_them in zip(groups, parameters):
@@ -140,7 +140,7 @@ class DeferredOptimizer(DeferredTensors):
         return loss
 
     def _pieces(self, parameters: List[List[Any]]) -> List[Piece]:
-        """At least one, which may be empty; parameters without a gradient are in none."""
+        """At least one piece, which may be empty. Parameters without a gradient are in none."""
         most = self.memory.counters("gpu").capacity // IN_FLIGHT
         pieces = [Piece([[] for _ in parameters])]
         for number, some in enumerate(parameters):
@@ -161,7 +161,7 @@ class DeferredOptimizer(DeferredTensors):
         return pieces
 
     def _size_of(self, parameter: Any) -> int:
-        """Bytes in deferrable memory, or what they will be after its first step."""
+        """Its bytes in deferrable memory, now or after its first step."""
         state = self._state_of(parameter) if id(parameter) in self._seen else [parameter] * STATES
         sizes = [_bytes_of(value) for value in state]
         if buffer_of(parameter) is not None:
@@ -186,7 +186,7 @@ def _bytes_of(tensor: Any) -> int:
 
 
 def _let_go(coming: "Future[Held]") -> None:
-    """Of a piece that was fetched for a step which ended before it."""
+    """Releases a piece that was fetched, when a step ended before using it."""
     if not coming.cancelled() and coming.exception() is None:
         coming.result().release()
 
@@ -195,6 +195,6 @@ def defer_optimizer(optimizer: Any, memory: DeferrableMemory, minimum: Optional[
                     whole: bool = False) -> DeferredOptimizer:
     """See tidemark.torch.defer_optimizer."""
     if type(optimizer).__name__ == "LBFGS":
-        raise OptionError("its steps evaluate the model again and again", "LBFGS",
-                          "one whose step updates each parameter by itself, as Adam's")
+        raise OptionError("its steps evaluate the model repeatedly", "LBFGS",
+                          "use one whose step updates each parameter by itself, as Adam's")
     return DeferredOptimizer(optimizer, memory, MINIMUM if minimum is None else minimum, whole)

@@ -1,4 +1,4 @@
-"""Tensors in deferrable memory: at one address for life, on the GPU while they are used."""
+"""Tensors in deferrable memory: their address never changes, and they are on the GPU while used."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import torch
 
 from tidemark.deferrable import DeferrableBuffer, DeferrableMemory
 
-MINIMUM = 1 << 20  # bytes of a tensor that is worth its pages
+MINIMUM = 1 << 20  # bytes of the smallest tensor that is worth moving
 
-# By their addresses, while their tensors live.
+# By address, while their tensors exist.
 _buffers: "weakref.WeakValueDictionary[int, DeferrableBuffer]" = weakref.WeakValueDictionary()
 
 
 class _Shown:
-    """Bytes on a GPU for torch, which keeps the buffer and not a pin."""
+    """Shows a buffer's bytes to torch as a CUDA array. It keeps the buffer alive, but unpinned."""
 
     def __init__(self, buffer: DeferrableBuffer) -> None:
         self._buffer = buffer
@@ -28,7 +28,7 @@ class _Shown:
 
 
 def tensor_of(buffer: DeferrableBuffer, dtype: Any, shape: Any) -> Any:
-    """A tensor at the buffer's address, to be used while it is pinned; it keeps the buffer."""
+    """A tensor at the buffer's address, to use while the buffer is pinned; it keeps the buffer."""
     if buffer.memory.is_simulated:
         owner = (ctypes.c_uint8 * buffer.size).from_address(buffer.address)
         owner.buffer = buffer  # type: ignore[attr-defined]
@@ -39,20 +39,20 @@ def tensor_of(buffer: DeferrableBuffer, dtype: Any, shape: Any) -> Any:
 
 
 def buffer_of(tensor: Any) -> Optional[DeferrableBuffer]:
-    """The buffer that has the tensor's bytes, if one has."""
+    """The buffer that has the tensor's bytes, if there is one."""
     return _buffers.get(tensor.data_ptr())
 
 
 def buffers_of(tensors: Iterable[Any]) -> List[DeferrableBuffer]:
-    """Each once."""
+    """The buffers of the tensors, without repetitions."""
     found = (buffer_of(tensor) for tensor in tensors)
     return list({one.number: one for one in found if one is not None}.values())
 
 
 def adopt(memory: DeferrableMemory, tensor: Any, minimum: int) -> bool:
-    """Moves a tensor's content into deferrable memory; the object stays the same. From here on it
-    is used while its buffer is pinned. False: it is there already, too small, in no order that can
-    be kept, or not of this memory's kind."""
+    """Moves a tensor's content into deferrable memory; the tensor object stays the same. From now
+    on, its buffer must be pinned while it is used. Returns False if the tensor is already there,
+    too small, not contiguous, or on another device than this memory."""
     of_kind = not tensor.is_cuda if memory.is_simulated else \
         tensor.is_cuda and tensor.device.index == memory._device[1]
     size = tensor.numel() * tensor.element_size()
@@ -69,7 +69,7 @@ def adopt(memory: DeferrableMemory, tensor: Any, minimum: int) -> bool:
 
 
 def host_copy(tensor: Any) -> Any:
-    """The same in the host's memory, read from where its bytes are; no room on the GPU is taken."""
+    """A copy in host memory, read from wherever the bytes are; it needs no room on the GPU."""
     buffer = buffer_of(tensor)
     assert buffer is not None
     flat = torch.frombuffer(bytearray(buffer.tobytes()), dtype=torch.uint8)
@@ -77,15 +77,15 @@ def host_copy(tensor: Any) -> Any:
 
 
 def stream_of(memory: DeferrableMemory) -> int:
-    """The current one."""
+    """The handle of the current stream."""
     if memory.is_simulated:
         return 0
     return int(torch.cuda.current_stream(memory._device[1]).cuda_stream)
 
 
 class Held:
-    """Buffers that are pinned together, until `release`; work of the stream that was current when
-    they were pinned is waited for by who has them leave."""
+    """Buffers that are pinned together until `release`. An eviction then waits for the work of the
+    stream that was current when they were pinned."""
 
     def __init__(self, memory: DeferrableMemory, buffers: Sequence[DeferrableBuffer],
                  mode: str = "pin", stream: Optional[int] = None) -> None:
@@ -98,7 +98,7 @@ class Held:
 
 
 class DeferredTensors:
-    """Tensors of an optimizer or a module, whose bytes leave the GPU between their uses.
+    """Tensors of an optimizer or a module whose bytes are off the GPU between their uses.
 
     Attributes
     ----------
@@ -111,22 +111,22 @@ class DeferredTensors:
         self._endless: Optional[Held] = None
 
     def tensors(self) -> Iterator[Any]:
-        """All that could be deferred."""
+        """Yields all tensors that could be deferred."""
         raise NotImplementedError
 
     def buffers(self) -> List[DeferrableBuffer]:
-        """What their bytes are in."""
+        """The buffers that have their bytes."""
         return buffers_of(self.tensors())
 
     @property
     def size(self) -> int:
-        """Bytes of all of them that are in deferrable memory."""
+        """The bytes of those tensors that are in deferrable memory."""
         return sum(buffer.size for buffer in self.buffers())
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[None]:
-        """They are on the GPU meanwhile, for whatever uses them otherwise than a step or a module's
-        call does. They must fit together."""
+        """Keeps all of them on the GPU during the block, for code that uses them outside of a step
+        or a module's call. They must fit together (SpaceError)."""
         held = Held(self.memory, self.buffers())
         try:
             yield
@@ -134,8 +134,8 @@ class DeferredTensors:
             held.release()
 
     def close(self) -> None:
-        """Follows their uses no more. The tensors stay where they are, pinned; what doesn't fit
-        together raises SpaceError, and goes on as it was."""
+        """Stops deferring. The tensors stay at their addresses, pinned. If they don't fit together,
+        it raises SpaceError, and nothing changes."""
         if self._endless is None:
             self._endless = Held(self.memory, self.buffers())
         while self._hooks:
@@ -148,7 +148,7 @@ def defer_on_oom(memory: DeferrableMemory, function: Callable[..., Any], *argume
     try:
         return function(*arguments, **named)
     except torch.OutOfMemoryError as refusal:
-        first = refusal.with_traceback(None)  # which keeps the failed call's tensors
+        first = refusal.with_traceback(None)  # the traceback keeps the failed call's tensors
     if memory.free_bytes(memory.counters("gpu").capacity) == 0:
         raise first
     torch.cuda.empty_cache()

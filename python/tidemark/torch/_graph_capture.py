@@ -1,4 +1,4 @@
-"""Captures of PyTorch, whose private pools have their segments from an arena."""
+"""Captures of PyTorch whose private pools get their segments from an arena."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tidemark.torch import _allocator
 if TYPE_CHECKING:
     from tidemark.graph_arena import GraphArena
 
-# Tensors of a capture may outlive all of Python: a context whose memory PyTorch has ends only when
-# PyTorch has none any more.
+# Tensors of a capture may outlive Python, so a context must stay open until PyTorch has freed all
+# of its memory.
 _kept: Dict[int, Any] = {}
 
 
@@ -23,7 +23,7 @@ class _Piece(ctypes.Structure):
 
 
 class _Pool:
-    """A torch.cuda.MemPool whose segments are those of a private pool of the arena."""
+    """A torch.cuda.MemPool whose segments come from a private pool of the arena."""
 
     def __init__(self, torch: Any, arena: "GraphArena") -> None:
         _allocator.refuse_expandable()
@@ -37,7 +37,7 @@ class _Pool:
         self._at = self._loaded.tidemark_torch_graph_open(handle, self._number, functions)
         if self._at < 0:
             raise OptionError("no more than 64 graphs of PyTorch can have memory of their own",
-                              "tidemark.GraphArena", "close some, or let graphs run in turn")
+                              "tidemark.GraphArena", "close some, or use in_turn=True")
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
         _kept[self._at] = handle
         self._made = torch._C._cuda_customAllocator(functions[0], functions[1])
@@ -54,7 +54,8 @@ class _Pool:
         return [(one.address, one.bytes) for one in pieces[:count]]
 
     def close(self) -> None:
-        """Its graphs are gone. PyTorch gives its segments back as far as no tensor lives there."""
+        """Closes the pool after its graphs. PyTorch releases its segments that have no live
+        tensors."""
         self._pool = None
         self._loaded.tidemark_torch_graph_close(self._at)
         self._arena.context.close_pool(self._number)
@@ -68,7 +69,7 @@ def _forget_vacant(loaded: Any) -> None:
 
 @contextlib.contextmanager
 def capture(arena: "GraphArena", stream: Any) -> Iterator[CapturedGraph]:
-    """Captures on a stream of PyTorch what is queued meanwhile."""
+    """Captures the work that is queued on a PyTorch stream during the block."""
     import torch
 
     pool = _pool_of(arena, torch)
@@ -99,7 +100,7 @@ def capture(arena: "GraphArena", stream: Any) -> Iterator[CapturedGraph]:
 
 
 def _pool_of(arena: "GraphArena", torch: Any) -> _Pool:
-    """A new one, or that of all graphs which run in turn."""
+    """A new pool, or the one that graphs share if they never run at the same time."""
     if not arena.in_turn:
         return _Pool(torch, arena)
     shared = getattr(arena, "_shared_pool", None)

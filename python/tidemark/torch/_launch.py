@@ -1,4 +1,4 @@
-"""Running somebody's script with the recorder or the explainer in it, and otherwise as it is."""
+"""Runs a user's script, unchanged, with the recorder or the explainer in its process."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls `then` when the module `name` has been imported: not sooner, because scripts set
-    variables for PyTorch before they import it, and libraries ask whether it is there."""
+    """Calls `then` after the module `name` has been imported. It can't be imported earlier, because
+    scripts set variables for PyTorch before they import it, and libraries check if it's loaded."""
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self.name = name
@@ -50,7 +50,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 def after_import(name: str, then: Callable[[], None]) -> None:
-    """Calls `then` once `name` is imported: now, if it is already."""
+    """Calls `then` once `name` is imported: immediately, if it already is."""
     if name in sys.modules:
         then()
     else:
@@ -63,7 +63,7 @@ def _is_ours(trace: types.TracebackType) -> bool:
 
 
 def _show_only_the_script() -> None:
-    """From now on, an error that ends the program is shown without the frames that led to it."""
+    """Removes our own frames from the traceback of an error that ends the program."""
     shown = sys.excepthook
 
     def show(kind: Any, error: Any, trace: Any) -> None:
@@ -76,8 +76,8 @@ def _show_only_the_script() -> None:
 
 
 def run_script(arguments: List[str]) -> None:
-    """Runs `SCRIPT ARGS...` or `-m MODULE ARGS...` as python would, which has put the folder that
-    modules come from at the front of sys.path."""
+    """Runs `SCRIPT ARGS...` or `-m MODULE ARGS...` as python does, with the folder for imports at
+    the front of sys.path."""
     _show_only_the_script()
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
@@ -92,7 +92,7 @@ def run_script(arguments: List[str]) -> None:
         return
     with io.open_code(path) as script:
         code = compile(script.read(), path, "exec")
-    # Not runpy: it takes the module away before the program's exit handlers run.
+    # Not runpy: it removes the module before the program's exit handlers run.
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=path, __builtins__=builtins)
     sys.modules["__main__"] = main
@@ -104,20 +104,20 @@ def _parse(program: str, description: str, arguments: Optional[List[str]],
     parser = argparse.ArgumentParser(prog=program, description=description)
     parser.add_argument("-o", "--output", metavar="RUN.tml", required=always,
                         help="the recording" + ("" if always else " (default: none)"))
-    parser.add_argument("--stacks", action="store_true", help="the Python stack of allocations")
-    parser.add_argument("--shapes", action="store_true", help="the operators that allocate and "
-                        "their shapes, for `tidemark scale`")
+    parser.add_argument("--stacks", action="store_true", help="record allocations' Python stacks")
+    parser.add_argument("--shapes", action="store_true", help="record the operators that allocate "
+                        "and their shapes, for `tidemark scale`")
     parser.add_argument("--annotations", choices=["functions", "modules"],
-                        help="ranges of record_function, not only steps of optimizers; of "
-                        "modules too")
+                        help="record ranges of record_function too, not only optimizer steps; or "
+                        "of modules as well")
     parser.add_argument("--history-limit", type=int, default=0, metavar="BYTES",
-                        help="beyond which the oldest part of the recording is forgotten")
-    parser.add_argument("--name", help="of the program in lists")
-    parser.add_argument("--force", action="store_true", help="write over a recording")
+                        help="beyond this size, drop the oldest part of the recording")
+    parser.add_argument("--name", help="the program's name in lists")
+    parser.add_argument("--force", action="store_true", help="overwrite a recording")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGS... or -m MODULE ...")
     options = parser.parse_args(arguments)
     if not options.script or options.script == ["-m"]:
-        parser.error("which script?")
+        parser.error("name the script to run")
     return options
 
 
@@ -132,8 +132,8 @@ def _record(options: argparse.Namespace) -> None:
 
 def main_record(arguments: Optional[List[str]] = None) -> None:
     """`python -m tidemark.record`."""
-    options = _parse("python -m tidemark.record", "Runs a script and records what PyTorch's "
-                     "allocator does in it.", arguments, always=True)
+    options = _parse("python -m tidemark.record", "Runs a script and records PyTorch's memory "
+                     "allocator.", arguments, always=True)
     after_import("torch", lambda: _record(options))
     run_script(options.script)
 
@@ -142,8 +142,8 @@ def main_explain(arguments: Optional[List[str]] = None) -> None:
     """`python -m tidemark.torch`."""
     from tidemark.torch._oom import explain_oom
 
-    options = _parse("python -m tidemark.torch", "Runs a script; if it dies of PyTorch's "
-                     "OutOfMemoryError, says why.", arguments, always=False)
+    options = _parse("python -m tidemark.torch", "Runs a script. If PyTorch's OutOfMemoryError "
+                     "ends it, explains why.", arguments, always=False)
     after_import("torch", explain_oom)
     if options.output:
         after_import("torch", lambda: _record(options))

@@ -1,4 +1,4 @@
-"""What a script did with the GPU while it ran as it is: its peak, its steps, its losses."""
+"""Measures an unchanged script on the GPU: its peaks, its steps, its losses."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, List, Optional
 
 from tidemark.torch._launch import after_import
 
-ENTRIES = 5_000_000  # of PyTorch's history
+ENTRIES = 5_000_000  # entries of PyTorch's history
 
 
 def measure(result: str, snapshot: Optional[str], prime: int, policy: Optional[str]) -> None:
-    """From when `torch` is imported until the program ends: writes `result`, and `snapshot` with
-    the history from the first use of CUDA. `prime` bytes are taken first, and given back; with a
-    policy all memory is from tidemark.torch.use()."""
+    """Measures from the import of `torch` until the program ends. It writes `result`, and
+    `snapshot` with the history from the first use of CUDA. `prime` bytes are allocated first and
+    freed again. With a policy, all memory comes from tidemark.torch.use()."""
     after_import("torch", lambda: Measured(result, snapshot, prime, policy).begin())
 
 
 class Measured:
-    """From begin() to end(), which the end of the program calls too."""
+    """Measures from begin() to end(), which is also called when the program ends."""
 
     def __init__(self, result: str, snapshot: Optional[str], prime: int,
                  policy: Optional[str]) -> None:
@@ -53,7 +53,7 @@ class Measured:
         torch.autograd.backward = noted
         # Not torch.optim.optimizer: the package deletes that name.
         optimizers = importlib.import_module("torch.optim.optimizer")
-        hooks = getattr(optimizers, "register_optimizer_step_post_hook", None)  # from 2.0 on
+        hooks = getattr(optimizers, "register_optimizer_step_post_hook", None)  # since PyTorch 2.0
         if hooks is not None:
             hooks(lambda *_given: self.steps.append(time.monotonic_ns()))
 

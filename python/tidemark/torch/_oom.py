@@ -1,4 +1,4 @@
-"""explain_oom(): why a program ran out of memory, said where it dies."""
+"""explain_oom(): explains why a program ran out of memory, when the error ends it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import threading
 import time
 from typing import Any, List, Optional, Union
 
-SHOWN_LINES = 24  # of `tidemark advise`
-LEAST_SECONDS = 60.0  # between snapshots of a program that survives its refusals
-ENTRIES = 1_000_000  # of PyTorch's history, which is some 100 bytes each
+SHOWN_LINES = 24  # of the output of `tidemark advise`
+LEAST_SECONDS = 60.0  # between snapshots of a program that survives out-of-memory errors
+ENTRIES = 1_000_000  # entries of PyTorch's history, of about 100 bytes each
 
 _explainer: Optional["_Explainer"] = None
 
 
 def explain_oom(path: Union[str, "os.PathLike[str]", None] = None, history: bool = True) -> None:
-    """From now on, a program that dies of PyTorch's OutOfMemoryError says why.
+    """Makes the program print an explanation if PyTorch's OutOfMemoryError ends it.
 
-    When PyTorch refuses memory, a snapshot is written (at most one a minute); when the error ends
-    the program or a thread, the begin of what `tidemark advise` says of it is printed. The error
-    stays PyTorch's own, and so does the program's exit code.
+    When a request fails, a snapshot is written (at most once a minute). When the error ends the
+    program or a thread, the first lines of `tidemark advise` for the snapshot are printed. The
+    error and the program's exit code stay the same.
 
     Parameters
     ----------
     path : path, optional
-        Of the snapshot; "oom-PID.pickle" in the working directory otherwise.
+        The snapshot's path; by default, "oom-PID.pickle" in the working directory.
     history : bool
-        Whether PyTorch keeps a history from now on (with Python stacks), without which a snapshot
-        has no past. A history that is on already stays as it is.
+        Whether to turn on PyTorch's history (with Python stacks); without it, a snapshot has no
+        past. A history that is already on stays as it is.
     """
     global _explainer
     if _explainer is None:
@@ -45,8 +45,8 @@ class _Explainer:
     def __init__(self) -> None:
         self.path = ""
         self.history = True
-        self.written = 0.0  # when
-        self.refused = 0.0  # the last time
+        self.written = 0.0  # time of the last snapshot
+        self.refused = 0.0  # time of the last failed request
         self.attached = False
         self.explained: List[BaseException] = []
 
@@ -66,7 +66,7 @@ class _Explainer:
     def attach(self) -> None:
         import torch
 
-        # Before there is a CUDA context this would crash.
+        # Without a CUDA context, this would crash.
         if not self.attached:
             torch._C._cuda_attach_out_of_memory_observer(self.observe)
             self.attached = True
@@ -76,7 +76,7 @@ class _Explainer:
                                                      max_entries=ENTRIES)
 
     def observe(self, *_figures: int) -> None:
-        """Called by PyTorch before it raises, with what it had when it refused."""
+        """PyTorch calls it before it raises the error, with its figures at the failed request."""
         self.refused = time.monotonic()
         if self.written == 0 or self.refused - self.written > LEAST_SECONDS:
             self.write()
@@ -87,7 +87,7 @@ class _Explainer:
         try:
             torch.cuda.memory._dump_snapshot(self.path)
             self.written = time.monotonic()
-        except Exception as failure:  # the program's own error counts more
+        except Exception as failure:  # the program's own error is more important
             print(f"tidemark: {self.path} cannot be written: {failure}", file=sys.stderr)
 
     def explain(self, error: Optional[BaseException]) -> None:
@@ -98,13 +98,13 @@ class _Explainer:
             return
         self.explained.append(error)
         if self.written < self.refused or self.written == 0:
-            self.write()  # of an earlier refusal, or none: what lives now is nearer to the truth
+            self.write()  # the last snapshot is older than this error, or there is none
         if self.written:
             print(explanation(self.path), file=sys.stderr)
 
 
 def explanation(path: str, lines: int = SHOWN_LINES) -> str:
-    """The begin of what `tidemark advise` says of a snapshot; never fails."""
+    """The first lines of `tidemark advise` for a snapshot; never fails."""
     try:
         from tidemark.torch._answers import advice
 
@@ -112,5 +112,5 @@ def explanation(path: str, lines: int = SHOWN_LINES) -> str:
     except Exception as failure:
         return f"tidemark: the snapshot is {path}; advise cannot read it: {failure}"
     shown = text.rstrip().splitlines()
-    more = [f"... all of it: tidemark advise {path}"] if len(shown) > lines else []
+    more = [f"... complete output: tidemark advise {path}"] if len(shown) > lines else []
     return "\n".join(["", f"tidemark advise {path}", *shown[:lines], *more])

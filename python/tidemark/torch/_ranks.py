@@ -1,4 +1,4 @@
-"""Which of several processes of one training this is, and what its recording is called."""
+"""Finds this process's rank in a training job, and the name of its recording."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import NamedTuple, Optional, Tuple
 
 from tidemark.errors import OptionError
 
-# What launchers set: torchrun (and Accelerate, DeepSpeed), Slurm, Open MPI.
+# Variables that launchers set: torchrun (and Accelerate, DeepSpeed), Slurm, Open MPI.
 VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
              ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
 
 
 class Rank(NamedTuple):
-    """This process's number, from 0 on, and how many there are."""
+    """This process's number, from 0, and the number of processes."""
 
     number: int
     of: int
 
 
 def find_rank(given: Optional[Tuple[int, int]] = None) -> Rank:
-    """As given, or as the launcher's variables say; without any this is the only process."""
+    """The rank as given, or from the launcher's variables; by default, there is one process."""
     if given is not None:
         rank = Rank(*given)
         if not 0 <= rank.number < rank.of:
@@ -35,7 +35,8 @@ def find_rank(given: Optional[Tuple[int, int]] = None) -> Rank:
 
 
 def recording_path(path: str, rank: Rank) -> str:
-    """`path` of the only process; "run/rank3.tml" for "run.tml" of several, the folder made."""
+    """`path` for a single process; for several, "run/rank3.tml" for "run.tml", whose folder it
+    creates."""
     whole = pathlib.Path(path)
     if rank.of == 1:
         return path

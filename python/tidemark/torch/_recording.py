@@ -1,4 +1,4 @@
-"""record(): what PyTorch's caching allocator does, as a live recording."""
+"""record(): records PyTorch's caching allocator live."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tidemark import _library, _outputs
 from tidemark.errors import Error, OptionError, UnsupportedError
 from tidemark.torch import _annotations, _ranks, _tracker
 
-# Of tm_event_record.
+# Kinds of tm_event_record.
 USE = 14
 LIVE_BLOCK, LIVE_SEGMENT, LIVE_MAPPING, LIVE_RETIRED = 48, 49, 51, 52
-GRAPH_POOL = 1 << 31  # (k, 0), a graph's own pool, is k and this bit; (0, k) is k
+GRAPH_POOL = 1 << 31  # a graph's own pool (k, 0) becomes k with this bit; (0, k) becomes k
 MOST_DEVICES = 16
-FALLBACK_ENTRIES = 10_000_000  # of PyTorch's own history
+FALLBACK_ENTRIES = 10_000_000  # entries of PyTorch's own history
 
 _current: Optional["Recording"] = None
 _guard = threading.RLock()
 
 
 def _leave_to_parent() -> None:
-    """In a child made by fork(): the recording is its parent's, and so may be the lock."""
+    """In a forked child: the recording belongs to its parent, and so may the lock."""
     global _current, _guard
     if _current is not None:
         _current._handle, _current._stopped = None, True
@@ -38,7 +38,7 @@ os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def setting_text(value: Any) -> str:
-    """A setting as `tidemark` reads it from a snapshot."""
+    """A setting in the form in which `tidemark` reads it from a snapshot."""
     if isinstance(value, dict):
         return ",".join(f"{key}:{setting_text(one)}" for key, one in value.items())
     if isinstance(value, (list, tuple)):
@@ -52,7 +52,7 @@ def pool_number(pool: Any) -> int:
 
 
 def live_records(snapshot: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
-    """What lives by a snapshot, as fields of tm_event and a tag: each segment, then its blocks."""
+    """What is live in a snapshot, as fields of tm_event and a tag: segments with their blocks."""
     for segment in snapshot.get("segments", []):
         expandable = bool(segment.get("is_expandable"))
         common = {"device": segment.get("device", 0), "stream": segment.get("stream", 0),
@@ -73,13 +73,13 @@ def live_records(snapshot: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
 
 
 class Recording:
-    """A recording under way: a context manager, ended by stop() or with the program.
+    """A running recording and context manager. It ends with stop() or with the program.
 
     Attributes
     ----------
     path : str
-        The recording. With a history limit its files have a number before ".tml"; without a
-        compiler it is a snapshot of PyTorch's own history, written by stop().
+        The recording's path. With a history limit, its files have a number before ".tml". Without a
+        compiler, it is a snapshot of PyTorch's own history, which stop() writes.
     """
 
     def __init__(self, path: str, stacks: bool, annotations: Union[bool, str], history_limit: int,
@@ -97,16 +97,16 @@ class Recording:
         self._tracker: Any = None
         self._history = False
         self._undo: List[Any] = []
-        self._operators: Dict[str, int] = {}  # by name, the recorder's ids
+        self._operators: Dict[str, int] = {}  # name -> the recorder's id
         self._counts = {"events": 0, "published": 0, "dropped": 0, "lost": 0, "unknown": 0}
         self._stopped = False
-        self.facts: Dict[str, str] = {}  # beside those of PyTorch's allocator
-        # What is called for an event instead of the recorder's function, by their addresses.
+        self.facts: Dict[str, str] = {}  # in addition to those of PyTorch's allocator
+        # Maps the address of the recorder's function to that of a function to call instead.
         self.through: Callable[[int], int] = lambda address: address
 
     @property
     def state(self) -> str:
-        """ "waiting" for CUDA, "recording", "history" (PyTorch's own), or "stopped"."""
+        """"waiting" for CUDA, "recording", "history" (PyTorch's own), or "stopped"."""
         if self._stopped:
             return "stopped"
         if self._handle is not None:
@@ -120,7 +120,7 @@ class Recording:
         self.stop()
 
     def mark(self, text: str) -> None:
-        """A point of the program that has a name."""
+        """Records a named moment of the program."""
         with _guard:
             if self._handle is not None:
                 self._functions.tm_recorder_mark(self._handle, text.encode())
@@ -137,7 +137,8 @@ class Recording:
 
     def put_uses(self, name: str, launch: int, flags: Dict[Tuple[int, int], int],
                  stream_of: Callable[[int], int]) -> int:
-        """What one launch reads (1) and writes (2) by device and address; how many were put."""
+        """Records what one launch reads (1) and writes (2) by (device, address). Returns how many
+        uses were recorded."""
         with _guard:
             if self._handle is None or not flags:
                 return 0
@@ -153,7 +154,7 @@ class Recording:
 
     @contextlib.contextmanager
     def range(self, name: str) -> Iterator[None]:
-        """A stretch of the program that has a name: a step, a layer."""
+        """Records a named range of the program, such as a step or a layer."""
         self.begin_range(name)
         try:
             yield
@@ -161,16 +162,16 @@ class Recording:
             self.end_range(name)
 
     def counts(self) -> Dict[str, int]:
-        """`events` of the allocator, `published` records of all kinds, those `dropped` because
-        there was no room, those `lost` (of the published: they could not be written), and entries
-        of `unknown` actions."""
+        """Returns counts: `events` of the allocator, `published` records of all kinds, those
+        `dropped` for lack of room, those `lost` (published, but not written), and entries of
+        `unknown` actions."""
         with _guard:
             self._count()
             return dict(self._counts)
 
     def stop(self) -> str:
-        """Ends the recording; its path, or "" if nothing was recorded: the program never used
-        CUDA. A second call does nothing, and so does a child made by fork()."""
+        """Ends the recording. Returns its path, or "" if nothing was recorded because the program
+        never used CUDA. Calling it again does nothing, and neither does a forked child's call."""
         global _current
         if self._stopped or os.getpid() != self._process:
             return ""
@@ -191,10 +192,10 @@ class Recording:
             _library.library().tm_recorder_close(handle)
             return self.path
 
-    # Everything below runs once, when PyTorch has a CUDA context.
+    # Everything below runs once, as soon as PyTorch has a CUDA context.
 
     def _begin_late(self) -> None:
-        # Within the program's first use of CUDA, which must not fail because of us.
+        # This runs within the program's first use of CUDA, which must not fail because of us.
         try:
             self._begin()
         except Exception as failure:
@@ -216,7 +217,7 @@ class Recording:
             if tracker.tidemark_begin(self._handle,
                                       self.through(functions.address("tm_recorder_event")),
                                       functions.address("tm_recorder_stack"), int(self._stacks)):
-                raise UnsupportedError("the allocator in use reports nothing", "torch",
+                raise UnsupportedError("the allocator in use reports no events", "torch",
                                        "record with PyTorch's native allocator")
             self._functions = functions
             self._put_begin(torch)
@@ -235,10 +236,10 @@ class Recording:
         if not self._stacks:
             return
         if getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)():
-            print("tidemark: no stacks are recorded: PyTorch's own history is on, and only one can "
-                  "ask for them", file=sys.stderr)
+            print("tidemark: no stacks are recorded, because PyTorch's own history is on: it and "
+                  "Tidemark can't both gather stacks", file=sys.stderr)
         elif self._tracker.tidemark_stacks(1):
-            print("tidemark: no stacks are recorded: this PyTorch has no way to ask for them",
+            print("tidemark: no stacks are recorded: this PyTorch can't provide them",
                   file=sys.stderr)
         else:
             self._undo.append(lambda: self._tracker.tidemark_stacks(0))
@@ -279,7 +280,7 @@ class Recording:
         self._handle = handle
 
     def _put_begin(self, torch: Any) -> None:
-        """What the reader must know, and what lives already."""
+        """Records what readers must know, and what is already live."""
         snapshot = torch.cuda.memory._snapshot()
         settings = {str(key): setting_text(value)
                     for key, value in snapshot.get("allocator_settings", {}).items()}
@@ -303,7 +304,7 @@ class Recording:
             self._functions.tm_recorder_event(self._handle, ctypes.byref(event))
 
     def _begin_history(self, torch: Any, why: str) -> None:
-        """Without the tracker: PyTorch's own history, written as a snapshot at the end."""
+        """Without the tracker, records PyTorch's own history, written as a snapshot at the end."""
         self.path = str(pathlib.Path(self.path).with_suffix(".pickle"))
         _outputs.check(self.path, _outputs.RECORDING, self._overwrite)
         print(f"tidemark: {why}; PyTorch's own history is recorded instead, and written to "
@@ -334,8 +335,8 @@ class Recording:
 
 
 class _Functions:
-    """The recorder's short functions, called with the interpreter's lock held: nobody can stop the
-    recording meanwhile, and a call costs less."""
+    """The recorder's short functions, called without releasing the global interpreter lock: nobody
+    can stop the recording meanwhile, and a call costs less."""
 
     def __init__(self, path: str) -> None:
         self._dll = ctypes.PyDLL(path)
@@ -352,7 +353,7 @@ class _Functions:
 
 
 def current() -> Optional[Recording]:
-    """The recording of this process, if there is one."""
+    """Returns the recording of this process, if there is one."""
     one = _current
     return one if one is not None and one._process == os.getpid() else None
 
@@ -362,38 +363,39 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
            name: Optional[str] = None,
            ranks: Optional[Tuple[int, int]] = None, overwrite: bool = False,
            shapes: bool = False) -> Recording:
-    """Records what PyTorch's caching allocator does on all GPUs, from now on until stop().
+    """Records PyTorch's caching allocator on all GPUs, from now until stop() or the program's end.
 
-    The recording is a .tml file that survives the program's death, that `tidemark view --attach`
-    follows, and of which `tidemark verify` tells whether Tidemark decides as PyTorch did. It begins
-    when PyTorch has a CUDA context (at once if it has one), with what lives by then.
+    The recording is a .tml file that survives a crash of the program. `tidemark view --attach`
+    follows it while it grows, and `tidemark verify` checks whether Tidemark decides as PyTorch did.
+    The recording starts as soon as PyTorch has a CUDA context, with everything that is live then.
 
     Parameters
     ----------
     path : path
-        Of the recording, "run.tml". Of several ranks each writes its own: "run/rank0.tml", ...
+        The recording, "run.tml". With several ranks, each one writes its own: "run/rank0.tml", ...
     stacks : bool
-        The Python stack of each allocation (some microseconds each); PyTorch's own history must be
-        off. Those of threads without a Python frame, as the backward pass has them, stay unknown.
+        Record the Python stack of each allocation (a few microseconds each); PyTorch's own history
+        must be off. Threads without a Python frame, such as those of the backward pass, have no
+        stacks.
     annotations : bool or str
-        False: the steps of optimizers as ranges. True: all of record_function. "modules": the
-        forward pass of each module too.
+        False: record the steps of optimizers as ranges. True: record every record_function.
+        "modules": also the forward pass of each module.
     history_limit : int
-        Bytes on the disk; beyond them the oldest part is forgotten. 0: all is kept.
+        Bytes on disk; beyond them, the oldest part is deleted. 0: keep everything.
     name : str, optional
-        Of the program in lists of living programs; its file name otherwise.
+        The program's name in lists of running programs; by default, its file name.
     ranks : (int, int), optional
-        This process's rank and the number of ranks, where neither torchrun, Slurm nor Open MPI says
-        so; (0, 1) writes "run.tml" whoever started it.
+        This process's rank and the number of ranks, if torchrun, Slurm or Open MPI don't set them.
+        (0, 1) writes "run.tml", whoever started the process.
     overwrite : bool
-        A recording that is there under that name; without it, that is an OptionError.
-
+        Overwrite an existing recording of that name; without it, that is an OptionError.
     shapes : bool
-        The operator that asks for each allocation, and the shapes of its arguments (some
-        microseconds each): `tidemark scale` then knows what grows with the batch and what with the
-        length, though all steps are of one size.
+        Record the operator that requests each allocation, and the shapes of its arguments (a few
+        microseconds each). `tidemark scale` then knows what grows with the batch and what with the
+        length, even if all steps have the same size.
 
-    Raises OptionError for a folder that isn't there, UnsupportedError for a second recording.
+    Returns the Recording. Raises OptionError if the folder doesn't exist, UnsupportedError if this
+    process is already being recorded.
     """
     global _current
     path = os.path.abspath(os.fspath(path))
@@ -407,9 +409,9 @@ def record(path: Union[str, "os.PathLike[str]"], stacks: bool = False,
     with _guard:
         running = current()
         if running is not None:
-            raise UnsupportedError("this process records already", running.path,
+            raise UnsupportedError("this process is already recorded", running.path,
                                    "stop() that recording first")
-        if not history_limit:  # else its files have numbers
+        if not history_limit:  # otherwise its files have numbers
             _outputs.check(path, _outputs.RECORDING, overwrite)
         _current = Recording(path, stacks, annotations, history_limit, name, overwrite, shapes)
     recording = _current

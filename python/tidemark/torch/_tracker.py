@@ -1,4 +1,4 @@
-"""The tracker of PyTorch's allocator: tracker.cpp, made for the installed PyTorch."""
+"""The tracker of PyTorch's allocator: tracker.cpp, compiled for the installed PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _operators: Optional[ctypes.CDLL] = None
 
 
 def tracker(torch: Any) -> ctypes.CDLL:
-    """The loaded tracker. PyDLL: its calls are short, and keep the interpreter's lock."""
+    """The loaded tracker. It is a PyDLL: its calls are short and keep the interpreter lock."""
     global _tracker
     if _tracker is None:
         # Stacks need more of PyTorch's interface than events do.
@@ -33,7 +33,7 @@ def tracker(torch: Any) -> ctypes.CDLL:
 
 
 def operators(torch: Any) -> ctypes.CDLL:
-    """What knows the operators that run, and their shapes."""
+    """The loaded library that knows the running operators and their shapes."""
     global _operators
     if _operators is None:
         _operators = _compiled.load(torch, OPERATORS, ctypes.PyDLL, libraries=["torch_cpu"])

@@ -1,4 +1,4 @@
-"""What a training needs of GPU memory: measured where its steps end, held against limits."""
+"""Measures a training run's GPU memory at the end of each step, and checks it against limits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tidemark.torch import _ranks, _recording
 
 Size = Union[int, str, None]  # bytes, or "70GiB"
 
-FEWEST_STEPS = 8  # after the warm-up, to say anything of growth
-MOST_SAMPLES = 256  # of more, every second one is forgotten
+FEWEST_STEPS = 8  # after the warm-up, to report growth
+MOST_SAMPLES = 256  # beyond that, every second one is dropped
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
 def size_of(name: str, size: Size) -> Optional[int]:
-    """Bytes of "70GiB" or of a number; None stays None."""
+    """Converts "70GiB" or a number to bytes; None stays None."""
     if size is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]iB)?", str(size).strip())
@@ -32,8 +32,8 @@ def size_of(name: str, size: Size) -> Optional[int]:
 
 
 class Growth(NamedTuple):
-    """Bytes by which allocated memory grows per step: an estimate, and between which it is with a
-    confidence of 95 %."""
+    """Bytes by which allocated memory grows per step: an estimate, and its 95 % confidence
+    interval."""
 
     bytes_per_step: float
     low: float
@@ -50,8 +50,8 @@ class Growth(NamedTuple):
 
 
 def find_growth(samples: List[Tuple[int, int]]) -> Optional[Growth]:
-    """The median of the slopes between all pairs of (step, bytes) and its interval by Kendall's
-    statistic (Sen 1968): single steps that differ don't move it. None for too few."""
+    """The median of the slopes between all pairs of (step, bytes), with its interval from Kendall's
+    statistic (Sen 1968); single unusual steps don't affect it. None for too few samples."""
     count = len(samples)
     if count < FEWEST_STEPS:
         return None
@@ -64,7 +64,7 @@ def find_growth(samples: List[Tuple[int, int]]) -> Optional[Growth]:
 
 
 class _Device:
-    """What one GPU's allocator had at the ends of steps."""
+    """The figures of one GPU's allocator at the ends of steps."""
 
     def __init__(self) -> None:
         self.reserved = 0  # at its peak
@@ -86,21 +86,22 @@ class _Device:
 
 
 class TrainingMemory:
-    """Measures a training's GPU memory, and records it if there is a path.
+    """Measures the GPU memory of a training run, and records it if a path is given.
 
-    Without a GPU nothing is measured, which is said at the end, and the training goes on.
+    Without a GPU, nothing is measured; a message at the end says so, and the run isn't affected.
 
     Parameters
     ----------
     path : path, optional
-        Of a recording (tidemark.torch.record). A recording that is under way gets the steps too.
+        Of a recording (tidemark.torch.record). A recording that is already running gets the steps
+        too.
     max_peak : int or str, optional
-        "70GiB": of reserved memory of each GPU. A training that needed more ends in an Error.
+        "70GiB": the most reserved memory on each GPU. A run that needed more ends with an Error.
     max_growth_per_step : int or str, optional
-        "1MiB": of allocated memory at the ends of steps. A training that grows by more, with a
-        confidence of 95 %, ends in an Error.
+        "1MiB": the largest growth of allocated memory at the ends of steps. A run that grows by
+        more, with 95 % confidence, ends with an Error.
     warmup_steps : int
-        That don't count for the growth: the first ones allocate what all others use.
+        First steps that don't count for the growth: they allocate what all other steps use.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None, max_peak: Size = None,
@@ -123,7 +124,7 @@ class TrainingMemory:
         self._look()
 
     def begin_step(self) -> None:
-        self._end_range()  # of a step that its framework gave up
+        self._end_range()  # of a step that the framework abandoned
         self._in_step = _recording.current()
         if self._in_step is not None:
             self._in_step.begin_range("step")
@@ -140,7 +141,7 @@ class TrainingMemory:
             self._recording = None
 
     def end_training(self) -> None:
-        """Ends the recording, says what was measured; raises Error if it is beyond a limit."""
+        """Ends the recording and prints the figures. Raises Error if one exceeds its limit."""
         recorded = self._recording
         self.stop_recording()
         rank = _ranks.find_rank()
@@ -149,7 +150,7 @@ class TrainingMemory:
         self._check(recorded.path if recorded is not None else "")
 
     def figures(self) -> Dict[str, float]:
-        """What was measured so far, of the GPU with the most; empty if nothing was."""
+        """The figures so far, of the GPU that needs most; empty if nothing was measured."""
         if not self._devices:
             return {}
         of_all = self._devices.values()
@@ -161,7 +162,7 @@ class TrainingMemory:
         return figures
 
     def growth(self) -> Optional[Growth]:
-        """Of the GPU whose allocated memory grows most; None before there are enough steps."""
+        """The growth of the GPU that grows most; None before there are enough steps."""
         found = [find_growth(one.samples) for one in self._devices.values()]
         return max((one for one in found if one is not None), default=None)
 
@@ -194,14 +195,14 @@ class TrainingMemory:
 
     def _check(self, path: str) -> None:
         hint = (f"tidemark advise {path} says what would need less" if path else
-                "with path=\"run.tml\" the training is recorded, and tidemark advise says why")
+                "use path=\"run.tml\" to record the run, so that tidemark advise can explain it")
         for index, one in sorted(self._devices.items()):
             if self.max_peak is not None and one.reserved > self.max_peak:
-                raise Error(f"the training reserved {bytes_text(one.reserved)} in step "
-                            f"{one.peak_step}, and {bytes_text(self.max_peak)} are allowed",
+                raise Error(f"the run reserved {bytes_text(one.reserved)} in step "
+                            f"{one.peak_step}, but only {bytes_text(self.max_peak)} are allowed",
                             f"max_peak of cuda:{index}", hint)
         growth = self.growth()
         if self.max_growth_per_step is not None and growth is not None \
                 and growth.low > self.max_growth_per_step:
-            raise Error(f"{growth}, and {bytes_text(self.max_growth_per_step)} are allowed",
+            raise Error(f"{growth}, but only {bytes_text(self.max_growth_per_step)} are allowed",
                         "max_growth_per_step", hint)

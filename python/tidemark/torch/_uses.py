@@ -1,4 +1,4 @@
-"""record_uses(): which operator reads and writes which tensor, into the recording under way."""
+"""record_uses(): adds to the running recording which operator reads and writes which tensor."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tidemark.torch import _recording
 
-READS, WRITES = 1, 2  # of a use
+READS, WRITES = 1, 2  # flags of a use
 
-# They allocate or rename memory, and touch none. Views say so in their schema, but for these.
+# These allocate or rename memory without touching it. Other views are marked in their schema.
 WITHOUT_KERNEL = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty",
                   "new_empty_strided", "record_stream", "resize_", "set_", "_unsafe_view"}
 
@@ -20,7 +20,7 @@ _launches = itertools.count(1)
 
 
 class _Operator:
-    """What an operator's schema says of its arguments."""
+    """What an operator's schema says about its arguments."""
 
     def __init__(self, function: Any) -> None:
         schema = getattr(function, "_schema", None)  # a higher order operator has none
@@ -30,14 +30,14 @@ class _Operator:
         self.name = str(function)
         self.is_seen = schema is not None and not only_views and \
             schema.name.rsplit("::", 1)[-1] not in WITHOUT_KERNEL
-        # What is written is read as well: a tensor may be part of its block, whose rest stays.
+        # What is written counts as read too: a tensor may be part of a block whose rest stays.
         self.flags = {one.name: READS | WRITES if one.alias_info is not None and
                       one.alias_info.is_write else READS
                       for one in (schema.arguments if schema is not None else [])}
 
     def uses(self, arguments: Iterable[Any], named: Dict[str, Any],
              result: Any) -> Iterator[Tuple[Any, int]]:
-        """Tensors and how they are used, the results last."""
+        """Yields tensors and how they are used, results last."""
         for value, flags in itertools.chain(
                 zip(arguments, self.flags.values()),
                 ((value, self.flags.get(name, READS)) for name, value in named.items()),
@@ -55,12 +55,12 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 
 def is_plain(kind: Any) -> bool:
-    """Not a tensor whose memory is that of other tensors inside it, or none at all."""
+    """Whether a tensor has memory of its own, rather than that of tensors inside it or none."""
     return bool(kind.__torch_dispatch__ == torch.Tensor.__torch_dispatch__)
 
 
 class RecordedUses(TorchDispatchMode):  # type: ignore[misc]  # where PyTorch isn't installed
-    """Made by record_uses().
+    """Records uses; record_uses() creates it.
 
     Attributes
     ----------
@@ -83,14 +83,14 @@ class RecordedUses(TorchDispatchMode):  # type: ignore[misc]  # where PyTorch is
                            kwargs: Any = None) -> Any:
         named = kwargs or {}
         if not all(is_plain(kind) for kind in types):
-            return NotImplemented  # its own operators come here instead
+            return NotImplemented  # its inner operators come here instead
         result = function(*args, **named)
         operator = self._operators.get(function)
         if operator is None:
             operator = self._operators[function] = _Operator(function)
         recording = _recording.current()
         if operator.is_seen and recording is not None:
-            # After the operator, so that what it allocates inside doesn't cut its launch in two.
+            # After the operator, so that its own allocations don't split its launch in two.
             used = self._blocks(operator.uses(args, named, result))
             put = recording.put_uses(operator.name, next(_launches), used, self.stream_of)
             self.launches += put > 0

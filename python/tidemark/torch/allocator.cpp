@@ -1,5 +1,5 @@
-// PyTorch's CUDA memory from libtidemark.so: the class that PyTorch wants. Compiled by _compiled.py
-// against the PyTorch that is installed, because that class changes from release to release.
+// PyTorch's CUDA memory from libtidemark.so: an allocator class of PyTorch. Compiled by
+// _compiled.py against the installed PyTorch, because that class changes from release to release.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -40,7 +40,7 @@ std::string in_units(std::uint64_t bytes) {
     return text.data();
 }
 
-// What frees memory where there is none: PyTorch has one for tensors of other processes.
+// Callbacks that free memory when there is none left; PyTorch has one for shared tensors.
 bool call_memory_callbacks() {
     bool freed = false;
     const auto registry = c10::FreeCudaMemoryCallbacksRegistry();
@@ -53,7 +53,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
   public:
     Devices& devices() { return devices_; }
 
-    // PyTorch's own, which this one takes the place of.
+    // PyTorch's own allocator, which this one replaces.
     void replace(caching::CUDAAllocator* own) { pools_.set_own(own); }
 
     c10::DataPtr allocate(std::size_t size) override {
@@ -147,7 +147,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
 
     void recordStream(const c10::DataPtr& data, c10::cuda::CUDAStream stream) override {
         if (data.get() == nullptr || data.get_deleter() != raw_deleter())
-            return;  // another's memory, as a tensor
+            return;  // somebody else's memory, as a tensor
         if (pools_.holds(data.get())) {
             c10::DataPtr own(data.get(), data.get(), pools_.own().raw_deleter(), data.device());
             pools_.own().recordStream(own, stream);
@@ -251,7 +251,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         return pools_.own().getCheckpointState(index, id);
     }
 
-    // Who frees what it gives frees it here.
+    // Blocks that it returns are freed here.
     caching::CheckpointDelta setCheckpointPoolState(
         c10::DeviceIndex index, std::shared_ptr<caching::AllocatorState> state) override {
         caching::CheckpointDelta delta =
@@ -324,7 +324,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
 
     // Other processes and devices.
 
-    // In PyTorch's form, so that a process without Tidemark can open it.
+    // In PyTorch's format, so that a process without Tidemark can open it.
     caching::ShareableHandle shareIpcHandle(void* pointer) override {
         const std::optional<Found> found = devices_.find(pointer);
         if (!found)
@@ -332,7 +332,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         IpcHandle handle{sizeof(IpcHandle)};
         TORCH_CHECK(library.ipc_export(found->context, number_of(pointer), &handle) == 0,
                     "tidemark: memory of the policy ", library.policy(found->context),
-                    " can't be shared with another process: make the tensor in a pool of PyTorch's "
+                    " can't be shared with another process: create the tensor in a pool of PyTorch "
                     "(with torch.cuda.use_mem_pool(torch.cuda.MemPool()): ...), or call "
                     "tidemark.torch.use(\"torch\")");
         const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(found->index));
@@ -340,7 +340,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         std::string form = pools_.own().shareIpcHandle(sample).handle;
         pools_.own().raw_delete(sample);
         TORCH_CHECK(form.size() > sizeof(handle.bytes),
-                    "tidemark: this PyTorch shares memory in a form that isn't known here");
+                    "tidemark: this PyTorch shares memory in an unknown format");
         form.resize(form.size() - sizeof(handle.bytes));
         return {static_cast<std::ptrdiff_t>(handle.offset),
                 form + std::string(handle.bytes, sizeof(handle.bytes))};
@@ -350,13 +350,13 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         return pools_.own().getIpcDevPtr(std::move(handle));
     }
 
-    // Of one device, to the memory of another.
+    // Gives one device access to the memory of another.
     void enablePeerAccess(c10::DeviceIndex index, c10::DeviceIndex other) override {
         pools_.own().enablePeerAccess(index, other);
         check(library.peer_access(devices_.context_of(other), index));
     }
 
-    // Between devices as peers: memory that is mapped is not visible to the other one.
+    // Copies between peer devices: mapped memory is not visible to the other one.
     cudaError_t memcpyAsync(void* to, int to_device, const void* from, int from_device,
                             std::size_t size, cudaStream_t stream, bool) override {
         return to_device == from_device
@@ -372,7 +372,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
                                                      reinterpret_cast<std::uintptr_t>(pointer));
         if (pools_.give(pointer))
             return;
-        // What isn't known is left alone: it may be freed by objects that die with the process.
+        // Ignores unknown memory: objects may free it when they are deleted with the process.
         const std::optional<Found> found = devices_.find(pointer);
         if (!found)
             return;
@@ -461,7 +461,7 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
         return pointer;
     }
 
-    // Of what PyTorch's own allocator keeps for pools, and what it holds for other processes.
+    // Includes memory that PyTorch's own allocator keeps for pools and for other processes.
     bool make_room() {
         call_memory_callbacks();
         pools_.own().emptyCache({0, 0});
@@ -515,11 +515,11 @@ class TidemarkAllocator final : public caching::CUDAAllocator {
     History history_;
     std::vector<caching::OutOfMemoryObserver> observers_;
     std::atomic<bool> uses_pools_on_oom_ = false;
-    std::atomic<bool> enabled_ = true;  // false: nothing is cached, PyTorch's own asks the driver
+    std::atomic<bool> enabled_ = true;  // false: no caching, PyTorch's own calls the driver
     bool initialized_ = false;
 };
 
-// Never destroyed: tensors may outlive all else.
+// Never destroyed: tensors may outlive everything else.
 const std::shared_ptr<TidemarkAllocator>& the_allocator() {
     static const auto* const made =
         new std::shared_ptr<TidemarkAllocator>(new TidemarkAllocator, [](TidemarkAllocator*) {});
@@ -537,13 +537,13 @@ using namespace tidemark::pytorch;
 
 extern "C" {
 
-// The functions are those of the library at `path`; 0 unless it lacks one.
+// Loads the functions of the library at `path`; 0 unless it lacks one.
 int tidemark_torch_load(const char* path, Open open) {
     open_context = open;
     return load(path) ? 0 : 1;
 }
 
-// Has all of PyTorch's CUDA memory come from here; why not, or null.
+// Makes all of PyTorch's CUDA memory come from here; returns null, or the reason why it can't.
 const char* tidemark_torch_use() {
     static std::string why;
     try {
@@ -557,7 +557,7 @@ const char* tidemark_torch_use() {
     }
 }
 
-// For a MemPool: pieces of memory for PyTorch's own allocator. Null: out of memory.
+// For a MemPool: segments for PyTorch's own allocator. Null if out of memory.
 void* tidemark_torch_alloc(std::size_t size, int device, cudaStream_t stream) {
     const auto block = the_allocator()->devices().take(size, device, stream);
     return block ? pointer_of(block->address) : nullptr;
@@ -568,7 +568,7 @@ void tidemark_torch_free(void* pointer, std::size_t, int, cudaStream_t) {
         the_allocator()->devices().give(*found);
 }
 
-// What PyTorch holds: bytes as requested, their number, their peak, the quota.
+// PyTorch's figures: requested bytes, number of blocks, peak of the bytes, quota.
 void tidemark_torch_holding(int index, std::uint64_t* figures) {
     Device& device = the_allocator()->devices().at(index);
     const std::lock_guard lock(device.mutex);
@@ -578,7 +578,7 @@ void tidemark_torch_holding(int index, std::uint64_t* figures) {
     figures[3] = device.quota;
 }
 
-// From here on, or no longer, a store's buffers leave the device where it has no memory left.
+// Starts or stops evicting a store's buffers when the device has no memory left.
 void tidemark_torch_reclaim(void* store, int device, FreeBytes free_bytes) {
     if (free_bytes != nullptr)
         reclaim().add(store, device, free_bytes);
@@ -586,7 +586,7 @@ void tidemark_torch_reclaim(void* store, int device, FreeBytes free_bytes) {
         reclaim().remove(store);
 }
 
-// Functions for a MemPool of captured graphs, see graph_pools.h: their number, or -1.
+// Functions for a MemPool of captured graphs (see graph_pools.h): returns their number, or -1.
 int tidemark_torch_graph_open(Context context, std::uint32_t pool, void** functions) {
     const int at = graph_pools().open(context, pool);
     if (at >= 0) {

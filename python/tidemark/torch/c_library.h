@@ -1,5 +1,5 @@
-// The functions of libtidemark.so that PyTorch's memory needs, loaded by their names: what is
-// compiled on a user's computer links no more than PyTorch.
+// The functions of libtidemark.so that PyTorch's memory needs, loaded by name, so that code that is
+// compiled on a user's computer links only PyTorch.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct Region {
 
     bool is_allocated() const { return state == 0; }
 
-    bool is_active() const { return state <= 1; }  // or the device is not done with it
+    bool is_active() const { return state <= 1; }  // allocated or pending free
 };
 
 struct IpcHandle {

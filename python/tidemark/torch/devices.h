@@ -1,5 +1,5 @@
-// What PyTorch holds of each device: a context, opened by Python when it is first needed, and
-// counts. What lives is known to the context; here it is counted, since others may share it.
+// PyTorch's memory on each device: a context, which Python opens when it is first needed, and
+// counts. The context knows the live blocks; they are counted here, since others may share it.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace tidemark::pytorch {
 using c10::CachingAllocator::Stat;
 using c10::CachingDeviceAllocator::DeviceStats;
 
-// Opens the context of a device; 0, and why not.
+// Opens the context of a device; returns 0 and writes the reason if that fails.
 using Open = std::uint64_t (*)(int device, std::uint32_t* tag, char* why, std::size_t room);
 inline Open open_context = nullptr;
 
@@ -40,16 +40,16 @@ inline std::int64_t signed_of(std::uint64_t value) {
 
 struct Device {
     std::atomic<Context> context = nullptr;
-    std::atomic<int> open_scopes = 0;  // of pools: a graph may be captured
+    std::atomic<int> open_scopes = 0;  // of pools: a graph may be in capture
     std::atomic<bool> has_strangers = false;
     std::uint32_t tag = 0;
-    std::mutex mutex;  // guards all below; no call to PyTorch or the library with it
-    DeviceStats stats;  // of allocations, and of those that PyTorch's own allocator serves
+    std::mutex mutex;  // guards everything below; don't call PyTorch or the library with it
+    DeviceStats stats;  // of our allocations, and of those that PyTorch's own allocator serves
     std::uint64_t quota = 0;
-    std::uint64_t retries_before = 0;  // the statistics were reset
+    std::uint64_t retries_before = 0;  // at the last reset of the statistics
     double fraction = 1;
-    std::set<std::uint64_t> strangers;  // streams that aren't PyTorch's: others may destroy them
-    // Segments of the context, small and large ones, as of so many created and released.
+    std::set<std::uint64_t> strangers;  // streams from outside PyTorch: others may destroy them
+    // Small and large segments of the context, counted when it had created and released this many.
     std::uint64_t created = 0;
     std::uint64_t released = 0;
     std::array<Stat, 3> segments{};
@@ -60,8 +60,8 @@ constexpr std::uint64_t kSmallSegment = std::uint64_t{2} << 20U;
 
 constexpr std::size_t kMostDevices = 64;
 
-// Allowed while another thread captures a graph in the global mode: what these calls do is no part
-// of it.
+// Lets calls run while another thread captures a graph in global mode; they don't become part
+// of the graph.
 class Relaxed {
   public:
     explicit Relaxed(const Device& device)
@@ -75,7 +75,7 @@ class Relaxed {
     ~Relaxed() { exchange(); }
 
   private:
-    // Where it fails there is no device to capture on.
+    // If it fails, there is no device to capture on.
     void exchange() noexcept {
         if (needed_)
             static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_));
@@ -85,7 +85,7 @@ class Relaxed {
     cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-// PyTorch's statistics are of all, of small and of large allocations.
+// PyTorch has statistics of all, of small and of large allocations.
 constexpr std::size_t kAll = 0;
 
 inline std::size_t kind_of(std::uint64_t bytes) {
@@ -114,7 +114,7 @@ inline void set_to(Stat& stat, std::uint64_t now) {
         stat.decrease(static_cast<std::size_t>(-change));
 }
 
-// Looks which segments there are, where some came or went since the last time.
+// Counts the segments if some were created or released since the last time.
 inline void count_segments(Device& device, const Statistics& now) {
     const Context context = device.context.load();
     {
@@ -143,13 +143,13 @@ inline void count_segments(Device& device, const Statistics& now) {
     }
 }
 
-// With the device's mutex.
+// Needs the device's mutex.
 inline bool over_quota(const Device& device, std::uint64_t size) {
     const auto held = static_cast<std::uint64_t>(device.stats.requested_bytes[kAll].current);
     return device.quota != 0 && held + size > device.quota;
 }
 
-// A living allocation, and where it is.
+// A live allocation, and its device.
 struct Found {
     int index = 0;
     Context context = nullptr;
@@ -168,7 +168,7 @@ class Devices {
 
     auto end() { return devices_.end(); }
 
-    // Grants `size` bytes; nothing where there is no room. Throws where the device fails.
+    // Allocates `size` bytes; returns nothing if there is no room. Throws if the device fails.
     std::optional<Block> take(std::size_t size, int index, cudaStream_t stream) {
         Device& device = at(index);
         const Relaxed relaxed(device);
@@ -191,7 +191,7 @@ class Devices {
         return block;
     }
 
-    // The living allocation that the pointer is in. That of the current device is most likely.
+    // The live allocation that contains the pointer. It tries the current device first.
     std::optional<Found> find(const void* pointer) noexcept {
         const int first =
             opened_.load(std::memory_order_relaxed) > 1 ? current_or(0) : last_opened_.load();
@@ -213,7 +213,7 @@ class Devices {
             count(device, found.block, false);
     }
 
-    // Opened without a lock: Python's is waited for, and its owner may wait for this.
+    // Opened without our lock: it waits for Python's lock, whose owner may wait for ours.
     Context context_of(int index) {
         Device& device = at(index);
         if (Context found = device.context.load(std::memory_order_acquire))
@@ -231,7 +231,7 @@ class Devices {
         return opened;
     }
 
-    // As far as the device's context is open.
+    // Of the device's context, if it is open.
     static Statistics statistics(const Device& device) {
         Statistics now{sizeof(Statistics)};
         if (const Context context = device.context.load(std::memory_order_acquire))
@@ -245,7 +245,7 @@ class Devices {
         return c10::cuda::GetDevice(&index) == cudaSuccess ? index : otherwise;
     }
 
-    // A stream that PyTorch was told of (torch.cuda.ExternalStream) has its handle as its number.
+    // A stream that PyTorch got from outside (torch.cuda.ExternalStream): its id is its handle.
     static void note_stranger(Device& device, int index, cudaStream_t stream) {
         if (stream == nullptr || c10::cuda::device_count() == 0)  // a simulated device has none
             return;

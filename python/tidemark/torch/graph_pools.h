@@ -1,5 +1,5 @@
-// Memory of captured graphs for PyTorch's MemPools. PyTorch tells the functions of a pool no more
-// than a size, a device and a stream, so each pool has functions of its own, out of a fixed number.
+// Memory of captured graphs for PyTorch's MemPools. PyTorch passes only a size, a device and a
+// stream to a pool's functions, so each pool has its own functions, from a fixed number of them.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ class GraphPools {
     using Alloc = void* (*)(std::size_t size, int device, cudaStream_t stream);
     using Free = void (*)(void* pointer, std::size_t size, int device, cudaStream_t stream);
 
-    // Functions whose memory is the private pool `number` of `context`, which stays open until
-    // they are vacant; -1: all are in use.
+    // Returns functions for the private pool `number` of `context`, which must stay open until they
+    // are vacant; -1 if all are in use.
     int open(Context context, std::uint32_t number) {
         for (std::size_t at = 0; at < kMost; ++at) {
             const std::lock_guard lock(pools_[at].mutex);
@@ -42,21 +42,21 @@ class GraphPools {
         return -1;
     }
 
-    // No more requests come.
+    // Says that there are no more requests.
     void close(int at) {
         GraphPool& pool = pools_.at(static_cast<std::size_t>(at));
         const std::lock_guard lock(pool.mutex);
         pool.open = false;
     }
 
-    // Closed, and nothing of it lives.
+    // Whether it is closed and has no live blocks.
     bool is_vacant(int at) {
         GraphPool& pool = pools_.at(static_cast<std::size_t>(at));
         const std::lock_guard lock(pool.mutex);
         return is_vacant(pool);
     }
 
-    // Writes at most `capacity` of what lives; how many that is.
+    // Writes at most `capacity` live blocks; returns how many there are.
     std::size_t pieces(int at, GraphPiece* pieces, std::size_t capacity) {
         GraphPool& pool = pools_.at(static_cast<std::size_t>(at));
         const std::lock_guard lock(pool.mutex);
@@ -69,7 +69,7 @@ class GraphPools {
         return count;
     }
 
-    // Null: no room.
+    // Returns null if there is no room.
     void* take(std::size_t at, std::size_t size, cudaStream_t stream) {
         GraphPool& pool = pools_[at];
         const Relaxed relaxed(true);
@@ -104,7 +104,7 @@ class GraphPools {
     std::array<GraphPool, kMost> pools_;
 };
 
-// Never destroyed: tensors may outlive all else.
+// Never destroyed: tensors may outlive everything else.
 inline GraphPools& graph_pools() {
     static auto* const made = new GraphPools;
     return *made;

@@ -1,5 +1,5 @@
-// PyTorch's history of memory: what is granted, freed and mapped, with the stacks that PyTorch
-// gathers, for its snapshots and for whoever tracks its allocator.
+// PyTorch's history of memory: allocations, frees and mappings, with the stacks that PyTorch
+// gathers, for its snapshots and for trackers of its allocator.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using c10::CachingDeviceAllocator::RecordContext;
 using c10::CachingDeviceAllocator::SegmentInfo;
 using c10::CachingDeviceAllocator::TraceEntry;
 
-// Thread-safe. Costs one look at a flag while nobody wants to know.
+// Thread-safe. It costs only the test of a flag while nobody uses it.
 class History {
   public:
     using Stack = std::shared_ptr<c10::GatheredContext>;
@@ -62,7 +62,7 @@ class History {
         wanted_ = true;
     }
 
-    // Gathered before a request, with no lock held; null unless stacks are wanted from `least` on.
+    // Gathered before a request, with no lock held; null unless stacks are enabled from `least` on.
     Stack gather(RecordContext least) const {
         const auto function = gather_.load();
         return function != nullptr && when_.load() >= least ? function() : nullptr;
@@ -77,7 +77,7 @@ class History {
             stacks_[block.address] = std::move(stack);
     }
 
-    // Before it is, so that nobody is granted its address before.
+    // Called before the free, so that nobody gets the address before it is noted.
     void freed(int index, const Block& block, Stack stack) {
         const std::lock_guard lock(mutex_);
         const auto before = stacks_.find(block.address);
@@ -89,7 +89,7 @@ class History {
         add(TraceEntry::FREE_COMPLETED, index, block.address, block.requested, block.stream, stack);
     }
 
-    // Segments may have come and gone.
+    // Notes segments that were reserved or released since the last time.
     void looked_at(int index, Context context) {
         const std::lock_guard lock(mutex_);
         note_segments(index, context, nullptr);
@@ -117,7 +117,7 @@ class History {
         metadata_ = text;
     }
 
-    // Adds what the context of a device holds, and what has happened there.
+    // Adds the segments of a device's context, and the history of the device.
     void add_to(c10::cuda::CUDACachingAllocator::SnapshotInfo& all, int index, Context context,
                 bool with_entries) {
         const std::vector<Region> regions = regions_of(context);
@@ -143,7 +143,7 @@ class History {
     }
 
   private:
-    // What is mapped or allocated from the driver: the end of each piece by its beginning.
+    // What is mapped or reserved from the driver: the end of each piece by its start.
     struct Held {
         std::uint64_t created = 0;
         std::uint64_t released = 0;
@@ -166,7 +166,7 @@ class History {
         entries_.push_back(std::move(entry));
     }
 
-    // Expandable segments grow and shrink at any place: what is mapped now and was not, or no more.
+    // Notes pages that were mapped or unmapped: expandable segments grow and shrink anywhere.
     void note_segments(int index, Context context, const Stack& stack) {
         Held& held = held_[index];
         Statistics now{sizeof(Statistics)};
@@ -183,7 +183,7 @@ class History {
         held.segments = std::move(segments);
     }
 
-    // What lies in the segments of `these` and in none of `others`.
+    // Notes what the segments of `these` cover and those of `others` don't.
     void note_difference(int index, const std::map<std::uint64_t, Region>& these,
                          const std::map<std::uint64_t, Region>& others, bool came,
                          const Stack& stack) {
@@ -242,13 +242,13 @@ class History {
     std::atomic<bool> recording_ = false;
     std::atomic<c10::CachingDeviceAllocator::CreateContextFn> gather_ = nullptr;
     std::atomic<RecordContext> when_ = RecordContext::NEVER;
-    std::mutex mutex_;  // guards all below
+    std::mutex mutex_;  // guards everything below
     c10::ApproximateClockToUnixTimeConverter clock_;
     std::size_t most_ = 1;
     std::unordered_set<int> skipped_;  // actions
     std::deque<TraceEntry> entries_;
     std::vector<c10::CachingDeviceAllocator::AllocatorTraceTracker> trackers_;
-    std::unordered_map<std::uint64_t, Stack> stacks_;  // of what lives, by address
+    std::unordered_map<std::uint64_t, Stack> stacks_;  // of live blocks, by address
     std::unordered_map<int, Held> held_;               // by device
     std::vector<std::string> compiled_;
     std::string metadata_;

@@ -1,4 +1,4 @@
-"""GPU memory of a Lightning training: `Trainer(callbacks=[Memory(max_peak="70GiB")])`."""
+"""Measures GPU memory in Lightning: `Trainer(callbacks=[Memory(max_peak="70GiB")])`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-// Which operator of PyTorch a thread runs, and the shapes of its arguments: given to tracker.cpp,
-// which records it before each allocation. Compiled by _compiled.py against the PyTorch that is
-// installed, apart from the tracker, because these headers take longer.
+// The PyTorch operator that a thread runs, and the shapes of its arguments. tracker.cpp records it
+// before each allocation. Compiled by _compiled.py against the installed PyTorch, separately from
+// the tracker because these headers take longer.
 //
-// PyTorch calls begin and end of each operator on its own thread, without the allocator's lock.
-// tidemark_operator is called with that lock held: it calls only the recorder.
+// PyTorch calls the start and end functions of an operator on its own thread, without the
+// allocator's lock. tidemark_operator is called with that lock held: it calls only the recorder.
 #ifndef NDEBUG
-#define NDEBUG  // as PyTorch was built: RecordFunction has other members without
+#define NDEBUG  // as in PyTorch's build: without it, RecordFunction has other members
 #endif
 #include <ATen/record_function.h>
 
@@ -25,18 +25,18 @@ using PutString = std::uint32_t (*)(void* recorder, const char* text);
 constexpr std::size_t kMostArguments = 16;  // foreach operators have lists of hundreds
 constexpr std::size_t kMostDims = 64;
 
-// Kinds of arguments, in `shapes` before their numbers.
+// Kinds of arguments; in `shapes`, they precede the numbers.
 constexpr std::int64_t kTensor = 0, kList = 1, kNumber = 2;
 
 struct Operator {
     const char* name;
-    std::size_t begin;  // of its arguments in `shapes`
+    std::size_t begin;  // where its arguments start in `shapes`
 };
 
-thread_local std::vector<Operator> operators;        // that run, outermost first
-thread_local std::vector<std::int64_t> shapes;       // kind, count, numbers; of all of them
+thread_local std::vector<Operator> operators;        // running ones, outermost first
+thread_local std::vector<std::int64_t> shapes;       // of all of them: kind, count, numbers
 
-std::mutex guard;  // of what follows
+std::mutex guard;  // guards the following
 std::unordered_map<std::string, std::uint32_t> names;  // the recorder's ids
 void* recorder = nullptr;
 PutString put_string = nullptr;
@@ -56,7 +56,7 @@ void put(const at::Tensor& tensor) {
         put(kTensor, tensor.sizes());
 }
 
-// How many tensors or numbers.
+// The number of tensors or numbers.
 std::size_t put(const c10::IValue& value, std::size_t room) {
     if (value.isTensor()) {
         put(value.toTensor());
@@ -88,7 +88,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
                 break;
             room -= std::min(room, put(value, room));
         }
-    } catch (...) {  // a kind of tensor that has no sizes: none of it
+    } catch (...) {  // a kind of tensor without sizes: leave it out
         shapes.resize(operators.back().begin);
     }
     return nullptr;
@@ -121,7 +121,7 @@ at::CallbackHandle handle = 0;
 
 extern "C" {
 
-// Operators are followed from now on, their texts being strings of `new_recorder`; null: no more.
+// Follows operators from now on, with their texts as strings of `new_recorder`; null ends it.
 void tidemark_operators(void* new_recorder, PutString put_text) {
     if (handle != 0)
         at::removeCallback(handle);
@@ -136,7 +136,7 @@ void tidemark_operators(void* new_recorder, PutString put_text) {
                                            .scopes({at::RecordScope::FUNCTION}));
 }
 
-// The recorder's string for what this thread runs; 0: nothing that is known.
+// The recorder's string for the operator that this thread runs; 0 if it isn't known.
 std::uint32_t tidemark_operator() {
     if (operators.empty())
         return 0;

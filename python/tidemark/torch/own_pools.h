@@ -1,6 +1,6 @@
-// Memory of private pools (captured graphs, MemPools): PyTorch's own allocator serves them, which
-// knows what trees of graphs and MemPools ask of one. Beside it here: which of its memory Tidemark's
-// users hold, and how much of a device it is.
+// Memory of private pools (captured graphs, MemPools). PyTorch's own allocator serves them, because
+// it knows what graph trees and MemPools need. This file counts which of its memory the users of
+// Tidemark hold, and how much of a device it takes.
 #pragma once
 
 #include <array>
@@ -26,21 +26,21 @@ class OwnPools {
   public:
     explicit OwnPools(Devices& devices) : devices_(devices) {}
 
-    // PyTorch's own allocator, before another takes its place.
+    // PyTorch's own allocator, before ours replaces it.
     void set_own(caching::CUDAAllocator* own) { own_ = own; }
 
-    // As PyTorch does when it first uses CUDA.
+    // PyTorch calls it when it first uses CUDA.
     void init(int devices) {
         own_->init(devices);
         own_devices_ = devices;
     }
 
-    // Whether there is such a device; a simulated one has no other memory.
+    // Whether this is a real device; a simulated one has no memory of PyTorch's own.
     bool has_device(int index) const { return index < own_devices_.load(); }
 
     caching::CUDAAllocator& own() const { return *own_; }
 
-    // Whether a pool has a scope open that serves the stream.
+    // Whether a pool has an open scope that serves the stream.
     bool serves(int index, cudaStream_t stream) {
         if (devices_.at(index).open_scopes.load(std::memory_order_acquire) == 0)
             return false;
@@ -77,7 +77,7 @@ class OwnPools {
         own_->endAllocateToPool(index, id);
     }
 
-    // On the current device. Throws c10::OutOfMemoryError.
+    // Allocates on the current device. Throws c10::OutOfMemoryError.
     void* take(std::size_t size, int index, cudaStream_t stream) {
         void* const pointer = own_->raw_alloc_with_stream(size, stream);
         hold(pointer);
@@ -92,7 +92,7 @@ class OwnPools {
         return held_.count(pointer) != 0;
     }
 
-    // False: it is not of a pool.
+    // Frees the block; false if it isn't from a pool.
     bool give(void* pointer) {
         if (held_count_.load(std::memory_order_acquire) == 0 || !forget(pointer))
             return false;
@@ -117,7 +117,7 @@ class OwnPools {
         return held;
     }
 
-    // Adds what PyTorch's own allocator has granted and taken back since the last time.
+    // Adds what PyTorch's own allocator has allocated and freed since the last time.
     void recount(int index) {
         const DeviceStats now = own_->getDeviceStats(static_cast<c10::DeviceIndex>(index));
         Device& device = devices_.at(index);
@@ -139,7 +139,7 @@ class OwnPools {
         before = now;
     }
 
-    // What is counted for each allocation, and so for all of a device together.
+    // The statistics that count allocations; they are summed over a whole device.
     static constexpr std::array<c10::CachingAllocator::StatArray DeviceStats::*, 5> kCounted{
         &DeviceStats::allocation, &DeviceStats::active, &DeviceStats::allocated_bytes,
         &DeviceStats::active_bytes, &DeviceStats::requested_bytes};
@@ -159,8 +159,8 @@ class OwnPools {
     std::shared_mutex held_mutex_;
     std::unordered_set<void*> held_;
     std::atomic<std::size_t> held_count_ = 0;
-    std::array<std::atomic<bool>, kMostDevices> known_{};  // it has served the device
-    std::array<DeviceStats, kMostDevices> before_{};       // each with its device's mutex
+    std::array<std::atomic<bool>, kMostDevices> known_{};  // whether it has served the device
+    std::array<DeviceStats, kMostDevices> before_{};       // each guarded by its device's mutex
 };
 
 }  // namespace tidemark::pytorch

@@ -1,5 +1,5 @@
-// Who gives memory back when there is none left: deferrable memory, whose buffers leave the GPU.
-// Asked by the thread whose allocation would be refused, with no lock of the allocator's held.
+// Frees GPU memory when there is none left, by evicting buffers of deferrable memory. The thread
+// whose allocation would fail calls it, without a lock of the allocator.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Reclaim {
             one = one->store == store ? stores_.erase(one) : one + 1;
     }
 
-    // Has as much leave that device as is wanted, if there is; whether anything did.
+    // Evicts up to `bytes` from the device; returns whether it evicted anything.
     bool reclaim(int device, std::uint64_t bytes) {
         const std::shared_lock lock(mutex_);
         std::uint64_t all = 0;

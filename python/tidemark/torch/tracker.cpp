@@ -1,16 +1,16 @@
-// The events of PyTorch's caching allocator, given to libtidemark.so. Compiled by _compiled.py
-// against the PyTorch that is installed, because TraceEntry changes from release to release.
+// Passes the events of PyTorch's caching allocator to libtidemark.so. Compiled by _compiled.py
+// against the installed PyTorch, because TraceEntry changes from release to release.
 //
-// PyTorch calls the tracker with the allocator's lock of the device held, on the thread that
-// allocates, perhaps with the interpreter's lock: nothing here calls PyTorch, waits or takes the
-// interpreter's lock. A tracker can't be detached: it is attached once, and turned on and off.
+// PyTorch calls the tracker with the device's allocator lock held, on the thread that allocates,
+// perhaps with Python's lock (the GIL): nothing here calls PyTorch, waits, or takes that lock. A
+// tracker can't be detached: it is attached once, and turned on and off.
 //
-// Python's stacks can't be read there: PyTorch has given up the interpreter's lock, and waiting for it
-// would be for ever. PyTorch asks for a context before it locks; then the stack is read and left for
-// the tracker, and PyTorch is given none, so that its snapshots stay as they are.
+// Python's stacks can't be read there: PyTorch has released the GIL, and waiting for it would never
+// end. But PyTorch asks for a context before it takes its lock. There, the stack is read and kept
+// for the tracker. PyTorch itself gets none, so that its snapshots don't change.
 //
-// A recording begins with what lives already. A snapshot leaves an entry in the sequence of each
-// device, so that is where its events begin; they are kept until Python has recorded the snapshot.
+// A recording starts with what is already live. A snapshot adds an entry to each device's sequence.
+// The device's events start there; they are kept until Python has recorded the snapshot.
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <array>
@@ -72,10 +72,10 @@ using FindOperator = std::uint32_t (*)();
 enum Phase : int { off, collecting, live };
 
 struct alignas(64) Device {
-    std::atomic<bool> busy = false;  // its tracker runs
-    bool began = false;              // the snapshot of the begin has been taken
+    std::atomic<bool> busy = false;  // its tracker is running
+    bool began = false;              // the first snapshot has been taken
     bool has_request = false;
-    Event request{};  // a requested free: mostly it is completed at once, and then recorded as one
+    Event request{};  // a requested free: it usually completes at once, and both become one event
     std::vector<Event> early;
     std::atomic<std::uint64_t> events = 0;
     std::atomic<std::uint64_t> unknown = 0;
@@ -88,9 +88,9 @@ void* recorder = nullptr;
 PutEvent put_event = nullptr;
 PutStack put_stack = nullptr;
 bool with_stacks = false;
-std::atomic<FindOperator> find_operator = nullptr;  // operators.cpp's, if it is wanted
+std::atomic<FindOperator> find_operator = nullptr;  // operators.cpp's, if enabled
 
-// The interpreter, as far as it is there.
+// The interpreter, if there is one.
 struct Python {
     void* (*thread)() = find<void* (*)()>("PyGILState_GetThisThreadState");
     int (*lock)() = find<int (*)()>("PyGILState_Ensure");
@@ -121,7 +121,7 @@ const Python& python() {
     return found;
 }
 
-// Code objects and lines, innermost first. Their names are read once for each new stack.
+// Code objects and lines, innermost first. Their names are read only once for each new stack.
 using Lines = std::vector<std::pair<void*, int>>;
 
 using Stacks = std::map<Lines, std::uint32_t>;
@@ -148,13 +148,13 @@ std::uint32_t name_stack(const Lines& lines) {
     return id;
 }
 
-// With the interpreter's lock, and none of ours: the last one to drop an object may run Python.
+// Needs the GIL and none of our locks: dropping the last reference may run Python code.
 void drop_codes(const Lines& lines) {
     for (const auto& [code, line] : lines)
         python().drop(code);
 }
 
-// Where there are so many.
+// If there are too many.
 void forget_stacks(std::size_t most) {
     Stacks gone;
     {
@@ -166,7 +166,7 @@ void forget_stacks(std::size_t most) {
         drop_codes(lines);
 }
 
-// Its id, found or named. True: `lines` are kept.
+// Finds or creates the stack's id. True if it keeps `lines`.
 bool find_or_name(Lines& lines, std::uint32_t& id) {
     const std::lock_guard lock(stacks_mutex);
     const auto known = stacks->find(lines);
@@ -174,8 +174,8 @@ bool find_or_name(Lines& lines, std::uint32_t& id) {
     return known == stacks->end() && id != 0 && stacks->emplace(std::move(lines), id).second;
 }
 
-// With the interpreter's lock, and without the allocator's: walking makes objects, and collecting
-// garbage may free tensors.
+// Needs the GIL, but not the allocator's lock: walking creates objects, and garbage collection
+// may free tensors.
 std::uint32_t walk_stack() {
     const Python& py = python();
     constexpr std::size_t kMostFrames = 64;
@@ -191,7 +191,7 @@ std::uint32_t walk_stack() {
     }
     if (frame)
         py.drop(frame);
-    // A program that makes ever new code begins anew: the recorder knows again what it knew.
+    // A program that keeps creating code starts over: the recorder recognizes what it already has.
     constexpr std::size_t kMostStacks = 65'536;
     forget_stacks(kMostStacks);
     std::uint32_t id = 0;
@@ -202,8 +202,8 @@ std::uint32_t walk_stack() {
 
 thread_local std::uint32_t stack_of_next = 0;  // allocation of this thread
 
-// Called by PyTorch before an allocation, as what gives its context. Threads that Python doesn't
-// know have no stack.
+// PyTorch calls it before an allocation, to get its context. Threads that Python doesn't know have
+// no stack.
 std::shared_ptr<c10::GatheredContext> find_stack() {
     const Python& py = python();
     stack_of_next = 0;
@@ -215,7 +215,7 @@ std::shared_ptr<c10::GatheredContext> find_stack() {
     return nullptr;
 }
 
-// 0 if PyTorch calls find_stack from now on, or not any more.
+// Makes PyTorch call find_stack from now on, or no longer; 0 if that worked.
 template <class Allocator>
 int set_context([[maybe_unused]] Allocator* owner, [[maybe_unused]] bool wanted) {
 #ifndef TIDEMARK_WITHOUT_STACKS
@@ -235,7 +235,7 @@ int set_context([[maybe_unused]] Allocator* owner, [[maybe_unused]] bool wanted)
 #endif
 }
 
-// A private pool's two numbers, of which one is 0.
+// A private pool's two numbers; one of them is 0.
 template <class Entry>
 std::uint32_t pool_of(const Entry& entry) {
     if constexpr (requires { entry.mempool_.first; }) {
@@ -246,7 +246,7 @@ std::uint32_t pool_of(const Entry& entry) {
     return 0;
 }
 
-// 0: not one that is recorded.
+// 0 if it isn't recorded.
 std::uint16_t kind_of(TraceEntry::Action action) {
     switch (action) {
         case TraceEntry::ALLOC:
@@ -298,7 +298,7 @@ void put_when(Device& device, Event& event, int now) {
         device.early.push_back(event);
 }
 
-// What asks for the allocation that comes next.
+// Records the operator that requests the next allocation.
 void take_operator(Device& device, const TraceEntry& entry, int now) {
     const FindOperator find = find_operator.load(std::memory_order_relaxed);
     Event event{sizeof(Event), 0, 0, 0, 0, 0, find == nullptr ? 0 : find(), 0,
@@ -357,8 +357,8 @@ void track(const TraceEntry& entry) {
 
 extern "C" {
 
-// Whether allocations come with their stacks, between tidemark_begin and tidemark_end; PyTorch's own
-// history must be off. 0 if so.
+// Turns stacks of allocations on or off, between tidemark_begin and tidemark_end. PyTorch's own
+// history must be off. Returns 0 if that worked.
 int tidemark_stacks(int wanted) {
     try {
         return set_context(allocator::get(), wanted != 0);
@@ -367,24 +367,24 @@ int tidemark_stacks(int wanted) {
     }
 }
 
-// Allocations come with what `find` says, until it is null.
+// Adds what `find` returns to allocations, until it is null.
 void tidemark_find_operators(FindOperator find) {
     find_operator.store(find);
 }
 
-// Events go to `event` from the next snapshot of each device on; 0 unless PyTorch refuses.
+// Passes events to `event`, from the next snapshot of each device on; 0 unless PyTorch refuses.
 int tidemark_begin(void* new_recorder, PutEvent event, PutStack stack, int wants_stacks) {
     static bool attached = false;
     if (!attached) {
         try {
             allocator::attachAllocatorTraceTracker(track);
         } catch (...) {
-            return 1;  // an allocator that has no trackers
+            return 1;  // an allocator without trackers
         }
         attached = true;
     }
     if (python().whole())
-        forget_stacks(0);  // ids of another recorder
+        forget_stacks(0);  // these are ids of another recorder
     const std::lock_guard lock(begin);
     recorder = new_recorder;
     put_event = event;
@@ -399,7 +399,7 @@ int tidemark_begin(void* new_recorder, PutEvent event, PutStack stack, int wants
     return 0;
 }
 
-// What lived is recorded: now what has happened since, and all that follows.
+// What was live has been recorded: records what has happened since, and everything that follows.
 void tidemark_follow() {
     const std::lock_guard lock(begin);
     for (Device& device : devices) {
@@ -410,7 +410,7 @@ void tidemark_follow() {
     phase.store(live);
 }
 
-// Afterwards no event is on its way.
+// Afterwards, no event is in progress.
 void tidemark_end() {
     phase.store(off);
     for (Device& device : devices) {
@@ -420,7 +420,7 @@ void tidemark_end() {
     }
 }
 
-// Events taken, and entries of actions that aren't known.
+// Counts recorded events, and entries with unknown actions.
 void tidemark_counters(std::uint64_t* events, std::uint64_t* unknown) {
     *events = *unknown = 0;
     for (const Device& device : devices) {

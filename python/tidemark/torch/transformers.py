@@ -1,4 +1,4 @@
-"""GPU memory of a Hugging Face training: `Trainer(callbacks=[Memory("run.tml")])`."""
+"""Measures GPU memory in Hugging Face's trainer: `Trainer(callbacks=[Memory("run.tml")])`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tidemark.torch._training import TrainingMemory
 class Memory(TrainingMemory, TrainerCallback):  # type: ignore[misc]  # where it isn't installed
     __doc__ = TrainingMemory.__doc__
 
-    # Set it, and what is measured goes to all that the trainer reports to; a callback isn't told
-    # its trainer. Without it the figures are in `state.log_history` alone.
+    # If it is set, the figures go everywhere the trainer reports to. (A callback doesn't get its
+    # trainer.) Without it, the figures are only in `state.log_history`.
     trainer: Any = None
 
     def on_train_begin(self, *_given: Any, **_named: Any) -> None:

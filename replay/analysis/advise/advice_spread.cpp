@@ -18,7 +18,7 @@ struct Weighed {
     SampledPeaks peaks;
 };
 
-// Is it worth naming beside `before`? What saves time, at the same peak, needs no range.
+// Is it worth naming next to `before`? A setting that saves time at the same peak needs no range.
 bool borne_out(const Weighed& found, const Tried& before, const SavingSpread& saving) {
     if (found.tried.result.refusals() < before.result.refusals())
         return true;
@@ -27,16 +27,16 @@ bool borne_out(const Weighed& found, const Tried& before, const SavingSpread& sa
 
 std::string saved_text(const Advice& advice, const SavingSpread& saving, unsigned runs) {
     return fmt::format(
-        "From run to run it {}: peaks of {} where now they are {} ({} replays, each as "
-        "another run might go).",
+        "From run to run it {}: it peaks at {}, the current settings at {} ({} replays, each like "
+        "a possible other run).",
         saving_text(saving), range_text(*advice.search.best.peak_spread),
         range_text(*advice.search.before.peak_spread), format_count(runs));
 }
 
 std::string dropped_text(const Advice& advice, const Tried& dropped, const SavingSpread& saving) {
     return fmt::format(
-        "{} cannot be told apart from the present settings: from run to run it {}; they peak at "
-        "{}.",
+        "{} cannot be told apart from the current settings: from run to run it {}; the current "
+        "settings peak at {}.",
         dropped.is_setting() ? dropped.policy.text() : dropped.name, saving_text(saving),
         range_text(*advice.search.before.peak_spread));
 }
@@ -99,7 +99,7 @@ Result<void> spread_advice(const Trace& trace, const TrialSetup& base, const Spr
         advice.spread_verdict = saved_text(advice, saving_of(peaks[0], kept.front().peaks),
                                            static_cast<unsigned>(peaks[0].size()));
     else if (why.empty())
-        why = fmt::format("From run to run the present settings peak at {} ({} replays).",
+        why = fmt::format("From run to run the current settings peak at {} ({} replays).",
                           range_text(*search.before.peak_spread), format_count(peaks[0].size()));
     if (!why.empty())
         advice.spread_verdict += (advice.spread_verdict.empty() ? "" : " ") + why;

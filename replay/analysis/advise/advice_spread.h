@@ -1,5 +1,5 @@
-// What advise may say of settings whose peaks differ from run to run: a saving is one only if it is
-// there in at least 19 of 20 runs.
+// What advise may say of settings whose peaks differ from run to run: a saving counts only if at
+// least 19 of 20 runs show it.
 #pragma once
 
 #include "replay/analysis/advise/advise.h"

@@ -31,10 +31,10 @@
 namespace tidemark {
 namespace {
 
-// Traces above are not searched for the memory that would have been enough: some 40 replays.
+// Longer traces are not searched for the memory that would have been enough: about 40 replays.
 constexpr std::uint64_t kEventsToSearchMemory = 2'000'000;
-constexpr std::uint64_t kAdviseEventsAffordable = 150'000'000;  // replayed in some 5 s on two cores
-// A setting serves other runs too, and changes no program: what isn't one must need so much less.
+constexpr std::uint64_t kAdviseEventsAffordable = 150'000'000;  // about 5 s on two cores
+// A setting serves other runs too, and changes no program: other remedies must need this much less.
 constexpr double kWorthChange = 0.9;
 constexpr double kNoticeable = 0.01;  // a difference that calls for a warning
 constexpr std::size_t kSmallestBudget = 40;
@@ -78,8 +78,8 @@ Bytes recorded_memory(const TraceInfo& info) {
     return memory;
 }
 
-// Of the simulated devices. If nobody says, the profile's, as for a replay; but where the program
-// needs about that much, it ran on something larger.
+// Of the simulated devices. By default the profile's, as for a replay; but if the program needs
+// about that much, it ran on something larger.
 Bytes simulated_memory(Bytes known, const CostProfile& profile, const TraceSummary& summary) {
     if (known > 0)
         return known;
@@ -124,19 +124,20 @@ void note_gaps_in_trace(const TraceInfo& info, Advice& advice) {
         return;
     if (info.cut_off)
         advice.warnings.emplace_back(
-            "the file ends early: the peak may lie in what is missing; everything here is about "
-            "what is there");
+            "the file ends early: the peak may be in the missing part; everything here is about "
+            "the part that was read");
     if (info.begins_inside)
         advice.warnings.emplace_back(
-            "the recording begins in the middle of the run: what lived then is put into memory "
-            "anew, caches of that time are not known, and an earlier peak is not in it; record "
-            "from the start (a larger max_entries) before you rely on small differences");
+            "the recording starts in the middle of the run: blocks that were already live are "
+            "placed again, the caches of that time are not known, and an earlier peak is not in "
+            "the recording; record from the start (a larger max_entries) before you rely on small "
+            "differences");
     if (advice.has_stacks)
         return;
     const AllocatorFamily* const family = allocator_family(info);
     const bool can = family != nullptr && !family->stacks.empty();
     advice.notes.push_back(
-        fmt::format("no call stacks in this trace, so sizes stand in for places{}{}",
+        fmt::format("this trace has no call stacks, so sizes replace call sites{}{}",
                     can ? "; record them with " : "", can ? family->stacks : std::string_view()));
 }
 
@@ -146,24 +147,24 @@ void note_delays(const TraceSummary& summary, Advice& advice) {
     if (waits)
         advice.notes.emplace_back(
             "frees waited for other streams: in single figures each completes as many events after "
-            "its request as it did when recorded, under every setting; ranges are of runs in which "
-            "that differs");
+            "it was requested as in the recording, under every setting; ranges come from runs in "
+            "which that differs");
 }
 
 void note_differences(const TraceInfo& info, Advice& advice) {
     const Bytes replayed = advice.search.before.result.peak.reserved;
     if (advice.recorded_peak != 0 && advice.recorded_peak != replayed && info.begins_inside) {
         advice.notes.push_back(
-            fmt::format("the recorded run peaked at {} reserved, with what was cached before the "
-                        "recording began; replays begin with the live blocks alone, so that only "
-                        "their figures compare",
+            fmt::format("the recorded run peaked at {} reserved, including what was cached before "
+                        "the recording started; replays start with only the live blocks, so "
+                        "compare only figures of replays",
                         format_bytes(advice.recorded_peak)));
     } else if (advice.recorded_peak != 0 && advice.recorded_peak != replayed) {
         const double off =
             static_cast<double>(replayed) / static_cast<double>(advice.recorded_peak) - 1;
         (std::abs(off) < kNoticeable ? advice.notes : advice.warnings)
             .push_back(fmt::format("the recorded run peaked at {}, its replay at {} ({:+.2f} %): "
-                                   "predictions are as good as that",
+                                   "expect predictions to be about as accurate",
                                    format_bytes(advice.recorded_peak), format_bytes(replayed),
                                    100.0 * off));
     }
@@ -217,7 +218,7 @@ std::size_t default_budget(std::uint64_t events) {
 
 namespace {
 
-// Whom the settings are tried on.
+// What the settings are replayed on.
 void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& advice) {
     const ExplainedRecord* const record = explained_record(trace);
     advice.memory = options.memory > 0 ? options.memory : recorded_memory(trace.info());
@@ -236,7 +237,7 @@ void find_conditions(const Trace& trace, const AdviseOptions& options, Advice& a
     advice.limit_text = record->limit_text();
 }
 
-// Reserved memory as recorded, of one device or summed over all; 0 = nobody knows.
+// Reserved memory as recorded, of one device or summed over all; 0 = not known.
 Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
     const ExplainedRecord* const record = explained_record(trace);
     if (record == nullptr)
@@ -250,7 +251,7 @@ Result<Bytes> recorded_peak(const Trace& trace, const TraceSummary& summary) {
                           : as_read.devices[one->device()].recorded_reserved.value;
 }
 
-// Without one: as recorded. A card that somebody names has none but its end.
+// Without one: as recorded. A named card has no limit but its size.
 std::optional<Bytes> requested_limit(const AdviseOptions& options) {
     if (options.limit || options.memory == 0)
         return options.limit;
@@ -269,11 +270,11 @@ Result<bool> collects(const Advice& advice, const PolicySpec& policy, Bytes memo
     return advice.limit > 0 || settings.limit_on(memory) > 0;
 }
 
-// Where no setting survives: what would live at once, had it the memory.
+// If no setting survives: what would be live at once with enough memory.
 Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_t top,
                           Advice& advice) {
-    // Under the limit that was inferred the recorded run did survive; on the card that was full it
-    // asked for what it didn't get.
+    // The recorded run survived under the inferred limit; on the full card it requested memory that
+    // it didn't get.
     const TrialResult& before = advice.happened();
     const bool is_short =
         advice.limit_source == LimitSource::card ? before.refusals() > 0 : !before.survived();
@@ -296,7 +297,8 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
     for (const TrialResult& result : results)
         lack.needed =
             lack.needed == 0 ? result.peak.reserved : std::min(lack.needed, result.peak.reserved);
-    // In a replay that grants it, what was out of memory when it was recorded ends at once.
+    // In a replay in which it succeeds, a request that ran out of memory when recorded ends at
+    // once.
     if (const auto& probe = before.first_probe; probe && probe->what.size < kLargestRequest)
         lack.needed = std::max(lack.needed, probe->usage.active + probe->what.size);
     const Bytes limit = advice.limit;
@@ -318,7 +320,7 @@ Result<void> look_at_lack(const Trace& trace, const TrialSetup& base, std::size_
 Result<void> try_placements(const Trace& trace, const TrialSetup& rival, unsigned threads,
                             Advice& advice) {
     constexpr unsigned kPlacements = 64;
-    constexpr std::uint64_t kEventsAffordable = 20'000'000;  // in all
+    constexpr std::uint64_t kEventsAffordable = 20'000'000;  // in total
     if (!advice.recorded || advice.recorded->refusals() <= advice.search.before.result.refusals() ||
         trace.info().event_count * kPlacements > kEventsAffordable)
         return {};
@@ -332,15 +334,14 @@ Result<void> try_placements(const Trace& trace, const TrialSetup& rival, unsigne
     advice.placements = kPlacements;
     advice.placements_refused = static_cast<unsigned>(std::ranges::count_if(
         results, [](const TrialResult& result) { return result.refusals() > 0; }));
-    advice.warnings.push_back(
-        fmt::format("the recorded run ran out of memory {}, a replay of its settings {}: which it "
-                    "is depends on where the driver puts segments (out of memory in {} of {} "
-                    "placements)",
-                    format_times(advice.recorded->refusals()),
-                    advice.search.before.result.refusals() == 0
-                        ? std::string("doesn't")
-                        : format_times(advice.search.before.result.refusals()),
-                    advice.placements_refused, advice.placements));
+    advice.warnings.push_back(fmt::format(
+        "the recorded run ran out of memory {}, a replay of its settings {}: it depends on where "
+        "the driver puts segments (out of memory in {} of {} placements)",
+        format_times(advice.recorded->refusals()),
+        advice.search.before.result.refusals() == 0
+            ? std::string("doesn't")
+            : format_times(advice.search.before.result.refusals()),
+        advice.placements_refused, advice.placements));
     return {};
 }
 
@@ -363,8 +364,8 @@ Result<void> find_out_of_memory(const Trace& trace, const TrialSetup& base, cons
     return {};
 }
 
-// What PyTorch's user can do besides: take the memory once at the start, capture graphs into one
-// pool, or take another allocator (one of Advice::others).
+// What PyTorch's user can do besides: allocate the memory once at the start, capture graphs into
+// one pool, or use another allocator (one of Advice::others).
 Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
                            const AdviseOptions& options, Advice& advice) {
     SearchResult& search = advice.search;
@@ -401,7 +402,7 @@ Result<void> search_beside(const Trace& trace, const SearchSetup& setup,
     if (largest_first)
         TM_TRY(capture(several_pools, true));
     if (!advice.from_torch)
-        return {};  // nobody knows whose program it is
+        return {};  // it isn't known whose program it is
     const std::uint64_t events = trace.info().event_count;
     if (!trace.info().begins_inside && !search.before.choice.expandable &&
         events * kPrimingTrials <= kAdviseEventsAffordable) {
@@ -473,7 +474,7 @@ void note_conditions(const TraceInfo& info, const SettingNames& names, Advice& a
     add(expandable_hazards(info, torch_releases(info)));
 }
 
-// Of settings alone: what a program must do otherwise is not in its trace.
+// Only for settings: what a program must do differently is not in its trace.
 Result<void> find_largest_steps(const Trace& trace, const AdviseOptions& options, Advice& advice) {
     if (options.settings_only)
         return {};

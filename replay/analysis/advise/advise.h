@@ -1,6 +1,6 @@
 // advise: where a program's GPU memory went, why, and which settings of its allocator would have
-// needed less. Puts together memory.h (who holds memory at the peak), gaps.h (why free memory was
-// of no use), search.h (which settings need less), out_of_memory.h and trace/step_growth.h.
+// needed less. Puts together memory.h (who holds memory at the peak), gaps.h (why free memory could
+// not be used), search.h (which settings need less), out_of_memory.h and trace/step_growth.h.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,11 @@
 namespace tidemark {
 
 struct AdviseOptions {
-    // What to compare with; "" = as recorded, else PyTorch's defaults. Settings of torch are
-    // searched; of another system those that its user can choose (allocator_family.h) are tried.
+    // What to compare with; "" = as recorded, else PyTorch's defaults. `advise` searches the
+    // settings of torch; for another system it tries those that its user can choose
+    // (allocator_family.h).
     std::string policy = {};
-    bool without_vmm = false;    // nothing is advised that needs the driver's virtual memory
+    bool without_vmm = false;    // advise nothing that needs the driver's virtual memory
     bool settings_only = false;  // and nothing but settings
     std::string profile = "h200";
     Bytes memory = 0;                    // of each device; 0 = as recorded, else unlimited
@@ -44,33 +45,34 @@ struct AdviseOptions {
     bool bound = false;  // search for the offline bound, as long as `tidemark bound` does
     // Called now and then, never by two threads at once; may be empty. The total is an upper bound.
     std::function<void(std::uint64_t events_done, std::uint64_t events_total)> progress = {};
-    // Called between replays, by any thread; once true the best so far is the answer
+    // Called between replays, by any thread; once it returns true, the best so far is the answer
     // (SearchResult::interrupted). May be empty.
     std::function<bool()> stop = {};
 };
 
-// What another policy of the catalogue would have come to: context, no advice.
+// The result of another policy of the catalogue: context, not advice.
 struct OtherPolicy {
     std::string name;
     TrialResult result;
 };
 
-// Of a run that no setting helps to survive: what lives at once, and what there is.
+// For a run that no setting helps to survive: what is live at once, and the available memory.
 struct NoFit {
     Bytes available = 0;  // memory or limit, whichever is less
-    Bytes needed = 0;     // by what lives at once, and as the best setting without an end packs it
-    Bytes excess = 0;     // what would have to go, at the least
+    Bytes needed = 0;  // by what is live at once, and as the best setting packs it without running
+                       // out of memory
+    Bytes excess = 0;  // the least that would have to go
     std::uint64_t event = kNotInTrace;  // where allocated memory would peak
-    std::vector<Holder> holders;        // what would live then; `at_allocated_peak` counts
+    std::vector<Holder> holders;        // what would be live then; `at_allocated_peak` counts
 };
 
 struct Advice {
-    // The GPU that all figures are of, and all that the trace has; empty where it has one.
+    // The GPU that all figures belong to, and all GPUs of the trace; empty if it has one.
     std::size_t gpu = 0;
     std::vector<GpuRow> gpus = {};
     std::string policy;  // text of the settings that the answer is compared with
     std::string family;  // whose allocator the answer is about: "PyTorch", "RMM"; "" = unknown
-    std::string empties_cache;  // its call that gives cached memory back; "" = it has none
+    std::string empties_cache;  // its call that releases cached memory; "" = it has none
     bool can_be_set = true;     // it has settings that were tried
     bool from_torch = false;    // the trace was recorded under PyTorch's allocator
     bool has_stacks = false;
@@ -78,22 +80,22 @@ struct Advice {
     Bytes memory = 0;    // of each device, 0 = unlimited
     Bytes overhead = 0;  // of `memory`
     Bytes limit = 0;
-    LimitSource limit_source = LimitSource::settings;  // settings: also one that was asked for
+    LimitSource limit_source = LimitSource::settings;  // settings: also a requested one
     std::string limit_text;    // "limit 6.00 GiB, inferred from ..."; "" = none
-    Bytes peak_requested = 0;  // by the program: no setting can do with less
+    Bytes peak_requested = 0;  // by the program: no setting can need less
     OfflineBound offline;      // 0 if the search for settings was interrupted
     Bytes recorded_peak = 0;   // reserved by the recorded system, 0 = the trace doesn't say
     std::uint64_t recorded_refusals = 0;  // out_of_memory events
-    // The recorded run itself, where the answer is compared with its settings: no rival, for it has
-    // the caches and the placement of its time, which no other setting can have. The search
-    // compares replays that all begin with the same live blocks and are placed alike.
+    // The recorded run itself, if the answer is compared with its settings. It does not compete,
+    // because it has the caches and the placement of its time, which no other setting can have. The
+    // search compares replays that all start with the same live blocks and use the same placement.
     std::optional<TrialResult> recorded = {};
-    // Where that run was refused what a replay of its settings is granted: in how many of so many
-    // placements by the driver they run out of memory too.
+    // If a request failed in that run that succeeds in a replay of its settings: in how many of
+    // this many placements by the driver they run out of memory too.
     unsigned placements = 0;
     unsigned placements_refused = 0;
     SearchResult search;
-    std::string spread_verdict;  // what differs from run to run, "" where nothing does
+    std::string spread_verdict;  // what differs from run to run, "" if nothing does
     PeakSnapshot snapshot;       // under the settings compared with
     facts::MemoryParts parts;
     Gaps gaps;
@@ -106,14 +108,14 @@ struct Advice {
     StepReport growth;                       // over the program's steps
     std::optional<NoFit> no_fit;             // if no setting survives
     std::optional<IdleStretch> idle;         // after a peak, where the program can empty the cache
-    // On a card that is known, of the settings compared with and the best; empty: nothing tells.
+    // On a known card, of the settings compared with and the best; empty: not known.
     std::vector<LargestStep> largest_steps;
     OutOfMemoryReport out_of_memory;    // under the settings compared with
     std::vector<OtherPolicy> others;    // by rising peak
-    std::vector<std::string> warnings;  // what the answer may be wrong by
-    std::vector<std::string> notes;     // what to know beside it
+    std::vector<std::string> warnings;  // what may make the answer wrong
+    std::vector<std::string> notes;     // further facts
 
-    // Does most of the peak lie idle after it?
+    // Is most of the peak idle after it?
     bool worth_emptying() const {
         return idle && idle->given_back() >= search.before.result.peak.reserved / 2;
     }

@@ -19,7 +19,7 @@ constexpr std::array<std::uint64_t, 4> kNonSplitRoundings{64, 256, 1024, 4096};
 constexpr std::array<std::uint64_t, 5> kLargeSegments{64, 128, 256, 512, 1024};
 constexpr std::array<unsigned, 5> kCollections{60, 70, 80, 90, 95};
 
-// Thresholds for max_split_size_mb: powers of two, and sizes that the program asks for, so that
+// Thresholds for max_split_size_mb: powers of two, and sizes that the program requests, so that
 // they fall on either side of a threshold.
 std::vector<std::uint64_t> thresholds(const std::vector<Bytes>& sizes) {
     std::vector<std::uint64_t> found;

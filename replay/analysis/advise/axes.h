@@ -1,7 +1,7 @@
 // SettingAxes: the directions in which a search may go from a choice of settings, and how far.
 //
-// Thresholds and octaves come from the sizes that the program asks for, so that no trial is spent
-// on a setting which no request would notice. Immutable; O(values) a call.
+// Thresholds and octaves come from the sizes that the program requests, so that no trial is spent
+// on a setting which affects no request. Immutable; O(values) a call.
 #pragma once
 
 #include <cstddef>

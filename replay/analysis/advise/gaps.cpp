@@ -35,7 +35,7 @@ void add_to_pin(PinningSite& pin, const ReleaseUnit& unit, const LiveBlock& keep
     }
 }
 
-// What stays longest of a unit; null if all of it is only waited for.
+// The block of a unit that stays longest; null if all of them are only pending free.
 const LiveBlock* keeper_of(const ReleaseUnit& unit, const LiveByAddress& live) {
     const LiveBlock* keeper = nullptr;
     for (const Region* region : unit.in_use) {

@@ -88,7 +88,7 @@ std::vector<Capture> find_captures(std::span<const TraceEvent> events) {
 bool are_apart(std::span<const TraceEvent> events, std::size_t slots, std::span<Capture> captures) {
     std::vector<std::size_t> owner(slots, kNoCapture);
     std::vector<Bytes> sizes(slots, 0);
-    std::size_t next = 0;  // the capture at hand, or the one to come
+    std::size_t next = 0;  // the current capture, or the next one
     Bytes live = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
         while (next < captures.size() && i >= captures[next].end) {

@@ -1,5 +1,5 @@
-// The run in parts, to see where memory lies idle; that stretch to the event; then with the caches
-// emptied.
+// Replays the run in parts, to see where memory is idle; then that stretch, to the event; then with
+// the caches emptied.
 #include "replay/analysis/advise/idle_stretch.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kParts = 256;      // of a run
 constexpr Bytes kIdlePart = 5;           // of the peak: one part in so many
-constexpr std::uint64_t kRestPart = 10;  // of the run, likewise
+constexpr std::uint64_t kRestPart = 10;  // of the run, the same
 
 // What one part of a run, or a few, needed and had.
 struct Need {

@@ -1,5 +1,6 @@
-// Idle memory: what stays reserved after a peak though the program needs far less for long. A cache
-// is never given back by itself; a program that empties it there leaves the memory to others.
+// Idle memory: what stays reserved after a peak although the program needs far less for a long
+// time. An allocator never releases its cache by itself; a program that empties it there leaves the
+// memory to others.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +20,17 @@ struct IdleStretch {
     Nanoseconds time = 0;  // of `from`, as recorded
     Bytes active = 0;      // at most, meanwhile
     Bytes reserved = 0;    // always, meanwhile
-    // The same run with its caches emptied before `from`: reserved at most meanwhile, and what the
-    // run takes longer.
+    // The same run with its caches emptied before `from`: the most that is reserved meanwhile, and
+    // how much longer the run takes.
     Bytes emptied = 0;
     Nanoseconds longer = 0;
 
     Bytes given_back() const { return reserved - emptied; }
 };
 
-// Where most lies idle for the longest, in bytes times events. None if that is less than a fifth of
-// the peak or lasts for less than a tenth of the run, or emptying the caches doesn't give that
-// much back. Three replays at most. O(events). Errors: those of run_trial.
+// Where most memory is idle for the longest time, in bytes times events. None if that is less than
+// a fifth of the peak or lasts for less than a tenth of the run, or if emptying the caches doesn't
+// release that much. At most three replays. O(events). Errors: those of run_trial.
 Result<std::optional<IdleStretch>> find_idle_stretch(const Trace& trace, const TrialSetup& setup);
 
 }  // namespace tidemark

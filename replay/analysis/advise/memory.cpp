@@ -1,4 +1,4 @@
-// Adding up what lies in memory.
+// Adding up what is in memory.
 #include "replay/analysis/advise/memory.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Where the memory went: the peak in figures that add up, and the sites in the program that hold
-// what lives there.
+// Where the memory went: the peak in figures that add up, and the call sites that hold the live
+// memory.
 //
 // Pure functions of a PeakSnapshot; ties are broken by name, so that the same snapshot gives the
 // same lists.
@@ -21,12 +21,12 @@ enum class HolderKind : std::uint8_t { site, operation, annotation, size };
 
 std::string_view to_text(HolderKind kind);
 
-// What lives at the two peaks, put down to one site, operator, annotation or size class.
+// What is live at the two peaks and belongs to one site, operator, annotation or size class.
 struct Holder {
     HolderKind kind = HolderKind::site;
     std::string name;  // "" = not recorded
-    // Requested bytes that live at the peak of reserved memory (PeakSnapshot::fullest), and at the
-    // peak of allocated memory.
+    // Requested bytes that are live at the peak of reserved memory (PeakSnapshot::fullest), and at
+    // the peak of allocated memory.
     Bytes at_reserved_peak = 0;
     Bytes at_allocated_peak = 0;
     std::uint64_t blocks = 0;  // at the latter
@@ -38,7 +38,7 @@ struct Holder {
 struct StreamShare {
     StreamId stream = StreamId::default_stream;
     PoolId pool = PoolId::default_pool;
-    std::string site;  // a size class without stacks; "" = nothing is in use beside it
+    std::string site;  // a size class without stacks; "" = nothing next to it is in use
     Bytes bytes = 0;
     std::uint64_t blocks = 0;    // or holes
     bool record_stream = false;  // it waits because another stream was recorded to use it
@@ -58,14 +58,14 @@ std::string pool_text(const TraceInfo& info, PoolId pool);
 // "stream 3 (0x7f31a0)": the trace's number and the program's handle.
 std::string stream_text(const TraceInfo& info, StreamId stream);
 
-// Freed blocks whose device isn't done, where most of the peak is in use (PeakSnapshot::fullest),
-// by the site that allocated them; most bytes first, at most `top`. O(live log live).
+// Blocks that are pending free, where most of the peak is in use (PeakSnapshot::fullest), by the
+// site that allocated them; most bytes first, at most `top`. O(live log live).
 std::vector<StreamShare> waiting_blocks(const PeakSnapshot& snapshot, const TraceInfo& info,
                                         Sites& sites, std::size_t top);
 
-// What lay free at PeakSnapshot::growth for other streams of the request's pool (`other_pools`
-// false) or for other pools, by the site of the largest block in the same segment. O(regions +
-// live log live).
+// What was free at PeakSnapshot::growth for other streams of the request's pool (`other_pools`
+// false) or for other pools, by the site of the largest block in the same segment. O(regions + live
+// log live).
 std::vector<StreamShare> kept_free(const PeakSnapshot& snapshot, bool other_pools, Sites& sites,
                                    std::size_t top);
 

@@ -15,7 +15,7 @@ double peak_of(const Tried& tried) {
     return static_cast<double>(tried.result.peak.reserved);
 }
 
-// The best first; of those that need about as much as the best, the quickest.
+// The best first; of those that need about as much as the best, the fastest.
 void put_in_order(std::vector<Tried>& tried, const Tried& before, bool timed) {
     std::ranges::stable_sort(tried, {}, [&](const Tried& each) {
         return std::tuple(each.result.refusals(), !acceptable_price(each, before, timed),

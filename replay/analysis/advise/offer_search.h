@@ -8,9 +8,9 @@
 
 namespace tidemark {
 
-// `policies` are replayed in that order, in `setup`'s conditions; without any, the answer is what
-// the base comes to. Of one policy's settings the best alone is listed. Errors: those of the base,
-// of a damaged trace. O(policies * events).
+// `policies` are replayed in that order, in `setup`'s conditions; without any, the answer is the
+// base's result. Only the best of one policy's settings is listed. Errors: those of the base, of a
+// damaged trace. O(policies * events).
 Result<SearchResult> search_offers(const Trace& trace, const SearchSetup& setup,
                                    const std::vector<PolicySpec>& policies);
 

@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-// The first few refusals of a run, whole.
+// The first few failed requests of a run, in full.
 class Refusals final : public Observer {
   public:
     explicit Refusals(std::size_t most) : most_(most) {}
@@ -78,8 +78,8 @@ class Remedies {
         if (question_.empties_cache.empty())
             return {};
         TrialSetup setup = rival();
-        // Within a private pool's scope only that pool's memory would go back, which it has used
-        // up.
+        // Within a private pool's scope only that pool's memory would be released, and it has used
+        // that up.
         if (found_.refusal.what.aux == to_integer(PoolId::default_pool))
             setup.trim_before = found_.refusal.event;
         return attempt({.kind = RemedyKind::empty_cache, .what = question_.empties_cache}, setup);
@@ -120,7 +120,7 @@ class Remedies {
     OutOfMemoryCase& found_;
 };
 
-// What was requested and where, and what lay free then; no remedies.
+// What was requested and where, and what was free then; no remedies.
 Result<std::vector<OutOfMemoryCase>> look_at(const Trace& trace, std::span<const Refusal> refusals,
                                              const OutOfMemoryQuestion& question) {
     std::vector<OutOfMemoryCase> cases;

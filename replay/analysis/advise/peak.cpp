@@ -18,7 +18,7 @@ struct Positions {
     std::uint64_t fullest = kNotInTrace;
     std::uint64_t allocated = kNotInTrace;
     std::uint64_t growth = kNotInTrace;
-    bool refuses = false;  // the growth is a refusal: what lay free then, its caches emptied
+    bool refuses = false;  // the growth is a failed request: what was free then, its caches emptied
 };
 
 class PeakFinder final : public Observer {
@@ -63,10 +63,10 @@ class PeakFinder final : public Observer {
     Bytes fullest_ = 0;  // active bytes there
     Bytes allocated_ = 0;
     bool large_ = false;  // of the growth chosen so far: was it for a large request,
-    Bytes unused_ = 0;    // and what lay free before it
+    Bytes unused_ = 0;    // and what was free before it
 };
 
-// Follows what lives and which ranges are open; keeps the moments that it comes by.
+// Follows live allocations and open ranges; keeps the moments that it passes.
 class Watcher final : public Observer {
   public:
     Watcher(const TraceInfo& info, const Positions& positions)
@@ -169,7 +169,7 @@ class Watcher final : public Observer {
             live_[slot] = {};
     }
 
-    // Tells the moment of growth when the block in `slot` ends, if it holds it.
+    // Notes for the moment of growth when the block in `slot` ends, if it holds that block.
     void set_end(std::uint32_t slot, std::uint64_t event, Nanoseconds time) {
         if (at_growth_[slot] == kNoSlot)
             return;

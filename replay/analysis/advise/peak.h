@@ -1,7 +1,7 @@
-// PeakSnapshot: what lay in memory at the moments that matter, and what the program was at then.
+// PeakSnapshot: what was in memory at the moments that matter, and what the program was doing then.
 //
 // Two replays under one policy: the first finds the moments, the second reads the allocator's
-// regions at each and keeps what lived. The same trace, policy and machine give the same
+// regions at each and keeps what was live. The same trace, policy and machine give the same
 // snapshot. Memory O(live + regions).
 #pragma once
 
@@ -16,13 +16,13 @@ namespace tidemark {
 
 constexpr std::uint64_t kNotInTrace = std::numeric_limits<std::uint64_t>::max();
 
-// An allocation that lives at a moment.
+// An allocation that is live at a moment.
 struct LiveBlock {
     Bytes requested = 0;
     Address address = Address::null;
     std::uint64_t born = 0;  // index of its event
     Nanoseconds born_time = 0;
-    std::uint64_t ends = kNotInTrace;  // the event that lets go of it, if there is one
+    std::uint64_t ends = kNotInTrace;  // the event that frees it, if there is one
     Nanoseconds end_time = 0;
     std::uint32_t stack = 0;
     std::uint32_t annotation = 0;  // a string: its tag, else the innermost range it was made in
@@ -31,7 +31,7 @@ struct LiveBlock {
     PoolId pool = PoolId::default_pool;
     std::uint16_t device = 0;
     bool recorded = false;  // another stream uses it, as far as the trace says
-    bool retired = false;   // let go, the device isn't done
+    bool retired = false;   // freed, the device isn't done
 };
 
 // A range by its name (a string's index, 0 = none) and which of its kind it is, from 1 on.
@@ -56,8 +56,8 @@ struct Moment {
 // Of the GPUs: what is known of the host's memory is left out.
 struct PeakSnapshot {
     Moment reserved;  // where reserved memory peaked first
-    // Where, of all events with reserved memory at its peak, most of it was in use: what is free
-    // here was never needed.
+    // Of all events with reserved memory at its peak, the one at which most of it was in use:
+    // memory that is free here was never needed.
     Moment fullest;
     Moment allocated;  // where allocated memory peaked first
     // Where the allocator had to grow to a new peak of reserved memory, for a large request if it
@@ -74,7 +74,7 @@ struct PeakSnapshot {
 Result<PeakSnapshot> find_peak(const Trace& trace, const TrialSetup& setup,
                                Observer* also = nullptr);
 
-// Of the same, only what lay in memory when the request of `event` was refused, the caches emptied:
+// Of the same, only what was in memory when the request of `event` failed, with the caches emptied:
 // PeakSnapshot's `growth` and `at_growth`. One replay.
 Result<PeakSnapshot> find_refusal(const Trace& trace, const TrialSetup& setup, std::uint64_t event);
 

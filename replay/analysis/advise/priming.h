@@ -1,6 +1,6 @@
-// Priming: a program that takes one piece of memory at its start, and gives it back at once, has
-// one segment from which PyTorch's allocator cuts what it would else take in many. It needs neither
-// virtual memory nor a setting; its price is that the memory is held from the start.
+// Priming: a program that allocates one piece of memory at its start, and frees it at once, has one
+// segment from which PyTorch's allocator cuts blocks that would otherwise need many. It needs
+// neither virtual memory nor a setting; its cost is that the memory is held from the start.
 #pragma once
 
 #include <optional>

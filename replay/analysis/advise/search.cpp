@@ -47,7 +47,7 @@ class Trials {
     }
 
     // Tries those of `choices` that are new; later ones are left out when the budget is spent, and
-    // what the policy refuses to be always.
+    // invalid ones always.
     Result<void> evaluate(const Choices& choices) {
         std::vector<TrialSetup> setups;
         const std::size_t first = tried_.size();
@@ -112,7 +112,7 @@ class Trials {
 
     bool interrupted() const { return interrupted_; }
 
-    // Allows for what was kept back so far.
+    // Allows the part of the budget that was reserved so far.
     void release_budget() { budget_ = setup_.budget; }
 
   private:
@@ -133,7 +133,7 @@ class Trials {
         return before;
     }
 
-    // Forgets what was not tried any more.
+    // Forgets choices that were no longer tried.
     void end_early(std::size_t done) {
         for (std::size_t i = done; i < tried_.size(); ++i)
             index_.erase(tried_[i].choice.text());
@@ -260,7 +260,7 @@ class Search {
         return {};
     }
 
-    // The best for somebody who has to read it, or what is as good and simpler.
+    // The best setting for a reader: the best, or an equally good and simpler one.
     const Tried& choose() const {
         const auto rank = [this](const Tried& tried) {
             return std::tuple(tried.result.refusals(), !is_acceptable(tried), score(tried),
@@ -287,8 +287,8 @@ class Search {
             best, [family](const Tried& tried) { return tried.choice.family() == family; });
     }
 
-    // The simplest that `fits` of those that are as good as `best`, and nearly as quick as the
-    // quickest of them.
+    // The simplest that `fits` of those that are as good as `best`, and nearly as fast as the
+    // fastest of them.
     template <class Fits>
     const Tried* simplest_like(const Tried& best, Fits fits) const {
         std::vector<const Tried*> equals{&best};
@@ -398,7 +398,7 @@ bool acceptable_price(const Tried& tried, const Tried& before, bool timed) {
 }
 
 bool is_improvement(const Tried& tried, const Tried& before, bool timed) {
-    // A run that dies is helped by nothing but not dying.
+    // For a run that fails, only a setting under which it doesn't is an improvement.
     if (tried.result.refused > 0)
         return false;
     if (tried.result.refusals() != before.result.refusals())

@@ -4,18 +4,17 @@
 //
 // What is best, in this order:
 //   1. fewest refused requests;
-//   2. acceptable price: driver time + stalls, beside those that reach the peak (paid once, however
-//      long the program runs), exceed the recorded settings' by no more than 1 % of
-//      the run, or a quarter of the share of memory that is saved (8 % less memory: 2 % of the
-//      run), or, where they are below 5 % of the run, by no more than their own. Without times in
-//      the trace they at most double. Where the recorded settings are refused, any price is;
-//   3. lowest peak of reserved memory, of which each key, and each entry of a list, must earn 0.5
-//   %;
+//   2. acceptable cost: driver time + stalls, without those that reach the peak (paid once,
+//      however long the program runs), exceed the recorded settings' by no more than 1 % of the
+//      run, or a quarter of the share of memory that is saved (8 % less memory: 2 % of the run),
+//      or, where they are below 5 % of the run, by no more than their own. Without times in the
+//      trace they at most double. Where the recorded settings are refused, any cost is acceptable;
+//   3. lowest peak of reserved memory; each key, and each entry of a list, must lower it by 0.5 %;
 //      within 1 % of the lowest counts as equal;
 //   4. driver time + stalls within 1 % of the run of the least, then fewest keys, then least time.
-// It is an improvement if nothing is refused that the recorded program was granted, and: fewer
-// requests are refused in all, or the peak is at least kWorthwhileSaving lower, or the peak is no
-// higher and at least that share of the run's time is saved.
+// It is an improvement if no request fails that succeeded in the recorded program, and: fewer
+// requests fail in total, or the peak is at least kWorthwhileSaving lower, or the peak isn't higher
+// and at least that share of the run's time is saved.
 //
 // Deterministic: the order of trials and the answer are the same for every number of threads.
 #pragma once
@@ -32,28 +31,28 @@
 
 namespace tidemark {
 
-// A setting and what it came to.
+// A setting and its result.
 struct Tried {
     TorchChoice choice;
     PolicySpec policy;
     TrialResult result;
-    // Beside settings: as in TrialSetup.
+    // Apart from settings: as in TrialSetup.
     Bytes prime = 0;
     bool one_graph_pool = false;
     bool largest_graph_first = false;  // captures by falling size (graph_order.h)
     std::optional<PeakSpread> peak_spread =
         {};  // where it differs from run to run (advice_spread.h)
-    // As its user calls it, "" for PyTorch's defaults; and what to write to have it, in a shell or
+    // Its name for the user, "" for PyTorch's defaults; and what to write to set it, in a shell or
     // in the program (setting_names.h).
     std::string name = {};
     std::string line = {};
 
-    // Nothing but `policy` makes it: no change of the program.
+    // It consists only of `policy`: no change of the program.
     bool is_setting() const { return prime == 0 && !one_graph_pool && !largest_graph_first; }
 
     Nanoseconds device_time() const { return result.driver_time + result.stall_time; }
 
-    // Without what reaching the peak took: what every further step costs.
+    // Without the cost of reaching the peak: what every further step costs.
     Nanoseconds steady_time() const { return device_time() - result.growth_time; }
 };
 
@@ -63,11 +62,11 @@ struct SearchSetup {
     bool collects = false;       // there is a limit, so that garbage collection does something
     bool expandable = true;      // expandable segments may be tried
     bool large_segments = true;  // and large_segment_size_mb
-    std::vector<Bytes> sizes;    // requested sizes, ascending: where thresholds may lie
+    std::vector<Bytes> sizes;    // requested sizes, ascending: where thresholds may be
     std::size_t budget = 200;    // most trials
     unsigned threads = 0;        // 0 = one for each core
     std::function<void(std::size_t done, std::size_t total)> progress;
-    std::function<bool()> stop = {};  // once true, what was found by then is the answer
+    std::function<bool()> stop = {};  // once it returns true, the best so far is the answer
 };
 
 struct SearchResult {

@@ -68,7 +68,7 @@ constexpr std::array kClashes{
           "sharing fails, or needs TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1 and the same machine",
           "pytorch #130330", shares_tensors},
     Clash{"transfers that register memory (NIXL, UCX)",
-          "they fall back to a path some 600 times slower", "ai-dynamo/nixl #1754",
+          "they fall back to a path about 600 times slower", "ai-dynamo/nixl #1754",
           [](const TraceInfo& info, const TorchReleases&) {
               return has_frame(info, {"nixl", "/ucp/", "libucp"});
           }},
@@ -81,12 +81,13 @@ constexpr std::array kClashes{
           [](const TraceInfo& info, const TorchReleases&) {
               return has_frame(info, {"device_allocator/cumem", "CuMemAllocator"});
           }},
-    Clash{"torch_memory_saver", "what it should pause stays in memory", "radixark/miles #2852",
+    Clash{"torch_memory_saver", "memory that it should pause stays allocated",
+          "radixark/miles #2852",
           [](const TraceInfo& info, const TorchReleases&) {
               return has_frame(info, {"torch_memory_saver"});
           }},
-    Clash{"a MemPool that has an allocator of its own", "the pool's memory isn't the allocator's",
-          "pytorch #147851",
+    Clash{"a MemPool with an allocator of its own",
+          "the pool's memory doesn't come from that allocator", "pytorch #147851",
           [](const TraceInfo& info, const TorchReleases&) { return has_mem_pool(info); }},
 };
 
@@ -103,16 +104,16 @@ SettingHazards hazards_among(std::span<const Clash> clashes, std::string_view se
     std::string others;
     for (const Clash& hazard : clashes) {
         if (hazard.shows(info, releases))
-            found.shown.push_back(fmt::format(
-                "{} and {}: {} ({}), and this recording is of such a program; --without vmm "
-                "leaves it out",
-                setting, hazard.what, hazard.effect, hazard.source));
+            found.shown.push_back(
+                fmt::format("{} and {}: {} ({}), and this recording is of such a program; "
+                            "--without vmm leaves this setting out",
+                            setting, hazard.what, hazard.effect, hazard.source));
         else
             others += fmt::format("{}{}", others.empty() ? "" : ", ", hazard.what);
     }
     if (!others.empty())
         found.conditions =
-            fmt::format("{} is not for {}: --without vmm leaves it out", setting, others);
+            fmt::format("{} is unsuitable for {}: --without vmm leaves it out", setting, others);
     return found;
 }
 
@@ -130,8 +131,8 @@ SettingHazards drop_in_hazards(const TraceInfo& info, const TorchReleases& relea
     SettingHazards found = hazards_among(kDropInClashes, "tidemark.torch.use", info, releases);
     found.conditions += found.conditions.empty() ? "" : "; ";
     found.conditions +=
-        "private pools (captured graphs, MemPools) stay PyTorch's own, and its first use needs a "
-        "C++ compiler";
+        "private pools (captured graphs, MemPools) stay with PyTorch's own allocator, and the "
+        "first use needs a C++ compiler";
     return found;
 }
 

@@ -1,5 +1,5 @@
-// What a setting clashes with: cases in which it is ignored, slow or wrong, each with where that is
-// reported. What the recording shows is a warning; the rest is said in one line of conditions.
+// What a setting clashes with: cases in which it is ignored, slow or wrong, each with its source. A
+// case that the recording shows is a warning; the rest becomes one line of conditions.
 //
 // Data, one entry a hazard (setting_hazards.cpp); pure, thread-safe.
 #pragma once
@@ -20,7 +20,7 @@ struct SettingHazards {
 // Of PyTorch's `expandable_segments`, as far as `info` shows. O(strings).
 SettingHazards expandable_hazards(const TraceInfo& info, const TorchReleases& releases);
 
-// Whether tidemark.torch.use() may be there at all: on CUDA and Linux. O(strings).
+// Whether tidemark.torch.use() can be available at all: on CUDA and Linux. O(strings).
 bool has_drop_in(const TraceInfo& info, const TorchReleases& releases);
 
 // Of tidemark.torch.use(), as far as `info` shows. O(strings).

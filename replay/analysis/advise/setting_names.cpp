@@ -59,7 +59,7 @@ void SettingNames::name(Tried& tried) const {
     if (tried.prime == 0)
         return;
     tried.name =
-        fmt::format("{}{} taken at the start and given back",
+        fmt::format("{}{} allocated and freed at the start",
                     tried.name.empty() ? "" : tried.name + ", ", format_bytes(tried.prime));
     tried.line = fmt::format("torch.empty({}, dtype=torch.uint8, device=\"cuda\")", tried.prime);
 }
@@ -79,7 +79,8 @@ std::vector<std::string> SettingNames::remarks(const Tried& tried) const {
     }
     if (tried.line.starts_with("export PYTORCH_ALLOC_CONF") &&
         tried.line.find("PYTORCH_CUDA_ALLOC_CONF") == std::string::npos)
-        list.emplace_back("a PYTORCH_CUDA_ALLOC_CONF that is set elsewhere wins over this name");
+        list.emplace_back(
+            "a PYTORCH_CUDA_ALLOC_CONF that is set elsewhere takes precedence over this name");
     return list;
 }
 

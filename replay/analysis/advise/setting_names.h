@@ -1,5 +1,5 @@
-// What a setting is called by those who can set it, and what they write to have it: a line for the
-// shell or the program that works with the version and the library that the recording is of.
+// The name of a setting for its users, and what they write to set it: a line for the shell or the
+// program that works with the version and the library of the recording.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace tidemark {
 
 class SettingNames {
   public:
-    // Of a program that requests at most so many bytes at once.
+    // Of a program that requests at most this many bytes at once.
     SettingNames(const TraceInfo& info, Bytes requested);
 
     // What the system's user can choose (policy_offers), as policies. Errors: none of ours.
@@ -23,7 +23,7 @@ class SettingNames {
     // Fills Tried::name and Tried::line. O(offers).
     void name(Tried& tried) const;
 
-    // What keys of the settings that are named need, as sentences: "large_segment_size_mb came with
+    // What keys of the named settings require, as sentences: "large_segment_size_mb came with
     // PyTorch 2.11; the recording is of 2.9 to 2.11". O(keys).
     std::vector<std::string> remarks(const Tried& tried) const;
 

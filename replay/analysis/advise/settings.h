@@ -23,8 +23,8 @@ struct TorchChoice {
     unsigned gc_percent = 0;                               // of the limit; 0 = off
     std::uint64_t large_segment_mb = 20;                   // for requests of 1 to 10 MiB
 
-    // Keys that differ from PyTorch's defaults; a list counts its entries. What one would have to
-    // explain in a review.
+    // Keys that differ from PyTorch's defaults; a list counts its entries. What a review would have
+    // to explain.
     std::size_t complexity() const;
 
     // Which keys are set, as bits: choices of one family are variations of each other.
@@ -38,11 +38,11 @@ struct TorchChoice {
     friend bool operator==(const TorchChoice&, const TorchChoice&) = default;
 };
 
-// What `spec`, of policy torch, says about the keys of a choice. A threshold that is no whole
+// What `spec`, of policy torch, says about the keys of a choice. A threshold that is not a whole
 // percentage is rounded. Errors (bad_option): as the policy's own.
 Result<TorchChoice> choice_of(const PolicySpec& spec);
 
-// `base`, of policy torch, with the keys of `choice` in place of its own: whatever else it sets
+// `base`, of policy torch, with the keys of `choice` instead of its own: whatever else it sets
 // stays. Errors (bad_option): those of the policy.
 Result<PolicySpec> with_choice(const PolicySpec& base, const TorchChoice& choice);
 

@@ -1,5 +1,5 @@
 // TorchReleases: which versions of PyTorch a recording may be of, what they read their settings
-// from, and which settings they have. A setting is advised only in words that they understand.
+// from, and which settings they have. A setting is advised only in a form that they understand.
 //
 // Pure functions over a table with sources; thread-safe.
 #pragma once
@@ -34,7 +34,8 @@ TorchReleases torch_releases(const TraceInfo& info);
 // "2.9", "2.9 to 2.11", "2.12 or newer"; "" = any.
 std::string text_of(const TorchReleases& releases);
 
-// The version that brought a key of PYTORCH_ALLOC_CONF; 0 = older than all that are read here.
+// The version that brought a key of PYTORCH_ALLOC_CONF; 0 = older than all versions that are read
+// here.
 unsigned brought_in(std::string_view key);
 
 // The environment variables to set so that each of them reads it. PYTORCH_ALLOC_CONF is new in 2.9

@@ -1,6 +1,6 @@
-// Units: what an allocator's memory can be given back in, at the least: whole segments, or, where
-// segments grow page by page (expandable segments), pages. Every free byte of a list of regions
-// lies in one unit, and what else is in that unit is why it cannot be given back.
+// Units: the smallest pieces in which an allocator can release memory: whole segments, or, if
+// segments grow page by page (expandable segments), pages. Every free byte of a list of regions is
+// in one unit, and what else is in that unit pins it.
 //
 // Pure. Regions of one segment must follow each other by address, as for_each_region gives them.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace tidemark {
 
-// Free to be granted, or good for nothing until a trim.
+// Free to be allocated, or unusable until a trim.
 inline bool is_free(const Region& region) {
     return region.state == Region::State::free || region.state == Region::State::hole;
 }
@@ -24,7 +24,7 @@ inline bool is_free(const Region& region) {
 struct SegmentRegions {
     std::span<const Region> regions;
     Range range;
-    Bytes page = 0;      // 0: is taken and given back as a whole
+    Bytes page = 0;      // 0: is reserved and released as a whole
     bool small = false;  // for small requests
 };
 
@@ -59,7 +59,7 @@ class LiveByAddress {
     // `live` must outlive this. O(live log live).
     LiveByAddress(const std::vector<LiveBlock>& live, std::size_t device);
 
-    // Null if none begins there. O(log live).
+    // Null if none starts there. O(log live).
     const LiveBlock* find(Address address) const;
 
   private:

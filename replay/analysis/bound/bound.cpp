@@ -28,7 +28,7 @@ constexpr std::uint64_t kSteps = 1000;
 constexpr double kNoise = 0.25;
 constexpr double kForgotten = 0.5;                    // of the failures of earlier attempts
 constexpr std::uint64_t kMostLooks = 30'000'000'000;  // intervals times live ones, of one order
-// Iterations where nobody says how many: some seconds, however many intervals there are.
+// The default number of iterations: a few seconds, however many intervals there are.
 constexpr std::uint64_t kUsual = 20;
 constexpr std::uint64_t kUsualWithCapacity = 1000;
 constexpr std::uint64_t kUsualLooks = 20'000'000'000;
@@ -184,7 +184,7 @@ class Improvement {
         return Random(Random(question_.seed).next() ^ (bound_.iterations * kAttempts + track));
     }
 
-    // Without a capacity half of them go for the lower bound and half for less and less of the gap.
+    // Without a capacity, half of them aim at the lower bound and half at less and less of the gap.
     Bytes target(std::size_t track) const {
         if (question_.capacity > 0 || track % 2 == 0)
             return goal_;
@@ -207,7 +207,7 @@ class Improvement {
         return found ? std::move(*found) : Packing{};
     }
 
-    // What came to lie too high goes to the front, some more at random (Joslin and Clements,
+    // Intervals that ended up too high go to the front, some more at random (Joslin and Clements,
     // Squeaky Wheel Optimization, 1999).
     Packing repack(Track& track, std::size_t index) const {
         Random random = random_of(index);
@@ -258,7 +258,7 @@ Result<Bound> find_bound(std::span<const Interval> intervals, const BoundQuestio
             return fail(ErrorCode::bad_input, "it ends before it begins",
                         fmt::format("interval {}", i));
         if (intervals[i].size > kMostBytes - sum)
-            return fail(ErrorCode::bad_input, "more than 2^62 bytes in all",
+            return fail(ErrorCode::bad_input, "more than 2^62 bytes in total",
                         fmt::format("interval {}", i));
         sum += intervals[i].size;
     }

@@ -1,5 +1,5 @@
-// bound: the least memory that a run could have done with, had an allocator known all of it: from
-// the most bytes that live at once (no packing is lower) to the best packing that was found.
+// bound: the least memory that a run could have needed with an allocator that knew all of it: from
+// the most bytes that are live at once (no packing is lower) to the best packing that was found.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tidemark {
 
 struct BoundQuestion {
-    Bytes capacity = 0;  // is there a packing this low? 0 = as low as can be found
+    Bytes capacity = 0;  // is there a packing this low? 0 = the lowest that is found
     // Of improvement, after the heuristics; each is 16 attempts. None: by the number of intervals.
     std::optional<std::uint64_t> iterations = {};
     std::uint64_t seed = 1;
@@ -25,7 +25,7 @@ struct BoundQuestion {
 };
 
 struct Bound {
-    Bytes lower = 0;               // the most bytes that live at once
+    Bytes lower = 0;               // the most bytes that are live at once
     Packing packing;               // the best that was found, and checked
     std::uint64_t iterations = 0;  // made
     bool stopped = false;          // the question's `stop` ended it
@@ -41,7 +41,7 @@ struct Bound {
 
 // Ends early where the packing is as low as the capacity or the lower bound. The same for every
 // number of threads, if `stop` doesn't end it. Errors (bad_input): an interval that ends before it
-// begins, or more bytes than 2^62 in all.
+// begins, or more than 2^62 bytes in total.
 Result<Bound> find_bound(std::span<const Interval> intervals, const BoundQuestion& question);
 
 }  // namespace tidemark

@@ -14,14 +14,14 @@ namespace {
 
 constexpr Bytes kNowhere = std::numeric_limits<Bytes>::max();
 
-// The decisions that something is due to, by their depth; all that are deeper share the last bit,
-// and nothing goes back over those.
+// The decisions that something is due to, by their depth; all deeper ones share the last bit, and
+// the search never backtracks over those.
 constexpr std::size_t kDeepestReason = 511;
 using Reasons = std::bitset<kDeepestReason + 1>;
 
 using Members = std::vector<std::uint32_t>;
 
-// States that were found to lead nowhere, by hash. An older one gives way where it is full.
+// States that were found to lead nowhere, by hash. When it is full, an older one is replaced.
 class DeadEnds {
   public:
     bool holds(std::uint64_t state) const {
@@ -240,8 +240,7 @@ class CapacitySearch {
         });
     }
 
-    // How high all that is open here comes to be at least: one upon the other, none below its
-    // offset.
+    // The least height of all open intervals here: one on top of the other, none below its offset.
     Bytes stacked(std::uint32_t moment) {
         stack_.clear();
         for_open(moment,
@@ -363,7 +362,7 @@ class CapacitySearch {
                 choice.candidates.push_back(i);
         });
         if (floor_[moment] + remaining_[moment] < attempt_.capacity) {
-            // One of the candidates that begins higher stands on one that does not live here.
+            // One of the candidates that begins higher is on top of one that is not live here.
             for (const std::uint32_t under : part) {
                 if (placed_[under] == 0 && !lives_at(under, moment) &&
                     meets(ranges_[under], choice.span))
@@ -381,7 +380,7 @@ class CapacitySearch {
         return choice;
     }
 
-    // What the ways at a moment are due to, beside how they fail.
+    // What the choices at a moment are due to, apart from how they fail.
     Reasons reasons_of(const Choice& choice, const Members& part) const {
         Reasons reasons = reasons_at(choice.moment);
         for (std::uint32_t at = choice.span.first; at < choice.span.last; ++at)

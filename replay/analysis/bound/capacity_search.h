@@ -1,12 +1,12 @@
-// Searches for a packing that is no higher than a capacity, where none comes by itself.
+// Searches for a packing that fits into a capacity, if the simple methods don't find one.
 //
 // From below: at each moment there is a floor, up to which it is settled. At a moment whose floor
 // no neighbour undercuts, some interval begins on that floor, or the floor rises, which wastes
-// memory and soon leaves too little for the rest; both ways are tried, at the moment with the
-// fewest. What does not meet any longer is searched apart. Sources of these ideas: canonical
-// packings from below and splitting (M. D. Moffitt, MiniMalloc, ASPLOS 2023), choosing where it
-// failed most (Boussemart et al., ECAI 2004), going back to what a failure is due to (Prosser,
-// 1993).
+// memory and soon leaves too little for the rest; the search tries both, at the moment with the
+// fewest choices. Parts that no longer meet are searched separately. Sources of these ideas:
+// canonical packings from below and splitting (M. D. Moffitt, MiniMalloc, ASPLOS 2023), choosing
+// where it failed most (Boussemart et al., ECAI 2004), going back to what a failure is due to
+// (Prosser, 1993).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Neighbours by address are all that can clash first.
+// The first clash can only be between neighbours by address.
 #include "replay/analysis/bound/check_packing.h"
 
 #include <algorithm>

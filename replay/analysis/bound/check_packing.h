@@ -1,5 +1,5 @@
-// Is a packing one? Answered without any of what makes packings: a sweep over time with what lives
-// in order of address.
+// Is a packing valid? It checks this without the code that makes packings: a sweep over time with
+// the live intervals in order of address.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tidemark {
 
-// Two intervals that live at once and share a byte.
+// Two intervals that are live at once and share a byte.
 struct PackingClash {
     std::size_t first = 0;
     std::size_t second = 0;

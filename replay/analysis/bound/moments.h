@@ -1,5 +1,6 @@
-// Moments: the times at which the most intervals live together. Two intervals meet if they share a
-// moment, so whatever holds at every moment holds always, and there are fewer of them than times.
+// Moments: the times at which the most intervals are live together. Two intervals meet if they
+// share a moment, so whatever holds at every moment always holds, and there are fewer moments than
+// times.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace tidemark {
 
-// The moments at which an interval lives: from `first` to before `last`.
+// The moments at which an interval is live: from `first` to before `last`.
 struct MomentRange {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
@@ -18,10 +19,10 @@ struct MomentRange {
 
 struct Moments {
     std::vector<MomentRange> ranges;  // of each interval
-    std::vector<Bytes> load;          // of each moment: the bytes that live at it
+    std::vector<Bytes> load;          // of each moment: the bytes that are live at it
     std::vector<std::uint32_t> live;  // and how many intervals
 
-    // The most bytes that live at once: no packing is lower.
+    // The most bytes that are live at once: no packing is lower.
     Bytes peak_load() const;
 };
 

@@ -10,8 +10,8 @@
 namespace tidemark {
 namespace {
 
-// The most bytes that live at once, of intervals between events in the order of their begins. Ends
-// behind the last begin don't matter, and a damaged file may say anything there. O(events).
+// The most bytes that are live at once, of intervals between events in the order of their starts.
+// Ends after the last start don't matter, and a damaged file may contain anything there. O(events).
 Bytes most_at_once(std::span<const Interval> intervals) {
     const auto last = static_cast<std::size_t>(intervals.empty() ? 0 : intervals.back().begin);
     std::vector<Bytes> begins(last + 1);

@@ -1,5 +1,5 @@
-// offline_bound: the figure of `tidemark bound` for who asks something else: a sum over the GPUs of
-// a trace, under the same question (alignment, seed, iterations), so it is the same number.
+// offline_bound: the figure of `tidemark bound` for other commands: a sum over the GPUs of a trace,
+// under the same question (alignment, seed, iterations), so it is the same number.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 namespace tidemark {
 
 struct OfflineBound {
-    Bytes lower = 0;     // the most bytes that live at once: no allocator needs less
+    Bytes lower = 0;     // the most bytes that are live at once: no allocator needs less
     bool waits = false;  // in the recorded timing: frees waited for the device
-    // As low as they were packed by an allocator that knew the whole run; none without a search,
-    // and where that was stopped.
+    // As low as an allocator that knew the whole run packed them; none without a search, or if it
+    // was stopped.
     std::optional<Bytes> packed = {};
 };
 

@@ -20,8 +20,8 @@ bool lower(const Placed& a, const Placed& b) {
     return a.offset < b.offset;
 }
 
-// What has been placed, by spans of moments: a span knows all that live in it, by offset, so that
-// most intervals look into one or two.
+// What has been placed, by spans of moments: a span knows every interval that is live in it, by
+// offset, so that most intervals look into one or two.
 class Shelves {
   public:
     Shelves(const Moments& moments, std::size_t intervals) {
@@ -29,8 +29,8 @@ class Shelves {
         for (const std::uint32_t count : moments.live)
             live += count;
         const std::uint64_t count = moments.live.size();
-        // A span as long as it takes for as many to begin as live at once: entries are then some
-        // two for each interval, and a look is as long as it must be.
+        // A span in which as many begin as are live at once: there are then about two entries for
+        // each interval, and a search is as short as possible.
         width_ = static_cast<std::uint32_t>(live / std::max<std::size_t>(intervals, 1)) + 1;
         spans_.resize(count / width_ + 1);
     }

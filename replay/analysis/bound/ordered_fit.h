@@ -1,5 +1,5 @@
-// Packs intervals one by one, each as low as those before it allow: any packing that cannot be
-// pushed down comes of some order, and good ones of few (by lifetime, area, size).
+// Packs intervals one by one, each as low as those before it allow: some order gives any packing
+// that cannot be pushed down, and a few orders give good ones (by lifetime, area, size).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tidemark {
 
 // `order` is a permutation of the intervals; `moments` are theirs. Empty offsets: `stop` said so.
-// O(n * live) for most, `live` being how many live at once.
+// O(n * live) for most, where `live` is how many are live at once.
 Packing pack_in_order(std::span<const Interval> intervals, const Moments& moments,
                       std::span<const std::uint32_t> order, const std::function<bool()>& stop);
 

@@ -1,6 +1,6 @@
-// Packing: intervals of time with sizes, each given an offset so that no two that live at once
-// share a byte. The least height of any packing is what no allocator could do with less than, even
-// one that knew the whole run (dynamic storage allocation; NP-hard).
+// Packing: intervals of time with sizes, each with an offset so that no two that are live at once
+// share a byte. No allocator can need less than the least height of any packing, even one that knew
+// the whole run (dynamic storage allocation; NP-hard).
 #pragma once
 
 #include <span>

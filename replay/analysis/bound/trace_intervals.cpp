@@ -1,4 +1,4 @@
-// What lives, by slot.
+// Live intervals, by slot.
 #include "replay/analysis/bound/trace_intervals.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-// Where the interval of a slot is that lives.
+// Where the interval of a live slot is.
 struct Live {
     std::uint16_t device = 0;
     std::size_t interval = kNone;

@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-// Sizes are rounded up to this where nobody says otherwise: what every allocator of the field does.
+// The default to which sizes are rounded up, as common allocators do.
 constexpr Bytes kUsualAlignment = 512;
 
 struct DeviceIntervals {

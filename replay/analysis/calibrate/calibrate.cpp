@@ -33,7 +33,7 @@ Nanoseconds clock_cost(const Device& device) {
     return std::max<Nanoseconds>(least, 0);
 }
 
-// Memory that lives all the while, as a program has it: at most a sixteenth of what there is.
+// Memory that stays live all the time, as in a program: at most a sixteenth of the device's memory.
 DeviceResult<void> settle(Probe& probe, Random& random, Bytes memory) {
     constexpr Bytes kLive = 64;  // many small pieces make the driver search for holes
     const Bytes largest = std::min<Bytes>(4_MiB, memory / (16 * kLive));
@@ -183,7 +183,7 @@ Result<void> Schedule::run() {
             options_.progress(static_cast<double>(i + 1) / rounds);
         if (elapsed() > longest) {
             skipped_.push_back(
-                fmt::format("{} of {} rounds: the device takes its time", rounds - i - 1, rounds));
+                fmt::format("{} of {} rounds: the device is slow", rounds - i - 1, rounds));
             break;
         }
     }
@@ -192,8 +192,8 @@ Result<void> Schedule::run() {
 
 using Rows = std::vector<MeasuredCost>;
 
-// States that have a price of their own: a call on a piece of a page that took a new page, or gave
-// one back; one that made the pool grow.
+// States with a separate cost: a call on a piece of a page that took a new page, or freed one; one
+// that made the pool grow.
 constexpr std::string_view kNewPage = "page";
 constexpr std::string_view kGrows = "grows";
 
@@ -234,7 +234,8 @@ std::optional<CostCurve> further(const Rows& rows, std::string_view operation,
     return CostCurve(points);
 }
 
-// What is dear about small plain memory goes apart: more than half the way to a page's own price.
+// Expensive calls for small plain memory are separated: more than half the way to a page's own
+// cost.
 void set_pages_apart(Samples& samples) {
     const Rows rows = samples.summary();
     for (const std::string_view operation : {"malloc", "free"}) {
@@ -243,7 +244,7 @@ void set_pages_apart(Samples& samples) {
     }
 }
 
-// Turns the price of small plain memory into that of a piece, and what a page adds.
+// Splits the cost of small plain memory into that of a piece, and that of a page.
 Nanoseconds price_pages(CostProfile& profile, const Rows& rows, DeviceCall call) {
     CostCurve& curve = profile.calls[static_cast<std::size_t>(call)];
     std::vector<CostPoint> points(curve.points().begin(), curve.points().end());
@@ -272,7 +273,7 @@ void price_pool(CostProfile& profile, const Rows& rows, const Samples& first) {
     profile.pool_growth = CostCurve(growth);
     for (const MeasuredCost& row : first.summary())
         profile.pool_creation = std::max<Nanoseconds>(row.median - held.at(row.bytes), 0);
-    // Nothing is given back but whole segments.
+    // Only whole segments are released.
     auto trims = points_of(rows, "trim_pool");
     if (trims.size() > 1 && trims.front().bytes == 0)
         trims.insert(trims.begin() + 1, {DriverPool::kChunk - 1, trims.front().cost});
@@ -286,7 +287,7 @@ void price(Calibration& calibration, const Samples& first) {
         const auto call = static_cast<DeviceCall>(i);
         profile.calls[i] = CostCurve(points_of(rows, to_text(call)));
         if (profile.calls[i].points().empty())
-            calibration.notes.derived.emplace_back(to_text(call), "not measured; free of cost");
+            calibration.notes.derived.emplace_back(to_text(call), "not measured; costs nothing");
     }
     for (std::size_t i = 0; i < profile.transfers.size(); ++i)
         profile.transfers[i] =

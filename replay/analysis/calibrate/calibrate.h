@@ -1,16 +1,16 @@
-// calibrate: what the calls of a device cost, measured on the device itself, as a profile that the
-// simulator loads.
+// calibrate: measures on a device what its calls cost, and makes a profile that the simulator
+// loads.
 //
 // Costs are taken from the device's own counters, which are also what a replay adds up to
-// `driver_ns`: so a simulated replay and a real one speak of the same thing. How long a transfer
-// keeps its stream busy is what one more of a batch adds to the time until all are done, on the
-// device's clock: what reading the clock takes is in both times and cancels out. In the counters it
-// stays, there and in a replay.
+// `driver_ns`: so a simulated replay and a real one measure the same thing. How long a transfer
+// keeps its stream busy is the time that one more transfer in a batch adds until all are done, on
+// the device's clock: the time to read the clock is in both times and cancels out. It stays in the
+// counters, there and in a replay.
 //
-// Calls cost what they do in a program, not in a loop: operations and sizes come in random (seeded)
-// order, among many live allocations and mappings, on memory that is new and on memory that was
-// there before, with the processor's caches disturbed between two calls. On the simulator the
-// result is the profile it runs on, up to points that it was not asked for.
+// It measures what calls cost in a program, not in a loop: operations and sizes come in random
+// (seeded) order, among many live allocations and mappings, on new memory and on memory that
+// existed before, with the processor's caches disturbed between two calls. On the simulator the
+// result is the profile it runs on, except for points that were not measured.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,9 @@ struct Calibration {
     Nanoseconds elapsed = 0;           // on the device's clock
 };
 
-// Measures `device`, which nobody else uses meanwhile, in less than a minute of its time. Takes at
-// most half of the memory that is free, and gives everything back. Errors: what the device refuses
-// for another reason than memory.
+// Measures `device`, which nobody else uses meanwhile, in less than a minute of its time. Uses at
+// most half of the free memory, and frees everything. Errors: calls that the device refuses for a
+// reason other than memory.
 Result<Calibration> calibrate(Device& device, const CalibrateOptions& options);
 
 }  // namespace tidemark

@@ -14,9 +14,9 @@ Nanoseconds quantile(const std::vector<Nanoseconds>& sorted, std::size_t tenths)
     return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
 
-// What many calls cost together depends on the mean, rare dear ones among them (a malloc that takes
-// a new page for its pieces). One in two hundred at either end is left out, and what took a hundred
-// times as long as usual: there the system had taken the processor away.
+// The total cost of many calls depends on the mean, including rare expensive ones (a malloc that
+// takes a new page for its pieces). One in two hundred at either end is left out, and calls that
+// took a hundred times as long as usual: in those the system had taken the processor away.
 Nanoseconds middle_mean(const std::vector<Nanoseconds>& sorted) {
     const std::size_t cut = (sorted.size() + 180) / 200;
     const auto begin = sorted.begin() + static_cast<std::ptrdiff_t>(cut);
@@ -27,8 +27,8 @@ Nanoseconds middle_mean(const std::vector<Nanoseconds>& sorted) {
     return std::max<Nanoseconds>((sum + count / 2) / count, 0);
 }
 
-// A malloc or free of a piece of a page is the next event of a program; what takes or gives whole
-// pages is called after many.
+// A malloc or free of a piece of a page is the next event of a program; calls that take or free
+// whole pages come after many.
 Between before(Bytes size) {
     return size < kDriverPage ? Between::little : Between::much;
 }
@@ -70,7 +70,7 @@ void Samples::set_apart(std::string_view operation, Bytes below, Nanoseconds lim
 }
 
 void Probe::clean() {
-    // What the device refuses now nobody can give back.
+    // Memory that the device refuses to free now can't be freed.
     for (const auto& [begin, size] : mapped_)
         static_cast<void>(device_.unmap({begin, size}));
     for (const auto& [physical, size] : handles_)

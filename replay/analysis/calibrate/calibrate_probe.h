@@ -1,7 +1,7 @@
-// Probe: a device whose calls are timed, and which gives back what was left when it ends. Samples:
-// what the calls have cost so far.
+// Probe: a device whose calls are timed, and which frees what is left when it ends. Samples: what
+// the calls have cost so far.
 //
-// Not thread-safe. O(log live memory) beside the call itself.
+// Not thread-safe. O(log live memory) in addition to the call itself.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +81,7 @@ class Probe {
     DeviceResult<void> let_go(Address address);
     DeviceResult<void> let_go(Range room);
 
-    // Gives back what is left of a program that could not go on.
+    // Frees what is left of a program that could not go on.
     void clean();
 
     // Any other call; `make` makes it. Its cost goes to `key`.

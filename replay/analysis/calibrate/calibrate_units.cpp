@@ -38,7 +38,7 @@ void shuffle(std::vector<T>& values, Random& random) {
         std::swap(values[i - 1], values[random.below(i)]);
 }
 
-// Plain memory: several new pieces of one size, given back in any order.
+// Plain memory: several new pieces of one size, freed in any order.
 DeviceResult<void> plain_fresh(Probe& probe, Random& random, Bytes size, std::size_t count) {
     std::vector<Address> live;
     for (std::size_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ DeviceResult<void> plain_fresh(Probe& probe, Random& random, Bytes size, std::si
     return {};
 }
 
-// Plain memory of all sizes, in a program that gives back and asks again.
+// Plain memory of all sizes, in a program that frees and allocates again.
 DeviceResult<void> plain_churn(Probe& probe, Random& random, const std::vector<Bytes>& sizes) {
     std::vector<Address> live;
     for (std::size_t i = 0; i < 2 * kChurning; ++i) {
@@ -127,7 +127,7 @@ DeviceResult<void> trim(Probe& probe, Bytes held) {
                        [&] { return probe.device().trim_pool(0); });
 }
 
-// Stream-ordered memory: a pool that has to grow, serves again what it holds, and gives it back.
+// Stream-ordered memory: a pool that has to grow, serves again what it holds, and releases it.
 DeviceResult<void> pool(Probe& probe, Random&, Bytes size, std::size_t count) {
     Device& device = probe.device();
     TM_TRY(probe.timed(DeviceCall::set_pool_threshold, {"set_pool_threshold", "", 0},
@@ -180,7 +180,7 @@ DeviceResult<void> busy_pool(Probe& probe, Random& random) {
     return done;
 }
 
-// Points in streams: as an allocator uses them that lets go of memory which others still use.
+// Points in streams: as an allocator uses them that frees memory which other streams still use.
 DeviceResult<void> order(Probe& probe, Random&) {
     Device& device = probe.device();
     std::vector<EventId> events;

@@ -1,5 +1,5 @@
-// Units: the small programs of which a calibration is made. Each makes calls of one kind at one
-// size, leaves the device as it was, and is run again and again, in random order with the others.
+// Units: the small programs that make up a calibration. Each makes calls of one kind at one size,
+// leaves the device as it was, and runs many times, in random order with the others.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace tidemark {
 
-// Operations that are no call's name: a transfer on its stream, whose state says which way; and on
-// all mappings of a range at once.
+// Operations without a call of that name: a transfer on its stream, whose state says which way; and
+// calls on all mappings of a range at once.
 constexpr std::string_view kTransfer = "transfer";
 constexpr std::string_view kSetAccessOfRange = "set_access of a range";
 constexpr std::string_view kUnmapOfRange = "unmap of a range";
 
 struct CalibrationUnit {
     std::string name;   // for people: "malloc of 4 GiB"
-    unsigned runs = 0;  // at most so many are worth their time
+    unsigned runs = 0;  // at most this many are worth their time
     std::function<DeviceResult<void>(Probe&, Random&)> run;
 };
 
@@ -31,7 +31,7 @@ constexpr std::uint64_t mappings_in_range(Bytes size) {
 // All that `device` can do and `memory` bytes have room for.
 std::vector<CalibrationUnit> calibration_units(const Device& device, Bytes memory, bool quick);
 
-// The first call of its pool, which makes it: to be run once, before all units.
+// The first call of its pool, which creates it: run once, before all units.
 DeviceResult<void> measure_pool_creation(Probe& probe);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// The catalogue of capabilities, and how each is looked for.
+// The catalogue of capabilities, and how each is detected.
 #include "replay/analysis/calibrate/doctor.h"
 
 #include <algorithm>
@@ -37,19 +37,19 @@ std::string joined(std::span<const std::string> parts) {
     return text;
 }
 
-// What the bus and the kernel say to a driver that is not there.
+// What the bus and the kernel show if the driver is missing.
 Error without_driver(const Topology& topology, const Error& error) {
     Error explained = error;
     if (topology.cards.empty()) {
-        explained.hint = "without an NVIDIA card everything runs on the simulator; " + error.hint;
+        explained.hint = "without an NVIDIA card, everything runs on the simulator; " + error.hint;
         return explained;
     }
     explained.what +=
         fmt::format("; an NVIDIA card is plugged in at {}", topology.cards[0].address);
     if (!topology.kernel_driver.empty())
-        explained.hint = fmt::format(
-            "the kernel has driver {}: a container must be started with access to the GPU",
-            topology.kernel_driver);
+        explained.hint =
+            fmt::format("the kernel has driver {}: start the container with access to the GPU",
+                        topology.kernel_driver);
     return explained;
 }
 
@@ -64,14 +64,15 @@ Result<std::string> look_for_cuda(const Topology& topology) {
     if (!topology.cuda)
         return tl::make_unexpected(without_driver(topology, topology.cuda.error()));
     if (topology.cuda->gpus.empty())
-        return missing("the CUDA driver shows no GPU", "does CUDA_VISIBLE_DEVICES hide them?");
+        return missing("the CUDA driver shows no GPU",
+                       "check whether CUDA_VISIBLE_DEVICES hides them");
     std::vector<std::string> names;
     for (const Gpu& gpu : topology.cuda->gpus)
         names.push_back(fmt::format("cuda:{} {}", gpu.cuda.ordinal, gpu.cuda.name));
     return joined(names);
 }
 
-// The GPUs for which `has`; that none is, is the fault of card or driver.
+// The GPUs for which `has` is true; if there are none, card or driver is the reason.
 template <class Has>
 Result<std::string> look_at_gpus(const Topology& topology, Has has) {
     std::vector<std::string> names;
@@ -79,7 +80,7 @@ Result<std::string> look_at_gpus(const Topology& topology, Has has) {
         if (has(gpu.cuda))
             names.push_back(fmt::format("cuda:{}", gpu.cuda.ordinal));
     if (names.empty())
-        return missing("neither GPU nor driver offers it", "a newer driver may");
+        return missing("neither the GPU nor the driver supports it", "a newer driver may");
     return joined(names);
 }
 
@@ -101,7 +102,8 @@ Result<std::string> look_for_peers(const Topology& topology) {
     Result<std::string> found =
         look_at_gpus(topology, [](const CudaDeviceInfo& gpu) { return !gpu.peers.empty(); });
     if (!found)
-        return missing("no GPU reaches the memory of another", "`nvidia-smi topo -m` shows links");
+        return missing("no GPU can access the memory of another",
+                       "`nvidia-smi topo -m` shows links");
     return found;
 }
 
@@ -137,7 +139,7 @@ Result<std::string> look_for_package(const Topology& topology, std::string_view 
     return package->name == family ? package->version : package->name + " " + package->version;
 }
 
-// PyTorch comes with one, which its programs find.
+// PyTorch includes one, which its programs find.
 Result<std::string> look_for_cupti_package(const Topology& topology) {
     if (!topology.python)
         return tl::make_unexpected(topology.python.error());
@@ -147,7 +149,7 @@ Result<std::string> look_for_cupti_package(const Topology& topology) {
 }
 
 constexpr std::array kCapabilities{
-    Capability{"simulator", "replay, compare, fit, advise, verify: no GPU is needed", "",
+    Capability{"simulator", "replay, compare, fit, advise, verify: they need no GPU", "",
                look_for_simulator},
     Capability{kGpu, "replay --device cuda:N, calibrate", "", look_for_cuda},
     Capability{"virtual-memory", "vpmm and expandable segments on the GPU", kGpu,
@@ -157,19 +159,20 @@ constexpr std::array kCapabilities{
     Capability{"peer-access", "memory of one GPU for another", kGpu, look_for_peers},
     Capability{"nvlink", "fast copies between GPUs", kGpu, look_for_nvlink},
     Capability{"numa", "host memory on a chosen node", "", look_for_numa},
-    Capability{kPython, "finds the packages below", "", look_for_python},
-    Capability{"torch", "tidemark.torch: records it from inside, and gives it its memory", kPython},
-    Capability{"compiler", "compiles tidemark.torch for your PyTorch", "", nullptr,
+    Capability{kPython, "to find the packages below", "", look_for_python},
+    Capability{"torch", "tidemark.torch: records PyTorch from inside, or serves its memory",
+               kPython},
+    Capability{"compiler", "to compile tidemark.torch for your PyTorch", "", nullptr,
                &RecordingFacts::compiler},
-    Capability{"cupy", "tidemark.cupy: its memory from Tidemark", kPython},
-    Capability{"numba-cuda", "tidemark.numba: its memory from Tidemark", kPython},
-    Capability{"cuda-core", "tidemark.cuda_core: its memory from Tidemark", kPython},
-    Capability{"rmm", "tidemark.rmm: its memory from Tidemark; its CSV logs are read", kPython},
-    Capability{"record", "tidemark record -- PROGRAM: any CUDA program's calls of the driver", "",
+    Capability{"cupy", "tidemark.cupy: serves CuPy's memory", kPython},
+    Capability{"numba-cuda", "tidemark.numba: serves Numba's memory", kPython},
+    Capability{"cuda-core", "tidemark.cuda_core: serves cuda.core's memory", kPython},
+    Capability{"rmm", "tidemark.rmm: serves RMM's memory; RMM's CSV logs are read", kPython},
+    Capability{"record", "tidemark record -- PROGRAM: records any CUDA program's driver calls", "",
                nullptr, &RecordingFacts::library},
     Capability{"cupti", "reports these calls", "", look_for_cupti_package, &RecordingFacts::cupti},
-    Capability{"attach", "tidemark record --attach PID: a PyTorch that runs already", "", nullptr,
-               &RecordingFacts::probes},
+    Capability{"attach", "tidemark record --attach PID: records a running PyTorch program", "",
+               nullptr, &RecordingFacts::probes},
 };
 
 Result<std::string> look(const Capability& capability, const Topology& topology,
@@ -239,7 +242,7 @@ Result<void> check_capability_name(std::string_view name) {
     const std::string_view near = nearest(name, names);
     return fail(ErrorCode::bad_option, fmt::format("there is no capability '{}'", name),
                 "--require",
-                near.empty() ? "see tidemark doctor" : fmt::format("did you mean {}?", near));
+                near.empty() ? "see `tidemark doctor`" : fmt::format("did you mean {}?", near));
 }
 
 }  // namespace tidemark

@@ -1,4 +1,5 @@
-// doctor: what Tidemark can do on this machine, capability by capability, and why not otherwise.
+// doctor: what Tidemark can do on this machine, capability by capability, and why it can't do the
+// rest.
 //
 // Pure: the same facts give the same findings. O(capabilities * GPUs).
 #pragma once
@@ -20,10 +21,10 @@ struct Finding {
     std::string what;        // which one is here: "NVIDIA H200", "2.11.0"; empty if not here
     std::string why;         // why it is not here
     std::string hint;        // what to do about that; may be empty
-    std::string_view needs;  // the capability that is missing and that this one rests on, or ""
+    std::string_view needs;  // the missing capability that this one needs, or ""
 };
 
-// What recording takes beside a GPU: which one is here, or why none is.
+// What recording needs apart from a GPU: which of it this machine has, or why it has none.
 struct RecordingFacts {
     Result<std::string> library;   // that CUDA loads into recorded programs
     Result<std::string> cupti;     // NVIDIA's, which reports their calls
@@ -31,13 +32,13 @@ struct RecordingFacts {
     Result<std::string> compiler;  // of C++
 };
 
-// All of them, in the order in which one reads them: what rests on another comes after it.
+// All of them, in reading order: a capability that needs another comes after it.
 std::vector<Finding> diagnose(const Topology& topology, const RecordingFacts& recording);
 
 // Their names, in the same order.
 std::vector<std::string_view> capability_names();
 
-// Errors (bad_option, where = --require): a name that is no capability, with the nearest one.
+// Errors (bad_option, where = --require): a name that is not a capability, with the nearest one.
 Result<void> check_capability_name(std::string_view name);
 
 }  // namespace tidemark

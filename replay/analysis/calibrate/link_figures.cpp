@@ -10,8 +10,8 @@ Result<FoundLink> link_of(const CostCurve& copies) {
     const std::span<const CostPoint> points = copies.points();
     if (points.size() < 2 || points.back().cost <= points[points.size() - 2].cost)
         return fail(ErrorCode::bad_input,
-                    "its copies tell no bandwidth: two sizes are needed, and "
-                    "more time for the larger one");
+                    "its copies show no bandwidth: that needs two sizes, of which the larger takes "
+                    "more time");
     const CostPoint& last = points.back();
     const CostPoint& before = points[points.size() - 2];
     const double bytes_per_ns = static_cast<double>(last.bytes - before.bytes) /

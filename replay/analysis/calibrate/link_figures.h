@@ -1,4 +1,4 @@
-// What a link carries, out of the times that copies over it took: as a profile holds them.
+// The bandwidth and latency of a link, from the times of copies over it, as a profile holds them.
 #pragma once
 
 #include "backends/sim/costs.h"

@@ -150,7 +150,7 @@ bool better(const Measurement& a, const Measurement& b) {
 }
 
 // Fills column `column` of every row: change to the baseline, and the best. Only rows with the
-// fewest refusals compete: whoever serves less needs less.
+// fewest failed requests compete: a policy that serves less needs less.
 void fill_column(std::vector<ComparisonRow>& rows, std::size_t column, std::size_t baseline) {
     const Measurement base = rows[baseline].run.measurement(kCompareColumns[column]);
     std::uint64_t fewest = times_refused(rows.front().run);
@@ -191,7 +191,7 @@ void mark_front(std::vector<ComparisonRow>& rows) {
         rows[i].pareto = front[i];
 }
 
-// Marks rows of other allocators than the recorded one. Nothing where nobody knows which that was.
+// Marks rows of allocators other than the recorded one. None if that is not known.
 void mark_others(std::vector<ComparisonRow>& rows, const TraceInfo& info) {
     const Result<RecordedPolicy> recorded = recorded_policy(info);
     if (!recorded)
@@ -202,8 +202,8 @@ void mark_others(std::vector<ComparisonRow>& rows, const TraceInfo& info) {
             row.run.policy_name != own && !offers_policy(info, row.run.policy_name);
 }
 
-// How many of the ranked rows, or totals, verdicts speak for: all, or those of the recorded
-// allocator, which then stand first.
+// How many of the ranked rows, or totals, verdicts may recommend: all, or those of the recorded
+// allocator, which then come first.
 template <class Row>
 std::size_t spoken_for(std::vector<Row>& rows, bool settings_first) {
     const auto baseline = std::ranges::find(rows, true, &Row::baseline);
@@ -250,7 +250,7 @@ TraceComparison compare_runs(const NamedTrace& trace, std::vector<Run> runs,
     return block;
 }
 
-// The recorded run of a trace, if it is one and the scenarios don't ask for other conditions.
+// The recorded run of a trace, if it is one and the scenarios don't request other conditions.
 Result<std::optional<ComparisonRow>> recorded_row(const NamedTrace& trace,
                                                   const Scenario& conditions) {
     const Result<RecordedPolicy> policy = recorded_policy(trace.trace->info());
@@ -298,7 +298,7 @@ void weigh_spread(TraceComparison& block, const std::vector<SampledPeaks>& peaks
     }
 }
 
-// Whether variants of the trace say what the trace itself says.
+// Whether variants of the trace give the same result as the trace itself.
 void weigh_jitter(TraceComparison& block, const std::vector<JitteredPeaks>& jittered) {
     if (jittered.empty())
         return;
@@ -316,7 +316,7 @@ void weigh_jitter(TraceComparison& block, const std::vector<JitteredPeaks>& jitt
     }
     const bool luck = chosen->jitter->saving.p5 <= 0;
     block.verdict += fmt::format("; {} {} jittered variants of the trace it {}",
-                                 luck ? "but that may be luck: in" : "in nine of ten of", variants,
+                                 luck ? "but that may be luck: in" : "in 90 % of", variants,
                                  saving_text(chosen->jitter->saving));
 }
 
@@ -390,7 +390,7 @@ Result<Comparison> compare(std::span<const NamedTrace> traces, std::span<const S
         TM_ASSIGN(comparison.ranks, compare_ranks(traces, rank_rows(comparison)));
     }
     if (comparison.traces.empty())
-        return fail(ErrorCode::cancelled, "interrupted before one replay was complete");
+        return fail(ErrorCode::cancelled, "interrupted before any replay was complete");
     if (traces.size() == 1 || comparison.interrupted) {
         comparison.verdict = comparison.traces.front().verdict;
         return comparison;

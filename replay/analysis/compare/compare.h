@@ -38,9 +38,9 @@ struct ComparisonRow {
     std::size_t scenario = 0;  // its index among the scenarios given; 0 is the baseline
     bool baseline = false;
     bool other_allocator = false;  // not the one that the trace was recorded under
-    bool recommended = false;      // what the verdict speaks for: the lowest peak whose price
+    bool recommended = false;      // the verdict's choice: the lowest peak whose price
                                    // in device time is acceptable; none if all were refused
-    bool pareto = false;  // no other needs less memory without more driver time, or the reverse
+    bool pareto = false;           // on the Pareto front of memory and driver time
     std::optional<JitteredPeaks> jitter = {};  // CompareOptions::jitter
     std::vector<ComparisonCell> cells;         // one for each of comparison_columns()
     Nanoseconds elapsed = 0;  // wall time of the replay loop; differs from run to run
@@ -53,7 +53,8 @@ struct TraceComparison {
     std::uint64_t events = 0;
     std::vector<ComparisonRow> rows;
     // The recorded run itself, where the trace has one: address by address, with the caches of its
-    // time. It is no rival: rows are simulated, all by one placement and from the same live blocks.
+    // time. It does not compete: the rows are simulated, all with the same placement and from the
+    // same live blocks.
     std::optional<ComparisonRow> recorded = {};
     std::string
         verdict;  // "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); ..."
@@ -69,7 +70,7 @@ struct ComparisonTotal {
     double overhead_ratio = 0;         // geometric mean of peak reserved / peak requested
     double change = 0;                 // geometric mean of peak reserved / the baseline's, - 1
     std::uint64_t out_of_memory = 0;   // sum
-    std::uint64_t traces_refused = 0;  // traces with at least one refusal
+    std::uint64_t traces_refused = 0;  // traces with at least one failed request
     Nanoseconds driver_time = 0;       // sum, driver_ns
     Nanoseconds stall_time = 0;        // sum, stall_ns
     Nanoseconds growth_time = 0;       // sum, growth_ns
@@ -95,11 +96,12 @@ std::span<const std::string_view> comparison_columns();
 
 struct CompareOptions {
     unsigned threads = 0;  // 0 = one for each core
-    // Rows of other allocators than the recorded one stand behind all others, and verdicts do not
-    // speak for them: who asks what to set can't change the allocator. Only where the first
+    // Rows of allocators other than the recorded one come after all others, and verdicts do not
+    // recommend them: a user who asks what to set can't change the allocator. Only if the first
     // scenario is of the recorded one.
     bool settings_first = false;
-    // Asked before each run, by any thread; once true none is started any more. May be empty.
+    // Called before each run, by any thread; once it returns true, no more runs start. May be
+    // empty.
     std::function<bool()> stop = {};
     unsigned spread = 0;  // replays of each policy for the range of its peaks; 0 = no range
     unsigned jitter = 0;  // variants of each trace, to see whether a ranking is luck; 0 = none

@@ -18,7 +18,7 @@ constexpr std::uint64_t kBootstrapSeed = 1;
 constexpr std::size_t kMostExact = 16;
 constexpr double kSignificant = 0.05;
 constexpr std::size_t kFewestSignificant = 6;  // 2 / 2^6 is the first below 0.05
-constexpr std::uint64_t kMostTraces = 10'000;  // beyond that nobody will record more
+constexpr std::uint64_t kMostTraces = 10'000;  // nobody will record more than that
 
 double mean_of(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

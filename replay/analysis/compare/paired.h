@@ -8,7 +8,7 @@
 // 2^n ways to exchange the policies within pairs are counted (R. A. Fisher's exact randomisation),
 // with more Wilcoxon's signed ranks in their normal approximation, ties and continuity corrected.
 //
-// That traces are a sample of programs like them is the user's claim, not ours.
+// Whether the traces are a representative sample is for the user to judge.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace tidemark {
 
 enum class PairedAnswer : std::uint8_t {
     less,     // than the other, beyond chance
-    more,     // likewise
+    more,     // the same
     same,     // the whole interval is within 1 %, which is no reason to change anything
     unclear,  // these traces don't say
 };
@@ -36,8 +36,8 @@ struct PairedEffect {
     double p = 1;          // two-sided
     bool is_exact = true;  // all exchanges were counted; else signed ranks
     PairedAnswer answer = PairedAnswer::unclear;
-    // Where it is unclear: so many traces more, should they be like these, tell it in four of five
-    // cases (normal approximation). None: no number would, as far as these say.
+    // If it is unclear: with this many more traces like these, the answer would be clear in four of
+    // five cases (normal approximation). None: no number would be enough, as far as these show.
     std::optional<std::uint64_t> more_traces = {};
 };
 

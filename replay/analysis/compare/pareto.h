@@ -1,5 +1,5 @@
-// The Pareto front of memory against driver time: what remains once everything is left out that
-// something else beats in one of the two and in the other at least equals.
+// The Pareto front of memory against driver time: what remains without the points that another one
+// beats in one of the two and at least equals in the other.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ namespace tidemark {
 struct MemoryAndTime {
     double memory = 0;
     Nanoseconds driver_time = 0;
-    bool competes = true;  // false: it was refused more than others, so needs less; never in front
+    bool competes = true;  // false: more of its requests failed than of others, so it needs less;
+                           // never on the front
 };
 
-// Of each point, whether it is in front. Equal ones all are. O(n^2).
+// For each point, whether it is on the Pareto front. Equal ones all are. O(n^2).
 std::vector<bool> pareto_front(std::span<const MemoryAndTime> points);
 
 }  // namespace tidemark

@@ -62,7 +62,7 @@ Result<std::uint64_t> count(const Trace& trace) {
     }
 }
 
-// The first allocation at which a rank leaves the others.
+// The first allocation at which a rank departs from the others.
 Result<std::optional<RankDivergence>> divergence(std::span<const NamedTrace> traces) {
     std::vector<RequestSequence> requests;
     for (const NamedTrace& each : traces)
@@ -106,7 +106,7 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
     TM_ASSIGN(ProgramSteps steps, find_steps(trace));
     if (steps.name.empty())
         return StepPeaks{};
-    // What follows the last step is looked at as one more.
+    // What follows the last step counts as one more.
     StepPeaks found{std::move(steps.name), std::vector<Bytes>(steps.ends.size() + 1),
                     std::vector<std::uint64_t>(steps.ends.size() + 1), 0};
     std::vector<Bytes> sizes(trace.info().slot_count);
@@ -143,7 +143,7 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
     return found;
 }
 
-// Requested bytes that live just after `event`, by name: tag, else site, else class of sizes.
+// Requested bytes that are live just after `event`, by name: tag, else site, else size class.
 Result<std::map<std::string, Bytes>> live_by_name(const Trace& trace, std::uint64_t last) {
     struct RankBlock {
         Bytes size = 0;

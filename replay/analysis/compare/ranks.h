@@ -1,6 +1,5 @@
 // Ranks: recordings of one program on several devices or nodes, a file each. They should do the
-// same; where they begin to differ, which of them needs most, and in which step, is what one wants
-// to know.
+// same. This shows where they begin to differ, which of them needs most, and in which step.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace tidemark {
 
-// A trace that is looked at with others. `name` is what tables call it; `trace` must outlive the
+// A trace that is compared with others. `name` is its name in tables; `trace` must outlive the
 // call.
 struct NamedTrace {
     std::string name;
@@ -28,8 +27,8 @@ struct NamedTrace {
 // generators are not files, and have none: "".
 std::string rank_pattern(std::string_view name);
 
-// Whether several traces are named as ranks are: alike but for their numbers ("rank0/a.pickle",
-// "rank1/a.pickle").
+// Whether several traces are named as ranks are: the same except for their numbers
+// ("rank0/a.pickle", "rank1/a.pickle").
 bool are_ranks(std::span<const NamedTrace> traces);
 
 struct RankRow {
@@ -43,7 +42,7 @@ struct RankRow {
 };
 
 // The step in which the ranks' peaks of requested bytes are farthest apart. Steps are ranges of the
-// same name in all ranks (find_steps); the n-th of one is held against the n-th of the others.
+// same name in all ranks (find_steps); the n-th of one is compared with the n-th of the others.
 struct RankSpread {
     std::uint64_t steps = 0;  // that all ranks have
     std::uint64_t step = 0;   // 1 = the first
@@ -52,18 +51,18 @@ struct RankSpread {
     Bytes most_bytes = 0;  // their peaks in that step
     Bytes least_bytes = 0;
     // What the former has more of at its peak there than the latter: a tag, a site, or a size class
-    // where neither is recorded; "" = nothing.
+    // if neither is recorded; "" = nothing.
     std::string more = {};
     Bytes most_of_it = 0;
     Bytes least_of_it = 0;
 };
 
-// The first allocation at which a rank leaves the others (facts::RankMajority).
+// The first allocation at which a rank departs from the others (facts::RankMajority).
 struct RankDivergence {
     std::size_t rank = 0;     // its index among the rows
     std::size_t other = 0;    // the first of the others
     std::size_t others = 0;   // how many they are
-    std::uint64_t index = 0;  // how many allocations were alike
+    std::uint64_t index = 0;  // how many allocations were the same
     std::uint64_t event = 0;  // in the trace of `rank`
     Bytes bytes = 0;          // requested by `rank`
     Bytes usual_bytes = 0;    // by the others
@@ -72,12 +71,12 @@ struct RankDivergence {
 
 struct RankReport {
     std::vector<RankRow> rows;
-    std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are alike,
-                                               // as far as they go
+    std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are the
+                                               // same, as far as they go
     std::optional<RankSpread> spread;          // empty: not all have steps of that name
 
-    // The row with the largest peak: reserved where it is known of all, else requested. The first
-    // of several.
+    // The row with the largest peak: reserved if it is known of all, else requested. The first of
+    // several.
     std::size_t largest() const;
 };
 

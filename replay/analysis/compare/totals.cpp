@@ -33,8 +33,8 @@ const ComparisonRow& row_of(const TraceComparison& trace, std::size_t scenario) 
     return *std::ranges::find(trace.rows, scenario, &ComparisonRow::scenario);
 }
 
-// The totals in the order of scenarios, the first of which is the baseline. Traces on which either
-// was refused something don't compare: whoever serves less needs less.
+// The totals in the order of scenarios, the first of which is the baseline. Traces on which
+// requests failed under either don't compare: a policy that serves less needs less.
 void pair_up(std::span<const TraceComparison> traces, std::vector<ComparisonTotal>& totals) {
     for (std::size_t s = 1; s < totals.size(); ++s) {
         std::vector<double> log_ratios;
@@ -88,7 +88,8 @@ std::vector<ComparisonTotal> add_up(std::span<const TraceComparison> traces,
     const double base = totals.front().overhead_ratio;
     const auto count = static_cast<double>(traces.size());
     for (ComparisonTotal& total : totals) {
-        // The program asks for the same under every policy: ratios of overheads are of peaks.
+        // The program requests the same under every policy: ratios of overheads are ratios of
+        // peaks.
         total.change = rounded(std::exp((total.overhead_ratio - base) / count) - 1);
         total.overhead_ratio = rounded(std::exp(total.overhead_ratio / count));
     }

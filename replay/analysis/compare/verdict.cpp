@@ -40,7 +40,7 @@ const Row& baseline_of(std::span<const Row> rows) {
     return *found;
 }
 
-// What the choice between rows, and between totals, looks at.
+// What decides the choice between rows, and between totals.
 struct Contender {
     bool refused = false;
     double memory = 0;
@@ -86,10 +86,11 @@ std::string floor_clause(const Run& best) {
     std::string text =
         fmt::format("; the program itself requested {} at most, so ", format_bytes(floor));
     if (left < kWorthwhileSaving)
-        return text + "there is next to nothing left to save";
-    return text + fmt::format("{}no policy could save more than another {}",
-                              best.summary.retired > 0 ? "with each free as late as recorded " : "",
-                              format_percent(left));
+        return text + "there is almost nothing left to save";
+    return text + fmt::format(
+                      "{}no policy could save more than another {}",
+                      best.summary.retired > 0 ? "with each free as late as in the recording " : "",
+                      format_percent(left));
 }
 
 // "; cuda-malloc would peak lower (6.5 GiB), but spend 38 s with the device (torch: 57 ms)".
@@ -98,9 +99,8 @@ std::string price_clause(const ComparisonRow& lowest, const ComparisonRow& chose
     if (peak(lowest.run) >= peak(chosen.run))
         return {};
     return fmt::format(
-        "; {} would peak lower ({}), but cost {} in calls of the device and waits beside those "
-        "that "
-        "reach the peak ({}: {})",
+        "; {} would peak lower ({}), but cost {} in device calls and waits, not counting those "
+        "that reach the peak ({}: {})",
         lowest.label, format_bytes(peak(lowest.run)), format_duration(steady_time(lowest.run)),
         baseline.label, format_duration(steady_time(baseline.run)));
 }
@@ -131,12 +131,12 @@ std::string all_refused(std::span<const ComparisonRow> rows) {
     std::string text = rows.size() == 1
                            ? fmt::format("{} ran out of memory {}", rows.front().label,
                                          format_times(times_refused(best)))
-                           : fmt::format("every policy ran out of memory, {} least ({})",
+                           : fmt::format("every policy ran out of memory, {} the fewest times ({})",
                                          rows.front().label, format_times(times_refused(best)));
     if (memory > 0 && floor > memory)
         return text + fmt::format(
-                          "; the program requested {} at once, more than the {} there are:"
-                          " no policy can help",
+                          "; the program requested {} at once, more than the available {}: no "
+                          "policy can help",
                           format_bytes(floor), format_bytes(memory));
     if (memory > 0)
         return text + fmt::format("; the program never requested more than {} of {} at once",
@@ -170,7 +170,7 @@ std::string time_clause(const PairedTimes& times) {
                        change < 1 ? "less" : "more");
 }
 
-// The first half, when the baseline was refused nothing.
+// The first half, if no request failed under the baseline.
 std::string against_baseline(std::span<const ComparisonRow> rows, const ComparisonRow& chosen,
                              const ComparisonRow& baseline) {
     const Bytes base = peak(baseline.run);
@@ -179,7 +179,7 @@ std::string against_baseline(std::span<const ComparisonRow> rows, const Comparis
         return fmt::format("{} would have peaked at {}", baseline.label, format_bytes(base));
     if (peak(chosen.run) == base)
         return fmt::format("nothing here is worth changing: none would have peaked below {}{}",
-                           base_text, peak(rows.front().run) < base ? " at a like cost" : "");
+                           base_text, peak(rows.front().run) < base ? " at a similar cost" : "");
     const double saved = share_below(peak(chosen.run), base);
     if (saved < kWorthwhileSaving)
         return fmt::format(
@@ -240,7 +240,7 @@ std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces,
     const ComparisonTotal* const chosen = recommended(totals, timed);
     const ComparisonTotal& lowest = totals.front();
     if (chosen == nullptr)
-        return fmt::format("every policy ran out of memory, {} least: on {} of {} traces",
+        return fmt::format("every policy ran out of memory, {} the least often: on {} of {} traces",
                            lowest.label, lowest.traces_refused, traces);
     const ComparisonTotal& baseline = baseline_of(totals);
     if (baseline.traces_refused > 0)
@@ -254,7 +254,7 @@ std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces,
             "nothing here is worth changing: over {} traces {} peaked at {:.3f} "
             "times what the programs requested, and nothing {}lower by 1 % or more",
             traces, baseline.label, baseline.overhead_ratio,
-            lowest.change < chosen->change ? "of a like cost " : "");
+            lowest.change < chosen->change ? "of a similar cost " : "");
     else
         text = fmt::format(
             "over {} traces {} would have peaked {} below {} ({:.3f} and {:.3f} "
@@ -263,7 +263,7 @@ std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces,
             chosen->overhead_ratio, baseline.overhead_ratio);
     if (lowest.change < chosen->change)
         text += fmt::format(
-            "; {} would peak lower ({:.3f}), but cost {} in calls of the device and waits beside "
+            "; {} would peak lower ({:.3f}), but cost {} in device calls and waits, not counting "
             "those that reach the peak ({}: {})",
             lowest.label, lowest.overhead_ratio,
             format_duration(candidate(lowest).price.steady_time), baseline.label,

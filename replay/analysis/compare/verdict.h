@@ -1,4 +1,4 @@
-// What a comparison means, in a sentence for a person who has to decide. Pure; the text is a
+// What a comparison means, as a sentence for a person who has to decide. Pure; the text is a
 // function of the figures alone.
 #pragma once
 
@@ -10,19 +10,18 @@
 
 namespace tidemark {
 
-// Time in the driver and waiting for the device: what a policy costs beside memory.
+// Time in the driver and waiting for the device: what a policy costs apart from memory.
 Nanoseconds device_time(const Run& run);
 
-// The same without what reaching the peak took: what every further step costs.
+// The same without the cost of reaching the peak: what every further step costs.
 Nanoseconds steady_time(const Run& run);
 
-// Requests that were out of memory.
+// Requests that ran out of memory.
 std::uint64_t times_refused(const Run& run);
 
-// Is the time that a policy adds to the baseline's in every step, growth left out, not worth
-// speaking of? Up to 1 % of the
-// baseline's run is not; where traces have no times (`timed` false), up to what the
-// baseline spends in all.
+// Is the time negligible that a policy adds to the baseline's in every step, without growth? Up to
+// 1 % of the baseline's run is; if traces have no times (`timed` false), up to what the baseline
+// spends in total.
 struct Price {
     Nanoseconds steady_time = 0;
     Nanoseconds device_time = 0;  // with growth
@@ -31,13 +30,14 @@ struct Price {
 
 bool affordable(const Price& price, const Price& baseline, bool timed);
 
-// What one would switch to: no refusals, the lowest peak among those that are affordable, the
-// baseline where nothing peaks lower; whatever is refused nothing where the baseline was. Null if
-// everybody was refused something. Both lists are ranked and hold the baseline. O(rows).
+// The policy to switch to: no failed requests, the lowest peak among those that are affordable, the
+// baseline if nothing peaks lower. If requests failed under the baseline: the best-ranked policy
+// under which none failed, whatever its price. Null if requests failed under every policy. Both
+// lists are ranked and hold the baseline. O(rows).
 const ComparisonRow* recommended(std::span<const ComparisonRow> rows, bool timed);
 const ComparisonTotal* recommended(std::span<const ComparisonTotal> totals, bool timed);
 
-// "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); the program itself asked for
+// "best-fit would have peaked at 6.9 GiB, 4.1 % below torch (7.2 GiB); the program itself requested
 // 6.6 GiB at most, so ...". The lists as above.
 std::string verdict(std::span<const ComparisonRow> rows, bool timed);
 std::string verdict(std::span<const ComparisonTotal> totals, std::size_t traces, bool timed);

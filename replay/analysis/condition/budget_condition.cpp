@@ -75,8 +75,9 @@ Result<void> read_value(std::string_view text, const Measurement& figure,
         return {};
     }
     if (!is_signed && figure.unit != Unit::ratio)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' says no share of what", text), {},
-                    fmt::format("'+{}' is that much above the baseline", text));
+        return fail(ErrorCode::bad_option,
+                    fmt::format("'{}' doesn't say what it is a share of", text), {},
+                    fmt::format("'+{}' means that much above the baseline", text));
     TM_ASSIGN(const double percent, parse_real(trimmed(text.substr(0, text.size() - 1))));
     if (is_signed)
         condition.relation = Relation::by_share;
@@ -98,7 +99,7 @@ Error unknown_figure(std::string_view name, std::span<const Measurement> figures
     return {ErrorCode::bad_option,
             fmt::format("there is no figure '{}'", name),
             {},
-            near.empty() ? "docs/metrics.md and `tidemark replay --json` have them all"
+            near.empty() ? "docs/metrics.md and `tidemark replay --json` list all figures"
                          : fmt::format("did you mean {}?", near)};
 }
 
@@ -162,7 +163,7 @@ Result<BudgetCondition> parse_budget(std::string_view text, std::span<const Meas
     const auto found = std::ranges::find_if(
         kOperators, [&rest](const Operator& each) { return rest.starts_with(each.text); });
     if (name.empty() || found == kOperators.end())
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no condition", whole), {},
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a condition", whole), {},
                     kConditionHint);
     const Measurement* const figure = find_figure(figures, name);
     if (figure == nullptr)

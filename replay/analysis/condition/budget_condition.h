@@ -7,7 +7,7 @@
 // may be left out; or reserved, allocated, active, requested (the peaks of those), or fragmentation
 // (external, at the peak). OPERATOR is one of > >= < <= == !=. VALUE is in the metric's unit: a
 // size (1.5GiB), a time (300ms), a count, a ratio (1.05, or 5% for 0.05); with a sign in front it
-// is counted from the earlier run's figure, and then may be a share of that (+2%).
+// is relative to the earlier run's figure, and then may be a share of that (+2%).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace tidemark {
 
 enum class Comparator : std::uint8_t { above, at_least, below, at_most, equal, unequal };
 
-// What a condition's value is counted from.
+// What a condition's value is relative to.
 enum class Relation : std::uint8_t { absolute, by_amount, by_share };
 
 struct BudgetCondition {
@@ -40,7 +40,7 @@ struct BudgetCondition {
     // "peak_reserved_bytes > 70GiB"
     std::string whole_text() const;
 
-    // What a figure is held against. `before` is only used if it is relative().
+    // What a figure is compared with. `before` is only used if it is relative().
     double bound(double before) const;
 
     // Whether it is true of `value`.

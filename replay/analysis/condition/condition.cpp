@@ -1,4 +1,4 @@
-// Comparisons, one after the other, and holding them against the figures of a replay.
+// Parses comparisons, one after the other, and checks them against the figures of a replay.
 #include "replay/analysis/condition/condition.h"
 
 #include <algorithm>
@@ -16,16 +16,16 @@ Result<BudgetCondition> parse_comparison(std::string_view text,
                                          std::span<const Measurement> figures) {
     const std::string_view whole = trimmed(text);
     if (whole.empty())
-        return fail(
-            ErrorCode::bad_option, "a figure is missing", {},
-            "like 'reserved > 70GiB', 'out_of_memory' or 'reserved > 2GiB and retries >= 3'");
+        return fail(ErrorCode::bad_option, "a figure is missing", {},
+                    "write one such as 'reserved > 70GiB', 'out_of_memory' or 'reserved > 2GiB and "
+                    "retries >= 3'");
     const bool alone = whole.find_first_of("<>=! ") == std::string_view::npos;
     TM_ASSIGN(BudgetCondition comparison,
               parse_budget(alone ? fmt::format("{} != 0", whole) : std::string(whole), figures));
     if (comparison.relative())
         return fail(ErrorCode::bad_option,
-                    fmt::format("'{}' is counted from an earlier run, and there is none", whole),
-                    {}, "a value without a sign");
+                    fmt::format("'{}' compares with an earlier run, and there is none", whole), {},
+                    "write a value without a sign");
     return comparison;
 }
 

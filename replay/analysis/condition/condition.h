@@ -1,12 +1,12 @@
-// Condition: what is asked of the figures of a replay: "reserved > 70GiB", "out_of_memory",
-// "reserved > 2GiB and retries >= 3".
+// Condition: a condition on the figures of a replay: "reserved > 70GiB", "out_of_memory", "reserved
+// > 2GiB and retries >= 3".
 //
 //     condition   = comparison { "and" comparison }
-//     comparison  = METRIC [ OPERATOR VALUE ]      as in budget_condition.h; METRIC alone: it isn't
-//     0
+//     comparison  = METRIC [ OPERATOR VALUE ]      as in budget_condition.h
 //
-// There is no earlier run here: a value with a sign is an error. A figure is that of the whole
-// replay: "reserved > 70GiB" holds if ever so much was reserved. Plain values; thread-safe.
+// A METRIC alone means: it isn't 0. There is no earlier run here, so a value with a sign is an
+// error. A figure is that of the whole replay: "reserved > 70GiB" holds if at any time more was
+// reserved. Plain values; thread-safe.
 #pragma once
 
 #include <span>
@@ -31,8 +31,8 @@ struct Condition {
 // Every figure of a replay, without its value. O(metrics).
 std::vector<Measurement> known_figures();
 
-// Errors (bad_option, `where` as given): a figure that is unknown, with the nearest that is known;
-// a value that is none or of another unit; words too many.
+// Errors (bad_option, `where` as given): an unknown figure, with the nearest known one; an invalid
+// value or one of another unit; too many words.
 Result<Condition> parse_condition(std::string_view text, const std::string& where);
 
 }  // namespace tidemark

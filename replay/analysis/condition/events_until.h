@@ -1,4 +1,4 @@
-// Where in a trace a condition begins to hold, replayed from the trace's begin.
+// Where in a trace a condition begins to hold, replayed from the trace's start.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace tidemark {
 
-// How many of the first events it takes: a replay of so many under `scenario` shows `condition`,
-// and one of an event less doesn't. Of a figure that can fall there may be several such places:
-// then it is one of those within the first doubling (of 1024 events) that shows it. Nothing where a
-// replay of the whole trace doesn't show it. Some 2 log(events) replays. `progress` gets the number
-// of replays so far, and may be empty. Errors: those of run().
+// How many of the first events it takes: a replay of this many under `scenario` shows `condition`,
+// and a replay of one less doesn't. For a figure that can fall there may be several such numbers:
+// then it is one of those within the first doubling (of 1024 events) that shows it. Nothing if a
+// replay of the whole trace doesn't show it. About 2 log(events) replays. `progress` gets the
+// number of replays so far, and may be empty. Errors: those of run().
 Result<std::optional<std::uint64_t>> events_until(
     const Trace& trace, const Scenario& scenario, const Condition& condition,
     const RunListeners& listeners = {}, const std::function<void(std::uint64_t)>& progress = {});

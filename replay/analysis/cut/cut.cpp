@@ -1,4 +1,4 @@
-// One pass up to the window, which remembers what is there at its begin, and on through it.
+// One pass up to the window, which remembers what is live at its start, and on through it.
 #include "replay/analysis/cut/cut.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 constexpr Bytes kSmallest = 512;      // the least that PyTorch splits off
 constexpr Bytes kUnsplitMax = 1_MiB;  // and what it does not, in the pool of large blocks
 
-// Whatever lives when the window begins.
+// A block that is live when the window begins.
 struct CutLive {
     TraceEvent request;
     std::vector<StreamId> users;  // named by record_use
-    Bytes block = 0;              // its size; 0 if it lies in no memory that the trace knows
+    Bytes block = 0;              // its size; 0 if it isn't in memory that the trace knows
     bool retired = false;
 };
 
@@ -255,7 +255,7 @@ Result<void> Cutter::write_live(std::uint32_t slot) {
     return write(event);
 }
 
-// A device's segments with the blocks in them; then the blocks that lie in none.
+// A device's segments with the blocks in them; then the blocks outside of any.
 Result<void> Cutter::write_device(std::size_t device, std::vector<std::uint32_t>& slots) {
     std::ranges::sort(slots, [this](std::uint32_t a, std::uint32_t b) {
         return std::pair(live_[a].request.address, a) < std::pair(live_[b].request.address, b);
@@ -284,7 +284,7 @@ Result<void> Cutter::write_device(std::size_t device, std::vector<std::uint32_t>
     return {};
 }
 
-// What was there before the window's first event, at `time`.
+// What existed before the window's first event, at `time`.
 Result<void> Cutter::begin(Nanoseconds time) {
     start_ = time;
     std::vector<std::vector<std::uint32_t>> slots(runs_.size());
@@ -355,8 +355,9 @@ TraceInfo Cutter::info() const {
     info.warnings = {fmt::format("a cut: events {} to {} of {}", format_count(events_.begin),
                                  format_count(events_.end - 1), format_count(all))};
     if (preamble_live_ > 0)
-        info.warnings.push_back(fmt::format("the trace begins in the middle: {} lived then",
-                                            format_counted(preamble_live_, "block")));
+        info.warnings.push_back(
+            fmt::format("the trace starts in the middle of the run, with {} live",
+                        format_counted(preamble_live_, "block")));
     return info;
 }
 

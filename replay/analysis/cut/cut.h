@@ -1,5 +1,5 @@
-// cut: a window of a trace as a trace of its own. What lives at its begin becomes the preamble, as
-// in a recording that was switched on late: segments, blocks in them, requests. So the cut can be
+// cut: a window of a trace as a separate trace. What is live at its start becomes the preamble, as
+// in a recording that was started late: segments, blocks in them, requests. So the cut can be
 // replayed, advised on and verified alone.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace tidemark {
 
-// Where a window begins or ends; nothing given: where the trace does.
+// Where a window begins or ends; if nothing is set: where the trace does.
 struct CutPoint {
     std::optional<std::uint64_t> event = {};  // index; as an end it is the first one left out
-    std::optional<Nanoseconds> time = {};     // of the trace; as an end likewise
+    std::optional<Nanoseconds> time = {};     // of the trace; as an end too
 };
 
 struct CutWindow {
@@ -37,13 +37,13 @@ Result<CutEvents> find_events(const Trace& trace, const CutWindow& window);
 // Errors (bad_option): no such step.
 Result<CutEvents> find_steps(const Trace& trace, std::uint64_t first, std::uint64_t last);
 
-// Likewise of the first range called `name`.
+// The same for the first range called `name`.
 Result<CutEvents> find_range(const Trace& trace, const std::string& name);
 
-// Pours the events into `sink`, without finishing it, and returns what finish() needs. Times count
-// from the window's first event. Sizes of blocks that live at the begin follow from the recorded
-// addresses by PyTorch's rules. Annotations and pools that are open there are opened anew.
-// O(events); memory O(live). Errors: of the trace and the sink.
+// Writes the events to `sink`, without finishing it, and returns what finish() needs. Times count
+// from the window's first event. Sizes of blocks that are live at the start follow from the
+// recorded addresses by PyTorch's rules. Annotations and pools that are open there are opened
+// again. O(events); memory O(live). Errors: of the trace and the sink.
 Result<TraceInfo> cut_trace(const Trace& trace, const CutEvents& events, TraceSink& sink);
 
 }  // namespace tidemark

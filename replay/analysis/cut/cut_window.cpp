@@ -43,7 +43,7 @@ class StepNumbers {
         kind_ = least.value_or(facts::StepName::Kind::step);
     }
 
-    // Which step a range is that begins now, or kNoStep.
+    // The step of a range that begins now, or kNoStep.
     std::uint64_t number(std::string_view text) {
         const auto name = facts::parse_step_name(text);
         if (!name || name->kind != kind_)
@@ -58,7 +58,7 @@ class StepNumbers {
 
 tl::unexpected<Error> empty_window(const Trace& trace) {
     return fail(
-        ErrorCode::bad_option, "no event lies in this window", "cut",
+        ErrorCode::bad_option, "this window has no events", "cut",
         fmt::format("the trace has {} events and lasts {}", format_count(trace.info().event_count),
                     format_duration(trace.info().duration)));
 }

@@ -1,4 +1,5 @@
-// fit: a search for each row, on a few threads; then where the runs end, and the answer.
+// fit: a search for each row, on a few threads; then the positions at which runs end, and the
+// answer.
 #include "replay/analysis/fit/fit.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@
 namespace tidemark {
 namespace {
 
-// What a row takes, for the estimate of how far we are.
+// The replays of a row, for the estimate of the progress.
 constexpr std::uint64_t kReplaysExpected = 18;
 
 // Adds up the replays of all rows; calls the listener one thread at a time.
@@ -63,18 +64,18 @@ Result<void> check(const FitQuestion& question) {
     const Bytes limit = question.limit.value_or(0);
     if (question.memory > 0 && limit > 0)
         return fail(ErrorCode::bad_option, "contradicts --memory", "--limit",
-                    "a card's size or a process's limit");
+                    "give either a card's size or a process's limit");
     const Bytes overhead = question.overhead.value_or(0);
     if (question.memory > 0 && overhead >= question.memory)
         return fail(ErrorCode::bad_option,
-                    fmt::format("{} of overhead leave nothing of a card with {}",
+                    fmt::format("an overhead of {} leaves no memory on a card with {}",
                                 format_bytes(overhead), format_bytes(question.memory)),
                     "--overhead");
     if (std::max({question.memory, limit, overhead}) > SimDevice::kLargestCapacity / 4)
-        return fail(
-            ErrorCode::bad_option,
-            fmt::format("sizes are at most {} here", format_bytes(SimDevice::kLargestCapacity / 4)),
-            "--memory");
+        return fail(ErrorCode::bad_option,
+                    fmt::format("sizes can be at most {} here",
+                                format_bytes(SimDevice::kLargestCapacity / 4)),
+                    "--memory");
     return {};
 }
 
@@ -104,7 +105,7 @@ Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& questi
             !found[i] || (!found[i]->has_value() && found[i]->error().code == ErrorCode::cancelled);
         if (stopped && question.stop && question.stop()) {
             if (rows.empty())
-                return fail(ErrorCode::cancelled, "interrupted before one answer was complete");
+                return fail(ErrorCode::cancelled, "interrupted before any answer was complete");
             break;
         }
         TM_CHECK(found[i].has_value());
@@ -115,7 +116,8 @@ Result<std::vector<FitRow>> search(const Trace& trace, const FitQuestion& questi
     return rows;
 }
 
-// Says where in the program each death is, and what else one pass over the trace shows.
+// Finds the position in the program at which each run ends, and what else one pass over the trace
+// shows.
 Result<void> set_death_positions(const Trace& trace, FitReport& report) {
     std::vector<std::uint64_t> events;
     for (const FitRow& row : report.rows)
@@ -129,8 +131,8 @@ Result<void> set_death_positions(const Trace& trace, FitReport& report) {
     report.recorded_refusals = found.recorded_refusals;
     if (found.has_retired)
         report.notes.emplace_back(
-            "frees that waited for the device wait as long here as they did when recorded, counted "
-            "in events, but in the ranges");
+            "frees that waited for the device wait for as many events here as in the recording, "
+            "except in the ranges");
     return {};
 }
 
@@ -147,28 +149,31 @@ std::string device_text(std::span<const Bytes> peaks) {
 void add_notes(const TraceInfo& info, FitReport& report) {
     if (report.recorded_refusals > 0)
         report.notes.push_back(fmt::format(
-            "the recorded program itself ran out of memory {}; whether those requests would "
-            "be granted is counted, but not what it would have done with the memory",
+            "the recorded program itself ran out of memory {}; `fit` counts whether those requests "
+            "would succeed, but can't know what the program would have done with the memory",
             format_times(report.recorded_refusals)));
     if (info.begins_inside)
         report.notes.emplace_back(
-            "the recording begins in the middle: what lived before is placed anew, as if allocated "
-            "in one go, and earlier peaks are not known; sizes are lower bounds");
+            "the recording starts in the middle of the run: blocks that were already live are "
+            "placed again, as if allocated all at once, and earlier peaks are not known; sizes are "
+            "lower bounds");
     if (info.cut_off)
         report.notes.emplace_back(
-            "the recording is cut off: what came later is not known; sizes are lower bounds");
+            "the recording is cut off: what happened later is not known; sizes are lower bounds");
     if (info.devices.size() > 1)
         report.notes.push_back(fmt::format(
-            "sizes are those of each of {} devices; peaks are their sums, of {} by itself{}",
+            "sizes are for each of {} devices; peaks are sums over the devices; {} peaks at{}",
             info.devices.size(), report.rows[report.answer].policy,
             device_text(report.rows[report.answer].unlimited.device_peaks)));
 }
 
-// How far the rows' peaks differ from run to run, and whether the answer's might not fit then.
+// How much the rows' peaks differ from run to run, and whether the answer's might not fit in some
+// runs.
 Result<void> spread_rows(const Trace& trace, const CostProfile& profile, FitReport& report) {
     const FitQuestion& question = report.question;
     const std::size_t rows = report.rows.size();
-    std::vector<TrialSetup> setups;  // of each row without a limit; then, if asked, under what was
+    std::vector<TrialSetup>
+        setups;  // of each row without a limit; then, if requested, with the given size
     for (const FitRow& row : report.rows) {
         TM_ASSIGN(PolicySpec policy, parse_policy(row.policy));
         setups.push_back({.policy = std::move(policy),
@@ -199,17 +204,18 @@ void note_spread(FitReport& report) {
     if (!row.peak_spread)
         return;
     std::string text =
-        fmt::format("from run to run {} peaks at {} ({} replays, each as another run might go)",
+        fmt::format("from run to run {} peaks at {} ({} replays, each like a possible other run)",
                     row.policy, range_text(*row.peak_spread), row.peak_spread->runs);
     if (row.granted_runs)
-        text += fmt::format("; under what was asked nothing is out of memory in {} of them",
+        text += fmt::format("; with the requested size, {} of them succeed",
                             *row.granted_runs == row.peak_spread->runs
                                 ? std::string("all")
                                 : format_count(*row.granted_runs));
     report.notes.push_back(std::move(text));
 }
 
-// Better for the answer: survives what is in question, then the smaller memory, then the earlier.
+// Better for the answer: survives with the memory in question, then the smaller memory, then the
+// earlier.
 bool better(const FitRow& a, const FitRow& b) {
     if (a.survives != b.survives)
         return a.survives;

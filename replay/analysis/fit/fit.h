@@ -1,11 +1,11 @@
 // fit: would this run have survived on a given card, or under a given limit, and what is the
-// smallest memory on which it does? Answered for the recorded settings and for each candidate, by
-// replays with everything that the policy does before it gives up.
+// smallest memory on which it does? It answers for the recorded settings and for each candidate, by
+// replays that include everything that the policy does before it gives up.
 //
-// A policy survives if it refuses nothing that the recorded program was granted. Requests that the
-// recorded program itself was refused are made again; it went on without that memory, so a refusal
-// there does not end the run, unless it was the last request of the trace. Each device of a trace
-// has the memory in question.
+// A policy survives if no request fails that succeeded in the recorded program. Requests that
+// failed in the recorded program are made again. The program went on without that memory, so a
+// failure there does not end the run, unless it was the last request of the trace. Each device of a
+// trace has the memory in question.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,11 @@ namespace tidemark {
 constexpr Bytes kFitResolution = 2_MiB;
 
 struct FitQuestion {
-    // Candidates beside the recorded settings; empty: usual_candidates().
+    // Candidates in addition to the recorded settings; empty: usual_candidates().
     std::vector<std::string> policies = {};
     Bytes memory = 0;  // of the card, as the driver reports it; 0 = none given
-    // Of `memory`, not the allocator's; none = card_overhead(). A report has the one that held.
+    // The part of `memory` that is not the allocator's; none = card_overhead(). A report has the
+    // value that applied.
     std::optional<Bytes> overhead = {};
     // On reserved bytes, instead of a card; 0 = none. Without one and without `memory`: as the
     // recorded program had it, as far as that is known.
@@ -44,7 +45,7 @@ struct FitQuestion {
     // Called now and then, never by two threads at once; may be empty. Replays of the whole trace
     // are counted, their total is an estimate.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
-    // Asked between replays, by any thread; once true the rows that are complete are the answer
+    // Called between replays, by any thread; once it returns true, the complete rows are the answer
     // (FitReport::interrupted). May be empty.
     std::function<bool()> stop = {};
 };
@@ -53,13 +54,13 @@ struct FitQuestion {
 struct Death {
     Refusal refusal;  // the event, the request, and the device's figures at that moment
     EventPosition position;
-    std::uint64_t refused_in_all = 0;  // if the program had gone on without what it was refused
+    std::uint64_t refused_in_all = 0;  // if the program had gone on without that memory
 };
 
-// What the way there cost.
+// What it cost up to there.
 struct FitCosts {
-    std::uint64_t retries = 0;   // times that caches were emptied to ask the device again
-    Nanoseconds flush_time = 0;  // giving memory back and waiting in those
+    std::uint64_t retries = 0;   // times that caches were emptied to try the device again
+    Nanoseconds flush_time = 0;  // releasing memory and waiting in those
     Nanoseconds driver_time = 0;
     Nanoseconds stall_time = 0;
 
@@ -69,25 +70,25 @@ struct FitCosts {
 struct FitRow {
     std::string policy;     // as understood, "torch:max_split_size_mb=128"
     bool recorded = false;  // the settings that the trace was recorded under
-    // Is nothing that the program requests refused, under the memory in question? Without one: with
+    // Do all requests of the program succeed, with the memory in question? Without one: with
     // unlimited memory.
     bool survives = false;
-    // Is nothing refused that the recorded program was granted?
+    // Do all requests succeed that succeeded in the recorded program?
     bool no_worse = false;
-    std::uint64_t out_of_memory = 0;  // requests refused in all, those that were when recorded too
+    std::uint64_t out_of_memory = 0;  // all failed requests, also those that failed when recorded
     std::optional<Death> died_at;
     FitCosts costs;  // under the memory in question, to the end of the trace
 
     TrialResult requested;                       // under the memory in question
-    TrialResult unlimited;                       // with all the memory that it wants
+    TrialResult unlimited;                       // with unlimited memory
     std::optional<PeakSpread> peak_spread = {};  // of the latter, where it differs from run to run
-    // Of as many replays under the memory in question those in which nothing is out of memory.
+    // Of as many replays with the memory in question, those in which no request runs out of memory.
     std::optional<unsigned> granted_runs = {};
 
-    // The smallest card, overhead included, and the smallest limit on which nothing is refused, and
-    // those on which nothing is that the recorded program was granted; so it is on every larger
-    // size that was tried. 0 = none found: some request is refused with any memory, or (the limit)
-    // the policy has a limit of its own.
+    // The smallest card, overhead included, and the smallest limit on which no request fails, and
+    // those on which no request fails that succeeded in the recorded program. The same holds on
+    // every larger size that was tested. 0 = none found: some request fails with any memory, or
+    // (the limit) the policy has its own limit.
     Bytes smallest_memory = 0;
     Bytes smallest_limit = 0;
     Bytes smallest_memory_no_worse = 0;
@@ -104,8 +105,8 @@ struct FitReport {
     std::size_t answer = 0;
     std::uint64_t recorded_refusals = 0;
     std::string limit_text;          // "limit 6.00 GiB, inferred from ..."; "" = none
-    std::vector<std::string> notes;  // sentences: what the figures don't say
-    // Under `memory`, of the recorded settings and the best of the others; empty: nothing tells.
+    std::vector<std::string> notes;  // sentences: what the figures don't show
+    // With `memory`, of the recorded settings and the best of the others; empty: not known.
     std::vector<LargestStep> largest_steps;
     OfflineBound offline;
     std::uint64_t profile_hash = 0;
@@ -115,15 +116,15 @@ struct FitReport {
 };
 
 // Answers `question` for `trace`. Candidates equal to the recorded settings or to each other make
-// one row; where the recorded settings aren't known the candidates come alone. Deterministic for
-// every number of threads. Some 15 replays a row. Errors (bad_option): a policy that cannot be,
-// memory and limit at once, an overhead that leaves no memory; bad_input: a damaged trace;
-// cancelled: stopped before one row was complete.
+// one row; if the recorded settings aren't known, there are only the candidates. Deterministic for
+// every number of threads. About 15 replays a row. Errors (bad_option): an invalid policy, memory
+// and limit at once, an overhead that leaves no memory; bad_input: a damaged trace; cancelled:
+// stopped before one row was complete.
 Result<FitReport> fit(const Trace& trace, const FitQuestion& question);
 
-// Candidates for when nobody names any: what the recorded system's user can choose (policy_offers)
-// and our own; of PyTorch its defaults and the settings that people try, those that need a limit
-// only if there is one. O(events). Errors: those of reading the trace.
+// The default candidates: what the recorded system's user can choose (policy_offers) and our own
+// policies; for PyTorch its defaults and common settings, those that need a limit only if there is
+// one. O(events). Errors: those of reading the trace.
 Result<std::vector<std::string>> usual_candidates(const Trace& trace, bool limited);
 
 }  // namespace tidemark

@@ -1,5 +1,6 @@
 // The searches. Survival need not be monotone in memory (other flushes make other layouts), so
-// every answer is a size at which a replay survived, with no size above it that was tried and died.
+// every answer is a size at which a replay survived, with no size above it that was tested and
+// failed.
 #include "replay/analysis/fit/fit_search.h"
 
 #include <algorithm>
@@ -107,9 +108,9 @@ Result<void> FitSearch::answer(FitRow& row) {
     return {};
 }
 
-// Below what lives at once nothing is enough. What waits for the device doesn't count: where memory
-// is short it is waited for. What each of d devices needs lies between a d-th of the sum and the
-// sum, and blocks are the larger for what isn't split off them where there is room.
+// Less than what is live at once is never enough. Pending frees don't count: where memory is short
+// the program waits for them. What each of d devices needs is between a d-th of the sum and the
+// sum. Where there is room, blocks are larger because less is split off them.
 Bytes FitSearch::least_of(const FitRow& row, Goal goal) const {
     const Bytes lives = std::min(row.unlimited.peak_requested, row.unlimited.peak.allocated / 2);
     const Bytes least = lives / std::max<Bytes>(trace_.info().devices.size(), 1);
@@ -117,7 +118,7 @@ Bytes FitSearch::least_of(const FitRow& row, Goal goal) const {
                                      : least;
 }
 
-// What is in question is no more than the recorded run had when it ran out of memory.
+// The memory in question is not more than the recorded run had when it ran out of memory.
 bool FitSearch::recorded_died() const {
     const Bytes limit = question_.limit.value_or(0);
     const Bytes room = question_.memory > 0 ? question_.memory - overhead_ : limit;
@@ -160,7 +161,7 @@ Result<Bytes> FitSearch::find_smallest_limit(const FitRow& row, Goal goal, Bytes
     Bytes least = least_of(row, goal);
     if (!enough)
         return smallest({guess + 1, row.unlimited.peak.reserved}, survives);
-    Bytes most = guess;  // survives; go down in growing steps until one dies
+    Bytes most = guess;  // survives; go down in growing steps until one fails
     for (Bytes step = kStep; most > align_up(least, kStep); step *= 2) {
         const Bytes lower = most - std::min(step, most - align_up(least, kStep));
         TM_ASSIGN(const bool also, survives(lower));

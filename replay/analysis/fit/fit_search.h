@@ -15,9 +15,9 @@ class FitSearch {
     FitSearch(const Trace& trace, const FitQuestion& question, const CostProfile& profile,
               std::function<void()> replayed);
 
-    // Everything but where in the program the deaths are. O(replays * events). Errors: those of
-    // run_trial.
-    // Where the recorded run itself ran out of memory, its settings survive with no less.
+    // Everything except the positions in the program at which runs end. O(replays * events).
+    // Errors: those of run_trial. If the recorded run itself ran out of memory, its settings don't
+    // survive with less.
     Result<FitRow> run(const PolicySpec& policy);
 
   private:
@@ -29,8 +29,8 @@ class FitSearch {
         Bytes limit = 0;
     };
 
-    // One replay; memory 0 = unlimited. Up to the first refusal that misses the goal, or without
-    // one to the end.
+    // One replay; memory 0 = unlimited. Up to the first failed request that misses the goal, or
+    // without one to the end.
     Result<TrialResult> replay(Bytes memory, Bytes limit, std::optional<Goal> goal);
     static bool meets(const TrialResult& result, Goal goal);
     Result<void> answer(FitRow& row);
@@ -43,7 +43,7 @@ class FitSearch {
     // A span of sizes that are searched.
     struct Bounds {
         Bytes least = 0;     // nothing below survives
-        Bytes most = 0;      // survives, as far as one can tell
+        Bytes most = 0;      // survives, as far as is known
         bool known = false;  // a replay has shown that `most` survives
     };
 

@@ -1,4 +1,4 @@
-// The budgets that are asked for, then those that nobody has to ask for.
+// The requested budgets, then the implied ones.
 #include "replay/analysis/gate/gate.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::vector<std::string> unlike(const Run& run, const Baseline& baseline) {
     const auto compare = [&found](std::string_view what, std::string_view now,
                                   std::string_view before) {
         if (now != before)
-            found.push_back(fmt::format("the baseline has another {}: {}, not {}", what,
+            found.push_back(fmt::format("the baseline has a different {}: {}, not {}", what,
                                         before.empty() ? "none" : before,
                                         now.empty() ? "none" : now));
     };
@@ -44,17 +44,17 @@ Result<Budget> hold(const BudgetCondition& condition, std::span<const Measuremen
     if (condition.relative() && !budget.before) {
         if (baseline == nullptr)
             return fail(ErrorCode::bad_option,
-                        fmt::format("'{}' is counted from a baseline", condition.text), "--fail-if",
-                        "give --baseline, or a value without a sign");
+                        fmt::format("'{}' needs a baseline to compare with", condition.text),
+                        "--fail-if", "pass --baseline, or a value without a sign");
         return fail(ErrorCode::bad_input, fmt::format("has no figure {}", condition.metric),
-                    baseline->name, "make it again with `tidemark gate --write-baseline`");
+                    baseline->name, "rewrite it with `tidemark gate --write-baseline`");
     }
     budget.bound = condition.bound(budget.before.value_or(0));
     budget.broken = condition.holds(budget.figure.value(), budget.before.value_or(0));
     return budget;
 }
 
-// What makes all other figures worthless: whoever is served less needs less.
+// Failures that invalidate all other figures: a run whose requests fail needs less.
 std::vector<BudgetCondition> implied_conditions(const Run& run, const Baseline* baseline) {
     const bool before = baseline != nullptr && baseline->figure("out_of_memory").has_value();
     std::vector<BudgetCondition> conditions{

@@ -1,6 +1,6 @@
-// gate: budgets of a run's figures, for continuous integration. Each budget is a condition that
-// must not hold (replay/analysis/condition/budget_condition.h), by itself or against an earlier
-// run.
+// gate: budgets for a run's figures, for continuous integration. Each budget is a condition that
+// must not hold (replay/analysis/condition/budget_condition.h), by itself or compared with an
+// earlier run.
 #pragma once
 
 #include <optional>
@@ -32,16 +32,16 @@ struct Baseline {
 
 struct Budget {
     BudgetCondition condition = {};
-    bool implied = false;     // nobody asked for it, but a run that breaks it is no measurement
-    Measurement figure = {};  // of the run at hand
+    bool implied = false;               // not requested, but a run that breaks it isn't valid
+    Measurement figure = {};            // of this run
     std::optional<double> before = {};  // the baseline's
-    double bound = 0;                   // what `figure` was held against
+    double bound = 0;                   // what `figure` was compared with
     bool broken = false;
 };
 
 struct GateReport {
     std::vector<Budget> budgets;        // in the order given, implied ones behind
-    std::vector<std::string> warnings;  // sentences: why the baseline may be no like run
+    std::vector<std::string> warnings;  // sentences: why the baseline may not be comparable
 
     std::size_t broken() const;
 };
@@ -52,9 +52,9 @@ std::vector<Measurement> gate_figures(const Run& run);
 // The same before there is a run: names and units, without values.
 std::vector<Measurement> gate_figures();
 
-// Holds `run` against the budgets. Beside them: a request that is out of memory where the
-// baseline's was granted breaks `out_of_memory`, and a hazard (--check) `hazard_count`, unless a
-// condition about that figure is given. Errors: bad_option where a relative condition has no
+// Checks `run` against the budgets. In addition, a request that runs out of memory where the
+// baseline's succeeded breaks `out_of_memory`, and a hazard (--check) breaks `hazard_count`, unless
+// a condition about that figure is given. Errors: bad_option where a relative condition has no
 // baseline; bad_input where the baseline hasn't its figure. O(conditions * figures).
 Result<GateReport> gate(const Run& run, std::span<const BudgetCondition> conditions,
                         const Baseline* baseline);

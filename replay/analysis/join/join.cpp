@@ -60,13 +60,13 @@ class Join {
                 give_to_framework(part);
             }
             if (is_gone(segment, parts))
-                return fail(segment, "the driver took it back before PyTorch let go");
+                return fail(segment, "the driver freed it before PyTorch released it");
             ++result_.matched;
         } else if (const auto around = find_around(segment)) {
             give_to_framework(*around);
             ++result_.inside;
         } else {
-            fail(segment, "the driver gave nothing there of that size");
+            fail(segment, "the driver allocated nothing of that size there");
         }
     }
 
@@ -96,7 +96,7 @@ class Join {
         return parts;
     }
 
-    // What began at `address` and was there at `time`, or within the error of the clocks.
+    // The range that starts at `address` and existed at `time`, or within the error of the clocks.
     std::optional<std::size_t> find(std::uint64_t address, Nanoseconds time) const {
         const auto found = by_address_.find(address);
         if (found == by_address_.end())
@@ -119,7 +119,7 @@ class Join {
         return near;
     }
 
-    // A pool of the program may have an allocator of its own, which takes more at once. O(ranges).
+    // A pool of the program may have its own allocator, which allocates more at once. O(ranges).
     std::optional<std::size_t> find_around(const RecordedRange& segment) const {
         if (segment.pool == 0)
             return std::nullopt;
@@ -133,8 +133,8 @@ class Join {
         return static_cast<std::size_t>(found - driver_.ranges.begin());
     }
 
-    // A mapping is undone before PyTorch says so, by as much as the thread was kept waiting: only
-    // of what PyTorch never gave back the end is compared.
+    // A mapping is undone before PyTorch reports it, by as much as the thread was delayed: the end
+    // is compared only for memory that PyTorch never released.
     bool is_gone(const RecordedRange& segment, const std::vector<std::size_t>& parts) const {
         return segment.end == RecordedRange::kNever &&
                std::ranges::any_of(parts, [&](std::size_t part) {

@@ -1,6 +1,6 @@
-// join: one process that was recorded at two levels, its calls of the CUDA driver
-// (`tidemark record`) and PyTorch's allocator (tidemark.torch). Everything that PyTorch holds must
-// be memory that the driver gave it; what the driver gave besides went to others.
+// join: joins two recordings of one process, its CUDA driver calls (`tidemark record`) and
+// PyTorch's allocator (tidemark.torch). Everything that PyTorch holds must be memory that the
+// driver allocated for it; the driver's other memory went to others.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct UnmatchedSegment {
     std::uint8_t device = 0;
 };
 
-// What one function of the driver gave on a device, to PyTorch or to others.
+// What one driver function allocated on a device, for PyTorch or for others.
 struct MemoryHolder {
     std::uint8_t device = 0;
     bool is_framework = false;
@@ -36,7 +36,7 @@ struct RecordingJoin {
     std::uint32_t process = 0;
     std::vector<std::string> devices;  // of the driver's recording
     std::uint64_t segments = 0;        // segments and mappings of PyTorch; the sum of the next four
-    std::uint64_t matched = 0;         // exactly what the driver gave
+    std::uint64_t matched = 0;         // exactly what the driver allocated
     std::uint64_t inside = 0;          // part of more: of pools with an allocator of their own
     std::uint64_t undecided = 0;       // outside what the driver's recording knows
     std::vector<UnmatchedSegment> unmatched;  // none, if both recorders are right

@@ -86,7 +86,7 @@ class Reader {
                                   .is_mapping = is_mapping});
     }
 
-    // All that lies in these bytes.
+    // Everything in these bytes.
     void end(std::uint64_t address, std::uint64_t size, Nanoseconds time) {
         auto each = open_.upper_bound(address);
         if (each != open_.begin() && !ends_before(std::prev(each)->second, address))

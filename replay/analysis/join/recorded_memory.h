@@ -1,6 +1,6 @@
-// RecordedMemory: what a recording of a living program (.tml) says of memory from the driver, with
-// the times of a clock that all recordings of one computer share. A Trace has each byte once; here
-// every mapping is kept, with where its bytes are.
+// RecordedMemory: what a recording of a running program (.tml) says about memory from the driver,
+// with the times of a clock that all recordings of one computer share. A Trace has each byte once;
+// here every mapping is kept, with where its bytes are.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct RecordedRange {
 
 struct RecordedMemory {
     live::Header header;
-    Nanoseconds start = 0;   // when its program began to tell
+    Nanoseconds start = 0;   // when its program started to record
     Nanoseconds first = 0;   // the recording knows what happened from here
     Nanoseconds last = 0;    // to here
     std::uint64_t lost = 0;  // events that are missing between

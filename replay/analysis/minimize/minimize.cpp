@@ -187,8 +187,8 @@ void Reduction::leave_out(std::span<const std::uint32_t> units) {
         options_.progress(total_ - events_.size(), total_);
 }
 
-// The first of the first `chunks` chunks of `units` without which it still shows. They are tried
-// side by side; those behind the first count for nothing, as if they hadn't been.
+// The first of the first `chunks` chunks of `units` without which it still shows. Threads test them
+// in parallel; results behind the first are ignored, as if they had not been tested.
 Result<std::optional<std::size_t>> Reduction::first_that_can_go(
     std::span<const std::uint32_t> units, std::size_t chunk, std::size_t chunks) {
     std::vector<Result<bool>> outcomes(chunks, false);
@@ -249,7 +249,7 @@ TraceSize size_of(const std::vector<TraceEvent>& events) {
                 std::ranges::count(events, EventKind::allocate, &TraceEvent::kind))};
 }
 
-// Gives what lives at the same time slots as small as they can be.
+// Gives allocations that are live at the same time the smallest possible slots.
 std::uint32_t renumber_slots(std::vector<TraceEvent>& events, std::uint32_t slot_count) {
     std::vector<std::uint32_t> new_slot(slot_count, kNoSlot);
     VacantIds ids;
@@ -277,9 +277,8 @@ Result<MinimizedTrace> minimize_trace(const Trace& trace, const ShownBy& shown,
     Reduction reduction(trace, std::move(units), shown, options);
     TM_ASSIGN(const bool shows, reduction.shows());
     if (!shows)
-        return fail(ErrorCode::unsupported,
-                    "only with what was recorded of its placement does the trace show it", {},
-                    "name a policy with -p, or cut the recording instead (`tidemark cut`)");
+        return fail(ErrorCode::unsupported, "the trace shows it only with its recorded placement",
+                    {}, "name a policy with -p, or cut the recording instead (`tidemark cut`)");
     TM_TRY(reduction.end_early());
     TM_TRY(reduction.leave_out_uses());
     TM_TRY(reduction.leave_out_units());

@@ -3,7 +3,7 @@
 // be left out by itself (trace_units.h), from halves down to single allocations.
 //
 // The result is the same for every number of threads. None of its allocations (and ranges, waits,
-// ...) can be left out alone; that no smaller trace shows it is not said.
+// ...) can be left out alone, but a smaller trace that shows it may still exist.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ using ShownBy = std::function<Result<bool>(const Trace& candidate)>;
 
 struct MinimizeOptions {
     unsigned threads = 0;  // 0 = one for each core
-    // Asked before each candidate: the best so far is the result. May be empty.
+    // Called before each candidate; once it returns true, the best so far is the result. May be
+    // empty.
     std::function<bool()> stop = {};
     // Events that have been left out, of all; by one thread. May be empty.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
@@ -34,7 +35,7 @@ struct TraceSize {
 
 struct MinimizedTrace {
     std::vector<TraceEvent> events;
-    TraceInfo info;  // of those events; strings and stacks are all that the trace had
+    TraceInfo info;  // of those events; strings and stacks are all of the trace's
     TraceSize before;
     TraceSize after;
     std::uint64_t replays = 0;  // candidates whose outcome counted
@@ -42,7 +43,8 @@ struct MinimizedTrace {
 };
 
 // Memory O(events); n log n replays where little is needed, n^2 at worst. Errors: those of `trace`
-// and of `shown`; unsupported: the trace doesn't show it without what it leaves out from the start.
+// and of `shown`; unsupported: the trace doesn't show it without the parts that are left out from
+// the start.
 Result<MinimizedTrace> minimize_trace(const Trace& trace, const ShownBy& shown,
                                       const MinimizeOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Which events go together, and in what order to try to leave them out.
+// Which events belong together, and in what order to try to leave them out.
 #include "replay/analysis/minimize/trace_units.h"
 
 #include <algorithm>

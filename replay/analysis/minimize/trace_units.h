@@ -1,9 +1,9 @@
 // TraceUnits: a trace as the parts that can be left out of it one by one: an allocation with its
 // uses and its free, a range, a synchronization.
 //
-// What the recorded system decided (addresses, segments) is left out from the start, and so is what
-// lived before the trace's first event: it is allocated like the rest. Of emptied caches only that
-// they were emptied is kept. That is what a trace of any format can say.
+// What the recorded system decided (addresses, segments) is left out from the start. Blocks that
+// were live before the trace's first event are allocated like the rest. Of emptied caches, only the
+// fact that they were emptied is kept. A trace of any format can express that.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct TraceUnits {
 // O(events), in time and memory. Errors: those of the trace.
 Result<TraceUnits> trace_units(const Trace& trace);
 
-// All units that have an event among `events`, the likeliest to be of no matter first: what doesn't
-// last until the end before what does, small allocations before large ones. O(n log n).
+// All units that have an event among `events`, the least important first: allocations that end
+// before the trace does, then the others, small allocations before large ones. O(n log n).
 std::vector<std::uint32_t> removal_order(const std::vector<TraceEvent>& events,
                                          const std::vector<std::uint32_t>& unit);
 

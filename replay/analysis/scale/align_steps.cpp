@@ -8,7 +8,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::ptrdiff_t kLeastBand = 128, kMostBand = 4096;  // beside the diagonal
+constexpr std::ptrdiff_t kLeastBand = 128, kMostBand = 4096;  // next to the diagonal
 constexpr std::ptrdiff_t kMostCells = 1 << 27;                // of all rows together, a byte each
 constexpr int kSameSymbol = 2, kSameSize = 3, kGap = -1;
 constexpr int kNoScore = -(1 << 29);

@@ -1,4 +1,4 @@
-// Sizes of requests are computed once; a cursor hands them out in order.
+// Sizes of requests are computed once; a cursor returns them in order.
 #include "replay/analysis/scale/grown_trace.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ GrownTrace::GrownTrace(const Trace& trace, const StepRequests& requests, const S
     for (std::size_t i = 0; i < kept; ++i)
         sizes_.push_back(laws.grown(requests.requests[i], i, plan_.recorded, plan_.unknown));
     info_.warnings.emplace_back(
-        "steps are of other sizes than recorded, or more; where the recorded system put things is "
+        "the steps have other sizes than recorded, or there are more; the recorded placement is "
         "left out");
     info_.event_count = steps_.events_of(plan_.before);
     AddedSteps all = added();
@@ -112,7 +112,7 @@ Result<TraceInfo> GrownTrace::write(TraceSink& sink) const {
     }
 }
 
-// By what it hands out: factors that come to the same sizes are the same trace.
+// By its events: factors that result in the same sizes are the same trace.
 std::uint64_t GrownTrace::grown(std::uint64_t hash) const {
     const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15U; };
     for (const Bytes size : sizes_)

@@ -1,8 +1,7 @@
 // GrownTrace: a recorded program as it would be with steps of another size, and with more of them.
 //
-// The order of requests, lifetimes, streams and pools stay; where the recorded system put things,
-// and what it refused, is left out.
-// A Trace; see there.
+// The order of requests, lifetimes, streams and pools stay; the recorded placement, and requests
+// that failed, are left out. A Trace; see there.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +37,8 @@ class GrownTrace final : public Trace {
 
     std::uint64_t recorded_hash() const override { return grown(trace_.recorded_hash()); }
 
-    // All events into `sink`, but what the recorded system decided and refused: it was of other
-    // sizes. Returns what finish() needs. O(events). Errors: of the trace and the sink.
+    // Writes all events to `sink`, except for what the recorded system decided and refused: that
+    // had other sizes. Returns what finish() needs. O(events). Errors: of the trace and the sink.
     Result<TraceInfo> write(TraceSink& sink) const;
 
   private:

@@ -20,10 +20,10 @@ Result<void> check(const ScaleModel& model, const GrowthQuestion& question) {
                         fmt::format("{:g} is not above 0 and at most {:g}", factor, kLargestGrowth),
                         "a growth");
     if (question.growth.length != 1 && !model.laws.has_length)
-        return fail(ErrorCode::bad_option, "the recording does not tell length from batch",
-                    "--length",
-                    "its steps differ in one way: grow that with --tokens, or record steps that "
-                    "differ in both");
+        return fail(ErrorCode::bad_option,
+                    "the recording's steps do not tell sequence length from batch size", "--length",
+                    "its steps differ in one way only: grow that with --tokens, or record steps "
+                    "that differ in both");
     const std::size_t recorded = model.requests.steps.size();
     if (question.steps > 0 && (question.steps < recorded || question.steps > kMostRunSteps))
         return fail(ErrorCode::bad_option,
@@ -67,8 +67,8 @@ AddedStep nearest_step(const SizeLaws& laws, std::size_t step, const ScaleFactor
     return {best, {batch / laws.steps[best].batch, length / laws.steps[best].length}};
 }
 
-// All steps but the first, and what comes after the last; or as many as asked, the recorded steps
-// again and again; where caches grow, the last one, growing.
+// All steps but the first, and what comes after the last; or as many as requested, repeating the
+// recorded steps; if caches grow, repeating the last one, growing.
 std::vector<AddedStep> grown_steps(const ScaleModel& model, const GrowthQuestion& question) {
     const std::size_t recorded = model.requests.steps.size();
     std::vector<AddedStep> added;
@@ -106,7 +106,7 @@ Result<GrowthPlan> plan_growth(const ScaleModel& model, const GrowthQuestion& qu
             ErrorCode::bad_option,
             fmt::format("{} steps have {} events, more than {}", format_count(question.steps),
                         format_count(events), format_count(kMostEventsOfRun)),
-            "--steps", "what grows from step to step shows in fewer");
+            "--steps", "fewer steps already show what grows from step to step");
     return plan;
 }
 

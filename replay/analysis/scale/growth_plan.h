@@ -12,7 +12,7 @@ constexpr unsigned kMostRunSteps = 1'000'000;
 
 struct GrowthQuestion {
     ScaleFactors growth = {};
-    unsigned steps = 0;  // of the run in all; 0 = as recorded
+    unsigned steps = 0;  // of the whole run; 0 = as recorded
     // The recorded steps stay as they were, and one more comes that grows from the largest.
     bool one_more = false;
 
@@ -21,9 +21,9 @@ struct GrowthQuestion {
 
 // Each step has the order of requests of the recorded one that is of the nearest size; more steps
 // are the recorded ones again and again, or where caches grow the last one, growing. Errors
-// (bad_option): a growth that isn't above 0 and at most kLargestGrowth, or of a length that the
-// recording doesn't tell from the batch; fewer steps than recorded, or more than kMostRunSteps.
-// O(steps).
+// (bad_option): a growth that isn't above 0 and at most kLargestGrowth, or a growth of the length,
+// if the recording doesn't distinguish it from the batch; fewer steps than recorded, or more than
+// kMostRunSteps. O(steps).
 Result<GrowthPlan> plan_growth(const ScaleModel& model, const GrowthQuestion& question);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// HeldBack: the largest step of a recording, predicted from the others. How far that is from the
-// step that was recorded says how good an answer about a larger one can be.
+// HeldBack: the largest step of a recording, predicted from the others. The difference to the
+// recorded step shows how accurate an answer about a larger one may be.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace tidemark {
 
 struct HeldBack {
-    SizeLaws laws;        // learnt without the step
+    SizeLaws laws;        // learned without the step
     RecordedSteps steps;  // what came before it; the step, and the largest of the others
     std::size_t step = 0;
     ScaleFactors growth;  // of the step, to the largest of the others

@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint64_t kMostEventsBeside = 300'000;  // a search takes some seconds then
+constexpr std::uint64_t kMostEventsBeside = 300'000;  // a search takes a few seconds then
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Largest steps: how much larger the steps of a recorded program can be on a card, as one more fact
-// for answers about something else (fit, advise).
+// Largest steps: how much larger the steps of a recorded program can be on a card, as a further
+// fact for other answers (fit, advise).
 #pragma once
 
 #include <functional>
@@ -21,17 +21,17 @@ struct LargestStep {
 };
 
 struct LargestStepsQuestion {
-    Bytes memory = 0;                        // of the card; 0: nothing is asked
+    Bytes memory = 0;                        // of the card; 0: not requested
     std::optional<Bytes> overhead = {};      // of `memory`; none = card_overhead()
-    std::vector<std::string> policies = {};  // beside the recorded settings
+    std::vector<std::string> policies = {};  // in addition to the recorded settings
     std::string profile = "h200";
     unsigned threads = 0;             // 0 = one for each core
     std::function<bool()> stop = {};  // asked between replays; may be empty
 };
 
-// Of the recorded settings, if they are known, then of the others. Empty where the recording tells
-// nothing (no steps, or all of one size without shapes) or is too long for an answer beside another
-// one. Some 50 replays a setting. Errors: as scale(), but cancelled: then empty.
+// Of the recorded settings, if they are known, then of the others. Empty if the recording shows
+// nothing (no steps, or all of one size without shapes) or is too long for an answer in addition to
+// another one. About 50 replays a setting. Errors: as scale(), but cancelled: then empty.
 Result<std::vector<LargestStep>> largest_steps(const Trace& trace,
                                                const LargestStepsQuestion& question);
 

@@ -1,5 +1,5 @@
-// One-size laws: how sizes grow where steps of one size are all that there is. By the shapes that
-// were recorded with them; else it is guessed.
+// One-size laws: how sizes grow if all steps have the same size: by the shapes that were recorded
+// with them, else by a guess.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class OneSizeLaws {
     // By shapes; none: they don't explain it. Here and below O(the operator's arguments).
     std::optional<AxisPowers> shaped(const StepRequest& request) const;
 
-    // By shapes, or else: what is as large as something that lasts stays, and all else grows as
-    // most of a step does. {0, 0}: it stays.
+    // By shapes, or else: an allocation as large as something that lasts stays, and everything else
+    // grows as most of a step does. {0, 0}: it stays.
     AxisPowers powers(const StepRequest& request) const;
 
     // Whether its operator works on weights alone.

@@ -15,8 +15,8 @@ using Argument = OperatorShapes::Argument;
 
 constexpr std::array<Bytes, 4> kItemSizes{2, 4, 1, 8};  // the usual ones first
 constexpr double kNearlyAll = 0.9;                      // of bytes
-constexpr double kSome = 0.05;                          // likewise
-constexpr double kRival = 0.1;                          // likewise: a second length
+constexpr double kSome = 0.05;                          // the same
+constexpr double kRival = 0.1;                          // the same: a second length
 
 // The product of dimensions; 0 of none, or if it is too large to be a size.
 Bytes product(std::span<const std::int64_t> dims) {

@@ -1,8 +1,9 @@
-// Operator shapes: what a request's size is made of, where the recording has the operators that
-// asked for memory and the shapes of their arguments (`tidemark.torch.record(shapes=True)`).
+// Operator shapes: which factors a request's size has, if the recording has the operators that
+// requested memory and the shapes of their arguments (`tidemark.torch.record(shapes=True)`).
 //
-// The first dimension of what is no weight is the batch, or the batch times something; the second
-// of three is the length. Only sizes that lie between them in a product are explained.
+// The first dimension of an argument that isn't a weight is the batch, or the batch times
+// something; the second of three is the length. Only sizes that are products with these dimensions
+// are explained.
 #pragma once
 
 #include <cstdint>

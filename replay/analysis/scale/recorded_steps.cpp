@@ -42,13 +42,13 @@ class RecordedSteps::Reader {
   private:
     static constexpr std::uint32_t kNothing = std::numeric_limits<std::uint32_t>::max();
 
-    // An allocation, from its begin to its end.
+    // An allocation, from its start to its end.
     struct Life {
-        std::uint32_t step = kNothing;  // none: it lived before
+        std::uint32_t step = kNothing;  // none: it was live before
         std::uint32_t key = 0;
         std::uint32_t number = 0;  // in its step
         std::uint32_t request = kNothing;
-        std::uint32_t lifetime = kNever;  // in steps; of what lives yet, not known
+        std::uint32_t lifetime = kNever;  // in steps; not known while it is live
     };
 
     // Of an event that is kept, what its slot holds.
@@ -119,7 +119,7 @@ class RecordedSteps::Reader {
         if (slot >= at_.size() || at_[slot] == kNothing)
             return;
         Life& life = lives_[std::exchange(at_[slot], kNothing)];
-        // What goes at the program's end would have lived on.
+        // What is freed at the program's end would have stayed live.
         if (life.step == kNothing || step_ > last())
             return;
         life.lifetime = static_cast<std::uint32_t>(step_) - life.step;
@@ -287,7 +287,7 @@ void AddedSteps::allocate(const RecordedSteps::Made& made, const ScaleFactors& g
         live({step_, made.key}, event.slot, made.lifetime);
 }
 
-// The slot that an event is about, given back if that is its end; kNoSlot: none.
+// The slot of an event, made free if that is its end; kNoSlot: none.
 std::uint32_t AddedSteps::find(const RecordedSteps::StepEvent& recorded) {
     const EventKind kind = recorded.event.kind;
     const bool ends = kind == EventKind::free || kind == EventKind::finish;

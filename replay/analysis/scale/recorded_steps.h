@@ -1,9 +1,9 @@
-// RecordedSteps: the steps of a recorded program, kept so that they can come in another order, of
-// other sizes, and more often.
+// RecordedSteps: the steps of a recorded program, kept so that they can be repeated, in another
+// order and with other sizes.
 //
-// What a step lets go that an earlier one made is known by its position (SizeLaws::positions) and
-// by how many steps ago that was, so a step can follow any other. What never was let go lives on,
-// as often as its step comes: caches and leaks grow.
+// A block that one step frees and an earlier one made is identified by its position
+// (SizeLaws::positions) and by how many steps ago that was, so a step can follow any other. Blocks
+// that were never freed stay live each time their step comes: caches and leaks grow.
 //
 // Immutable; may be shared by threads.
 #pragma once
@@ -32,7 +32,7 @@ struct AddedStep {
 
 class RecordedSteps {
   public:
-    // Keeps those of `wanted`, to come behind the first so many as one of `before` says (at least
+    // Keeps those of `wanted`, to follow the first steps, as many as one of `before` says (at least
     // 1); both rising. `requests` and `laws` must be of `trace`. O(events); memory O(events of
     // these steps + live). Errors: those of the cursor.
     static Result<RecordedSteps> read(const Trace& trace, const StepRequests& requests,
@@ -42,11 +42,11 @@ class RecordedSteps {
     // Events of the trace up to the end of its first `before` steps, as one that was given.
     std::uint64_t events_of(std::size_t before) const { return bases_.at(before).events; }
 
-    // Of that step, which was wanted. O(1).
+    // Of that step, which must be one of those requested. O(1).
     std::size_t events_in(std::size_t step) const { return steps_.at(step).events.size(); }
 
-    // Of the growing bytes that live at some moment of that step the part that outlives it, 0 to 1:
-    // near 1 are caches. O(1); that step was wanted.
+    // Of the growing bytes that are live at some moment of that step, the part that outlives it, 0
+    // to 1: near 1 they are caches. O(1); the step must be one of those requested.
     double outliving(std::size_t step) const { return steps_.at(step).outliving; }
 
   private:
@@ -56,8 +56,9 @@ class RecordedSteps {
 
     enum class Maker : std::uint8_t { none, own, ago, step };
 
-    // The slot of `event` is, by who made what is there: no slot; the number of an allocation of
-    // this step; else the key of an allocation, of so many steps ago or of a certain step.
+    // What the slot of `event` means, by which step made its allocation: no slot; the number of an
+    // allocation of this step; else the key of an allocation, of so many steps ago or of a certain
+    // step.
     struct StepEvent {
         TraceEvent event;
         std::uint32_t step = 0;
@@ -78,7 +79,7 @@ class RecordedSteps {
         double outliving = 0;
     };
 
-    // An allocation that lives where others come.
+    // An allocation that is live where others come.
     struct Left {
         std::uint32_t step = 0, key = 0, slot = 0;
         std::uint32_t lifetime = kNever;
@@ -133,7 +134,7 @@ class AddedSteps {
     };
 
     std::map<Key, Living> living_;                   // from step to step
-    std::map<std::uint64_t, std::vector<Key>> due_;  // gone at the end of that step at the latest
+    std::map<std::uint64_t, std::vector<Key>> due_;  // freed at the end of that step at the latest
     std::vector<std::uint32_t> own_;                 // slots of the step's allocations
     std::uint64_t step_;
     Nanoseconds time_;

@@ -37,7 +37,7 @@ Result<std::vector<std::string>> policies_of(const Trace& trace, const ScaleQues
     return usual;
 }
 
-// The sites of what fits no law; none if all of that is next to nothing.
+// The sites of requests that fit no law; none if those are negligible.
 std::vector<UnknownSite> unknown_sites(const TraceInfo& info, const ScaleModel& model) {
     constexpr std::size_t kMostSites = 5;
     constexpr double kMatters = 0.005;  // of the bytes of all steps
@@ -68,17 +68,17 @@ std::vector<UnknownSite> unknown_sites(const TraceInfo& info, const ScaleModel& 
 std::string one_size_note(const SizeLaws& laws) {
     constexpr double kMatters = 0.005;
     const std::string guess =
-        "what is as large as a weight or a state is taken to stay, and all else to grow with the "
-        "batch";
+        "allocations as large as a weight or a state are assumed to stay, and all others to grow "
+        "with the batch";
     if (laws.reference_shape.batch == 0)
         return fmt::format(
-            "all steps are of one size: {}; record a step of another batch, or with shapes=True, "
-            "to know",
+            "all steps have the same size: {}; to measure it, record a step with another batch "
+            "size, or record with shapes=True",
             guess);
-    return "all steps are of one size: sizes grow by their operators' shapes" +
+    return "all steps have the same size: sizes grow by their operators' shapes" +
            (laws.guessed < kMatters
                 ? std::string()
-                : fmt::format("; of {:.1f} % of the bytes these tell nothing: {}",
+                : fmt::format("; for {:.1f} % of the bytes the shapes say nothing: {}",
                               100 * laws.guessed, guess));
 }
 
@@ -154,8 +154,9 @@ Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
     }
     if (model.laws.by_chance && (question.run.grows() || question.memory > 0))
         report.notes.emplace_back(
-            "steps are nearly of one size, and differ by chance: what they have in common grows as "
-            "if they were; record a step of another batch to know");
+            "the steps have nearly the same size, and differ by chance: what they have in common "
+            "grows as if their sizes were equal; to measure it, record a step with another batch "
+            "size");
     if (!model.laws.has_sizes && (question.run.grows() || question.memory > 0))
         report.notes.push_back(one_size_note(model.laws));
     std::mutex guard;

@@ -1,6 +1,6 @@
 // scale: what a recorded program would reserve with a larger batch or length, with more steps, and
 // the largest that a card holds. Sizes grow by the laws that steps of different sizes show
-// (size_laws.h); replays of the grown trace tell the rest.
+// (size_laws.h); replays of the grown trace show the rest.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace tidemark {
 
 struct ScaleQuestion {
     GrowthQuestion run = {};  // one_more is of `memory` alone: peaks are of both
-    Bytes memory = 0;  // of a card: the largest growth that it holds is searched; 0 = not asked
+    Bytes memory = 0;  // of a card: the largest growth that it holds is searched; 0 = not requested
     std::optional<Bytes> overhead = {};  // of `memory`; none = card_overhead()
     Axis along = Axis::batch;            // that is searched
-    // Beside the recorded settings; empty: for PyTorch, expandable segments and `extent`; for
-    // others, what they can set and `extent`.
+    // In addition to the recorded settings; empty: for PyTorch, expandable segments and `extent`;
+    // for others, their own settings and `extent`.
     std::vector<std::string> policies = {};
     std::string profile = "h200";
     unsigned threads = 0;  // 0 = one for each core
@@ -35,7 +35,7 @@ struct ScaleRow {
     std::string policy;
     bool recorded = false;
     Bytes before = 0;          // as recorded, replayed the same way
-    ScaledPeak peak = {};      // with all steps grown, and as many as asked
+    ScaledPeak peak = {};      // with all steps grown, and as many as requested
     ScaledPeak one_more = {};  // with one step behind the recorded ones, grown from the largest
     HeldBackPeak held_back = {};
     LargestGrowth fits = {};
@@ -49,7 +49,7 @@ struct UnknownSite {
 };
 
 struct ScaleReport {
-    ScaleQuestion question;  // without its listeners, with the overhead that held
+    ScaleQuestion question;  // without its listeners, with the overhead that applied
     std::vector<ScaleRow> rows;
     std::vector<UnknownSite> unknown;  // the largest, if they matter
     std::vector<StepGrowth> growths;   // of the recorded steps, that go on where steps are added
@@ -57,8 +57,8 @@ struct ScaleReport {
     std::vector<std::string> notes;
 };
 
-// Errors: those of plan_growth; bad_option: a policy that cannot be; cancelled; those of the trace.
-// Some 9 replays a row, with `memory` some 30 to 80.
+// Errors: those of plan_growth; bad_option: an invalid policy; cancelled; those of the trace. About
+// 9 replays a row, with `memory` about 30 to 80.
 Result<ScaleReport> scale(const Trace& trace, const ScaleModel& model,
                           const ScaleQuestion& question);
 

@@ -1,4 +1,4 @@
-// Four passes: the steps, their requests, and what each lets go, once more without the largest.
+// Four passes: the steps, their requests, and what each frees, once more without the largest.
 #include "replay/analysis/scale/scale_model.h"
 
 #include <array>
@@ -13,8 +13,8 @@ Result<ScaleModel> find_scale(const Trace& trace) {
     const std::size_t recorded = requests.steps.size();
     if (trace.info().begins_inside && recorded == 2)
         return fail(ErrorCode::unsupported,
-                    "it begins inside its first step, and only one whole step follows", "",
-                    "record two steps more, or from the program's begin on");
+                    "the recording starts inside a step, and only one whole step follows", "",
+                    "record two more steps, or record from the program's start");
     TM_ASSIGN(SizeLaws laws, find_size_laws(requests));
     std::vector<std::size_t> wanted(recorded);
     std::iota(wanted.begin(), wanted.end(), 1);

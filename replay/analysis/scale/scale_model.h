@@ -1,4 +1,4 @@
-// ScaleModel: what a recording tells of how its program grows, found once for all questions.
+// ScaleModel: what a recording shows about how its program grows, found once for all questions.
 #pragma once
 
 #include <optional>

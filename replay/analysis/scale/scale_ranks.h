@@ -1,4 +1,4 @@
-// Ranks of one run, each with a recording of its own: what holds for all of them.
+// Ranks of one run, each with its own recording: the answer for all of them.
 #pragma once
 
 #include <span>

@@ -14,17 +14,17 @@ namespace tidemark {
 namespace {
 
 constexpr double kFinest = 1.0 / 64;  // of a growth that is searched, relative
-constexpr int kNear = 4;              // so many of these steps around what is found are tried
+constexpr int kNear = 4;              // this many of these steps around the result are tested
 
-// Of a peak, where no step of another size confirms the laws: 37 programs were off by as much at
-// most, but for three; guesses by 0.04 of 11.
+// Of a peak, if no step of another size confirms the laws: of 37 programs, all but three were off
+// by at most this much; guesses by 0.04 in 11 programs.
 constexpr double kUnconfirmed = 0.03, kGuessed = 0.01;
 
 double unconfirmed(const SizeLaws& laws) {
     return laws.has_sizes && !laws.by_chance ? 0 : kUnconfirmed + kGuessed * laws.guessed;
 }
 
-// Powers of the growth that sizes without a law may have, beside 1.
+// Powers of the growth that sizes without a law may have, apart from 1.
 constexpr double kStay = 0, kFast = 2;
 
 Bytes peak_in(const TrialResult& result) {
@@ -38,9 +38,9 @@ void widen(ScaledPeak& peak, double bytes) {
     peak.most = std::max(peak.most, other);
 }
 
-// Where sizes grow otherwise than in proportion, as workspaces of kernels do, or nothing tells how,
-// free pieces come to lie elsewhere. Of 33 programs, what was free at the peak was up to 40 % more
-// or less then.
+// If sizes do not grow in proportion, like workspaces of kernels, or their growth isn't known, free
+// pieces end up elsewhere. In 33 programs, free memory at the peak was then up to 40 % more or
+// less.
 double scatter(const SizeLaws& laws, const TrialResult& result) {
     constexpr double kMattersNearly = 0.01, kMattersUnknown = 0.05;
     constexpr double kScatter = 0.4;
@@ -165,7 +165,7 @@ bool ScaleSearch::has_unknown() const {
     return model_.laws.counts[static_cast<std::size_t>(LawKind::unknown)] > 0;
 }
 
-// The error grows with the way: at most so many times as far as the step that was held back.
+// The error grows with the distance: at most this many times as far as the step that was held back.
 double ScaleSearch::error_at(const ScaleFactors& growth) const {
     constexpr double kMostTimes = 3;
     if (!model_.held_back)
@@ -177,7 +177,7 @@ double ScaleSearch::error_at(const ScaleFactors& growth) const {
                     std::clamp(way(growth) / way(model_.held_back->growth), 0.0, kMostTimes));
 }
 
-// Surely: with all that sizes may be, and the error against it; else with any of that.
+// For certain: with all possible sizes, and the error added; else with any of them.
 Result<bool> ScaleSearch::survives(const GrowthQuestion& question, Card card, bool surely) {
     TM_ASSIGN(GrowthPlan plan, plan_growth(model_, question));
     const double error =
@@ -223,7 +223,7 @@ Result<double> ScaleSearch::largest(GrowthQuestion question, double ScaleFactors
     }
     if (low <= kFinest)
         return 0;
-    // A little more may fit where a little less doesn't: pieces fall otherwise.
+    // A little more may fit where a little less doesn't, because the pieces end up elsewhere.
     double found = low;
     for (int step = 1; step <= kNear; ++step) {
         const double near = low * (1 + (surely ? -step : step + 1) * kFinest);

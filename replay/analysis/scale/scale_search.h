@@ -15,10 +15,10 @@
 
 namespace tidemark {
 
-// A peak of reserved memory. What fits no law grows like most of a step. The range is of that, of
-// what it would be if it did not grow or did so twice as fast; of how far the step that was held
-// back is from what the others tell of it; of free pieces that other workspaces would leave
-// otherwise; and, of several streams, of when the device is done in other runs (spread.h).
+// A peak of reserved memory. What fits no law grows like most of a step. The range covers the case
+// that it did not grow or grew twice as fast; how far the step that was held back is from its
+// prediction; free pieces that other workspaces would leave differently; and, with several streams,
+// when the device is done in other runs (spread.h).
 struct ScaledPeak {
     Bytes likely = 0, least = 0, most = 0;
 };
@@ -29,7 +29,7 @@ struct HeldBackPeak {
     Bytes recorded = 0;   // as it was; 0: none is held back
 };
 
-// The largest growth along an axis that a card holds; surely, and perhaps. 0: none.
+// The largest growth along an axis that a card holds: certainly, and possibly. 0: none.
 struct LargestGrowth {
     double surely = 0, perhaps = 0;
 };
@@ -51,8 +51,8 @@ class ScaleSearch {
     // After hold_back(). Errors: those of plan_growth too.
     Result<ScaledPeak> peak_of(const GrowthQuestion& question);
 
-    // On a card of `memory`, `overhead` of them not the allocator's: by bisection, some 40 replays
-    // or twice as many. What is not along the axis is as in `question`.
+    // On a card of `memory`, of which `overhead` is not the allocator's: by bisection, in about 40
+    // replays or twice as many. Everything not along the axis is as in `question`.
     Result<LargestGrowth> largest(const GrowthQuestion& question, Axis axis, Bytes memory,
                                   Bytes overhead);
 

@@ -19,13 +19,13 @@ namespace tidemark {
 namespace {
 
 constexpr double kWellAligned = 0.6;       // of a step's requests
-constexpr std::size_t kMostLearnt = 12;    // steps of different sizes that laws are learnt from
+constexpr std::size_t kMostLearnt = 12;    // steps of different sizes that laws are learned from
 constexpr double kFewBytes = 0.01;         // of a step: fewer that grow are chance
 constexpr double kMostOff = 0.03;          // of a size that is rounded up
-constexpr Bytes kRoundedUp = 512;          // bytes, likewise
+constexpr Bytes kRoundedUp = 512;          // bytes, the same
 constexpr double kOtherAxis = 0.1;         // of a logarithm: nearer is the same axis
 constexpr std::size_t kMostClusters = 16;  // that may be axes
-constexpr std::size_t kSureClusters = 4;   // that two axes explain: so many are no chance
+constexpr std::size_t kSureClusters = 4;   // that two axes explain: this many are not chance
 
 std::int64_t key_of(double ratio) {
     return std::llround(std::log(ratio) * 1e9);
@@ -40,13 +40,14 @@ double value_at(const StepAxes& step, Powers powers) {
     return std::pow(step.batch, powers.batch) * std::pow(step.length, powers.length);
 }
 
-// A reference position's size in one of the steps that are learnt from.
+// A reference position's size in one of the steps that laws are learned from.
 struct Sample {
     std::size_t step = 0;
     Bytes size = 0;
 };
 
-// The ratios to the reference that several positions share, one for each step learnt from.
+// The ratios to the reference that several positions share, one for each step that laws are learned
+// from.
 struct Cluster {
     std::vector<double> ratios;
     Bytes bytes = 0;
@@ -141,7 +142,7 @@ class LawFinder {
         return most;
     }
 
-    // How the bytes of a step have grown that have grown alike; 1 if few have.
+    // How much those bytes of a step have grown that have the same growth; 1 if few have.
     double growth_of(std::size_t index) const {
         Bytes all = 0;
         for (const std::uint32_t position : alignments_[index])
@@ -314,7 +315,7 @@ class LawFinder {
         return sum;
     }
 
-    // Whether each of two axes says something; sizes that are rounded up are near the first.
+    // Whether each of two axes explains something; sizes that are rounded up are near the first.
     static bool are_two(const std::vector<StepAxes>& axes) {
         const auto varies = [&](double StepAxes::*axis) {
             return std::ranges::any_of(axes, [&](const StepAxes& one) {
@@ -331,9 +332,9 @@ class LawFinder {
             [&](Powers powers) { return explains(axes, clusters_.front(), powers); });
     }
 
-    // Whether one is a multiple of the other and a constant: then it is no axis of its own. Steps
-    // of two sizes don't tell; but sizes with a constant hardly share their ratio with different
-    // ones.
+    // Whether one is a multiple of the other and a constant: then it isn't a separate axis. Steps
+    // of two sizes don't show that; but sizes with a constant hardly share their ratio with
+    // different ones.
     static bool on_a_line(const Cluster& one, const Cluster& other) {
         std::set<std::int64_t> sizes;
         for (const double ratio : other.ratios)
@@ -487,8 +488,9 @@ class LawFinder {
         return nameless_ && law.batch != law.length ? SizeLaw{} : law;
     }
 
-    // Steps that are nearly alike, some larger and some smaller than the one before: what differs
-    // is not what the program is given, as a graph's random edges do.
+    // Steps that are nearly the same, some larger and some smaller than the one before: the
+    // difference does not come from the size of the program's input, but from chance, such as a
+    // graph's random edges.
     bool differs_by_chance() const {
         constexpr double kNearlyAlike = 1.05;
         std::vector<double> sizes;
@@ -612,7 +614,7 @@ class LawFinder {
         apply_behind();
     }
 
-    // Of what a step makes that others don't, and that outlives it.
+    // Of what a step allocates that others don't, and that outlives it.
     bool makes_more(std::size_t index) const {
         constexpr double kMatters = 0.002;  // of its bytes
         Bytes more = 0;
@@ -634,9 +636,9 @@ class LawFinder {
         const std::uint32_t position = alignments_[index][i];
         if (position != kUnaligned && of_position_[position] != kUnknown)
             return of_position_[position];
-        // What the first step makes for all others is of the program's own size: weights, states.
-        // So is what one other step makes alone, such as the buckets that DDP arranges anew, and
-        // what is made of weights.
+        // What the first step allocates for all others has the program's own size: weights, states.
+        // So does what one other step alone allocates, such as the buckets that DDP rebuilds, and
+        // memory derived from weights.
         if (step(index)[i].outlives && (index == 0 || position == kUnaligned))
             return kConstant;
         if (one_size_->is_of_weights(step(index)[i]))
@@ -654,7 +656,7 @@ class LawFinder {
     std::optional<OneSizeLaws> one_size_;
     SizeLaws found_;
     std::vector<std::vector<std::uint32_t>> alignments_;   // of each step
-    std::vector<double> growths_;                          // likewise
+    std::vector<double> growths_;                          // the same
     std::vector<std::size_t> learnt_;                      // steps, the reference first
     std::map<std::vector<Bytes>, std::size_t> learnt_as_;  // a step's sizes -> learnt_
     std::vector<std::vector<Sample>> samples_;  // of each position, the reference's first

@@ -1,10 +1,10 @@
-// Size laws: how the size of each request of a program's step grows with what the step works on.
+// Size laws: how the size of each request of a program's step grows with the step's input.
 //
-// Steps are told apart by their axes: what all their sizes are products of, relative to one step
-// (the reference). With one axis ("tokens") the sizes that grow are its multiples, powers, or a
-// constant more than that. With two, some grow with one of them alone: `length` is the one in which
-// a size is quadratic, `batch` the other. Where none is, they have no names, and what grows with
-// one of them alone is of an unknown law.
+// Steps are distinguished by their axes: the factors of all their sizes, relative to one step (the
+// reference). With one axis ("tokens") the sizes that grow are its multiples, powers, or a constant
+// more than that. With two, some grow with one of them alone: `length` is the one in which a size
+// is quadratic, `batch` the other. If there is none, they have no names, and sizes that grow with
+// one of them alone have an unknown law.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ enum class LawKind : std::uint8_t {
     multiple,  // of a product of the axes' powers
     shifted,   // of such, and a constant more
     rounded,   // near such, as sizes that kernels round up
-    unknown,   // fits none, or grows with an axis that nothing names
+    unknown,   // fits none, or grows with an axis without a name
 };
 
 struct SizeLaw {
@@ -43,7 +43,7 @@ struct SizeLaw {
 // A step's position in the axes, relative to the reference.
 struct StepAxes {
     double batch = 1, length = 1;
-    bool alike = true;  // most of its requests are those of the reference, all that it leaves too
+    bool alike = true;  // most of its requests are the reference's, and what it leaves too
 };
 
 struct SizeLaws {
@@ -54,7 +54,7 @@ struct SizeLaws {
     std::size_t reference = 0;              // the largest step, but for the first
     std::vector<StepAxes> steps;
     bool has_sizes = false;   // steps of different sizes; else laws are by shapes, or guessed
-    bool by_chance = false;   // which differ little, and not by what the program is given
+    bool by_chance = false;   // which differ little, and not because of the program's input
     bool has_length = false;  // the recording tells two axes apart
     BatchShape reference_shape = {};  // if the recording has shapes
     double guessed = 0;               // the share of the steps' bytes that no shape explains
@@ -68,12 +68,12 @@ struct SizeLaws {
                 double unknown = 1) const;
 };
 
-// Where all steps are of one size, a size that is a product of the shapes recorded with it grows as
-// these do; what is as large as something that lasts (a gradient, a copy of
-// a weight in another precision) is taken to be constant, and all else to grow as most of a step
-// does. Nothing is learnt from the step `kept_back`, if there is one: its axes are what others'
-// laws make of it. Errors (unsupported): there are fewer than two steps. O(requests x what
-// align_steps costs for steps of different orders).
+// If all steps have the same size, a size that is a product of the shapes recorded with it grows as
+// these do. An allocation as large as something that lasts (a gradient, a copy of a weight in
+// another precision) is assumed to be constant, and everything else to grow as most of a step does.
+// Nothing is learned from the step `kept_back`, if there is one: its axes follow from the other
+// steps' laws. Errors (unsupported): there are fewer than two steps. O(requests x what align_steps
+// costs for steps of different orders).
 Result<SizeLaws> find_size_laws(const StepRequests& requests,
                                 std::optional<std::size_t> kept_back = {});
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kFewSteps = 2;  // of different sizes tell how sizes grow
 
-// Lifetimes up to so many allocations are told apart; longer ones are alike, since they differ
-// between steps that do one thing more or less meanwhile.
+// Lifetimes up to this many allocations are told apart; longer ones count as the same, since they
+// differ between steps that do one thing more or less meanwhile.
 constexpr std::size_t kShortLife = 12;
 constexpr std::uint64_t kLongLife = kShortLife + 1, kNextStep = kShortLife + 2,
                         kOutlives = kShortLife + 3;
@@ -114,7 +114,7 @@ class RequestReader {
 
     StepRequests found_;
     std::vector<Life> lives_;             // of each request
-    std::vector<std::uint32_t> of_slot_;  // the request that lives there
+    std::vector<std::uint32_t> of_slot_;  // the live request there
     std::span<const std::uint64_t> ends_;
     const StringTable& strings_;
     std::vector<std::uint32_t> next_operator_;                    // of each device

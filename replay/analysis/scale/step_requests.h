@@ -1,4 +1,4 @@
-// Step requests: what each step of a program asked for, in order, so that steps can be compared.
+// Step requests: what each step of a program requested, in order, so that steps can be compared.
 #pragma once
 
 #include <cstddef>

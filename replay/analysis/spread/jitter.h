@@ -1,5 +1,5 @@
 // Jitter: the same settings on variants of a trace (traces/model/varied_trace.h): sizes as in
-// another batch, order within what streams leave open. A ranking that jitter turns over was luck.
+// another batch, order within what streams leave open. A ranking that jitter reverses was luck.
 //
 // Spread asks what one program may need when it is run again; jitter asks about programs like it.
 // Deterministic for every number of threads.
@@ -16,9 +16,9 @@ namespace tidemark {
 // One setting's peaks over the variants.
 struct JitteredPeaks {
     PeakSpread peak = {};
-    unsigned lowest = 0;       // in so many no other setting peaked lower
+    unsigned lowest = 0;       // the number in which no other setting peaked lower
     SavingSpread saving = {};  // against the first setting, variant by variant
-    unsigned refused = 0;  // variants in which a request was out of memory; those can't be lowest
+    unsigned refused = 0;  // variants in which a request ran out of memory; those can't be lowest
 };
 
 // For finished runs of `trace` on simulated devices, under their scenarios: one result each; none

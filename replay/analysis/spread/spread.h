@@ -2,9 +2,9 @@
 //
 // Such a program reserves more or less depending on when the device finishes, which no run repeats.
 // So a setting is replayed many times, each time as another run of the recorded program might go
-// (replay/record/completion_sampler.h says how), with memory where it might lie then (LateHole of
-// backends/sim/driver_placement.h), and the result is a range. The same seeds are used
-// for every setting: differences between settings are taken run by run.
+// (see replay/record/completion_sampler.h), with memory where it might be then (LateHole of
+// backends/sim/driver_placement.h), and the result is a range. The same seeds are used for every
+// setting: differences between settings are taken run by run.
 //
 // A trace in which no free waits has no spread: replays of it are exact, and nothing here costs
 // time. Deterministic for every number of threads.
@@ -32,8 +32,8 @@ PeakSpread spread_of(SampledPeaks peaks);
 // happened, so the range reaches to it.
 PeakSpread spread_around(Bytes as_recorded, SampledPeaks peaks);
 
-// What `after` saves of `before`, as a share of it, run by run: the middle one, and from where to
-// where nine of ten lie. Negative: it needs more.
+// What `after` saves of `before`, as a share of it, run by run: the median, and the range of 90 %
+// of the runs. Negative: it needs more.
 struct SavingSpread {
     double p5 = 0;
     double p50 = 0;
@@ -42,8 +42,8 @@ struct SavingSpread {
 
 SavingSpread saving_of(const SampledPeaks& before, const SampledPeaks& after);
 
-// How many replays of each setting a trace of so many events gets when nobody says: as many as take
-// about a second for each setting, within bounds; 0 for a trace too long for the least.
+// The default number of replays of each setting for a trace of so many events: as many as take
+// about a second for each setting, within bounds; 0 for a trace that is too long for the least.
 unsigned usual_spread_runs(std::uint64_t events);
 
 struct SpreadOptions {
@@ -58,20 +58,20 @@ struct SampledRun {
 
 SampledPeaks peaks_of(std::span<const SampledRun> runs);
 
-// For each of `setups` its sampled replays; empty if the trace has no spread or none is wanted.
+// For each of `setups` its sampled replays; empty if the trace has no spread or none was requested.
 // O(setups * runs * events). Errors: those of run_trial.
 Result<std::vector<std::vector<SampledRun>>> sample_runs(const Trace& trace,
                                                          std::span<const TrialSetup> setups,
                                                          const SpreadOptions& options = {});
 
 // For each of `setups` the peaks of its sampled replays; empty if the trace has no spread or none
-// is wanted. O(setups * runs * events). Errors: those of run_trial.
+// was requested. O(setups * runs * events). Errors: those of run_trial.
 Result<std::vector<SampledPeaks>> sample_peaks(const Trace& trace,
                                                std::span<const TrialSetup> setups,
                                                const SpreadOptions& options = {});
 
 // What would repeat finished runs on simulated devices, under their scenarios; their limits are
-// written out, for a trace that isn't the recorded one any more. Errors: bad_option.
+// written out, for a trace that is no longer the recorded one. Errors: bad_option.
 Result<std::vector<TrialSetup>> setups_of(std::span<const Run> runs, const CostProfile& profile);
 
 // The same for finished runs of `trace` on simulated devices, under their scenarios: gives each its

@@ -50,7 +50,7 @@ Result<double> last_of(const RangeEnd& first, const RangeEnd& last, std::string_
     return static_cast<double>(*end) / static_cast<double>(*one);
 }
 
-// The values of "64..512*2"; `text` itself if it is no range.
+// The values of "64..512*2"; `text` itself if it is not a range.
 Result<std::vector<std::string>> range_values(std::string_view text) {
     const std::size_t dots = text.find("..");
     const std::size_t step_at = text.find_first_of("*+", dots == std::string_view::npos ? 0 : dots);
@@ -60,7 +60,7 @@ Result<std::vector<std::string>> range_values(std::string_view text) {
     const Result<RangeEnd> end = parse_end(text.substr(dots + 2, step_at - dots - 2));
     const Result<RangeEnd> step = parse_end(text.substr(step_at + 1));
     if (!first || !end || !step || !step->unit.empty())
-        return bad_range(text, "is not of numbers");
+        return bad_range(text, "does not consist of numbers");
     TM_ASSIGN(const double last, last_of(*first, *end, text));
     const bool factor = text[step_at] == '*';
     if (factor ? step->number <= 1 || first->number <= 0 : step->number <= 0)
@@ -104,8 +104,9 @@ Result<std::vector<GridAxis>> axes_of(std::string_view options) {
         if (equals != std::string_view::npos)
             axes.push_back({std::string(piece.substr(0, equals + 1)), {}});
         if (axes.empty())
-            return fail(ErrorCode::bad_option, fmt::format("'{}' is a value of no option", piece),
-                        "--grid", "write POLICY:option=value,value,option=value");
+            return fail(ErrorCode::bad_option,
+                        fmt::format("'{}' is a value without an option", piece), "--grid",
+                        "write POLICY:option=value,value,option=value");
         const std::string_view value =
             equals == std::string_view::npos ? piece : piece.substr(equals + 1);
         TM_ASSIGN(const std::vector<std::string> values, range_values(value));
@@ -129,7 +130,7 @@ Result<std::vector<std::string>> expand_grid(std::string_view text) {
         if (combinations > kMostSettings)
             return fail(ErrorCode::bad_option,
                         fmt::format("has more than {} settings", format_count(kMostSettings)),
-                        "--grid", "leave values out, or give several smaller grids");
+                        "--grid", "leave out values, or pass several smaller grids");
     }
     std::vector<std::string> settings;
     std::set<std::string> seen;

@@ -1,4 +1,4 @@
-// Axes first, then the first setting of each cell: they stand by rank.
+// Axes first, then the first setting of each cell: settings are ordered by rank.
 #include "replay/analysis/sweep/heat_map.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-// By which values stand in order: how much, if that is said, else the text.
+// The order of values: by amount if they have one, else by text.
 using SortKey = std::pair<std::optional<double>, std::string>;
 
 SortKey key_of(const std::string& value) {
@@ -65,8 +65,8 @@ Result<SweepAxis> find_axis(std::span<const SweepAxis> axes, std::string_view na
     const std::string_view near = nearest(name, names);
     return fail(ErrorCode::bad_option, fmt::format("the settings do not differ in '{}'", name), {},
                 !near.empty()   ? fmt::format("did you mean '{}'?", near)
-                : names.empty() ? "all settings are one"
-                                : fmt::format("they do in {}", fmt::join(names, ", ")));
+                : names.empty() ? "all settings are the same"
+                                : fmt::format("they differ in {}", fmt::join(names, ", ")));
 }
 
 }  // namespace

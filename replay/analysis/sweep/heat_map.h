@@ -15,8 +15,8 @@
 
 namespace tidemark {
 
-// A setting with what it came to. `values` are all that tells it from others, by name: "policy",
-// the policy's options, and what the machine is.
+// A setting with its result. `values` are everything that distinguishes it from others, by name:
+// "policy", the policy's options, and what the machine is.
 struct SweptSetting {
     std::string policy;
     std::vector<std::pair<std::string, std::string>> values;
@@ -28,8 +28,8 @@ struct SweepAxis {
     std::vector<std::string> values;  // numbers and sizes by how much they are, then texts
 };
 
-// What the settings differ in, those with most values first, else in the settings' order. A setting
-// may lack an axis: options of another policy. O(settings * values log).
+// The axes in which the settings differ, those with most values first, else in the settings' order.
+// A setting may lack an axis: options of another policy. O(settings * values log).
 std::vector<SweepAxis> sweep_axes(std::span<const SweptSetting> settings);
 
 struct HeatMap {
@@ -41,9 +41,9 @@ struct HeatMap {
     std::size_t rows() const { return down.name.empty() ? 1 : down.values.size(); }
 };
 
-// `settings` stand in the order of rank_settings(). `across` and `down` name axes; "": the one with
+// `settings` are in the order of rank_settings(). `across` and `down` name axes; "": the one with
 // most values that is not the other. Empty if there is no axis. Errors (bad_option): a name that is
-// no axis, with the nearest.
+// not an axis, with the nearest.
 Result<HeatMap> make_heat_map(std::span<const SweptSetting> settings,
                               std::span<const SweepAxis> axes, std::string_view across,
                               std::string_view down);

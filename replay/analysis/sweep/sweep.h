@@ -1,6 +1,6 @@
 // sweep: many settings on many traces, on all cores of this machine, a unit at a time
-// (replay/analysis/sweep/unit.h). Who calls keeps the results; nothing is held here but what is
-// being replayed, so a sweep may have any number of units.
+// (replay/analysis/sweep/unit.h). The caller keeps the results; only what is being replayed is held
+// here, so a sweep may have any number of units.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct SweepOptions {
 };
 
 // Replays `trace` under each of `settings`, as threads get free, and gives each result to `keep` as
-// soon as it is there, never to two threads at once: a run, or bad_option where the policy cannot
-// be made so on that machine, which is a result too. Errors: others that a replay had, and those of
-// `keep`, after which none is started. O(settings * events).
+// soon as it is there, never to two threads at once: a run, or bad_option if the policy cannot be
+// created this way on that machine, which is a result too. Errors: other errors of a replay, and
+// those of `keep`, after which none is started. O(settings * events).
 Result<void> run_settings(
     const Trace& trace, std::span<const SweepSetting> settings,
     const std::function<Result<void>(std::size_t setting, const Result<Run>& result)>& keep,
     const SweepOptions& options = {});
 
-// What ranks settings, of one unit.
+// The figures of one unit that rank its setting.
 struct UnitFigures {
     std::size_t setting = 0;
     double ratio = 0;      // peak reserved / peak requested; over tiers the slowdown
@@ -54,8 +54,8 @@ std::vector<SettingScore> rank_settings(std::span<const UnitFigures> units);
 
 // Successive halving (K. Jamieson, A. Talwalkar, AISTATS 2016), a trace being the unit of work: all
 // settings on the first trace, the better half of them on the first two, of these the better half
-// on four, and so on, until the rest has seen all. So of 64 settings on 64 traces 448 units are
-// replayed in place of 4096.
+// on four, and so on, until the rest has seen all. So for 64 settings on 64 traces, 448 units are
+// replayed instead of 4096.
 struct Rung {
     std::size_t settings = 0;  // how many are left
     std::size_t traces = 0;    // on so many of the first

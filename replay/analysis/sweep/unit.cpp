@@ -34,7 +34,7 @@ constexpr std::array<Scheduler, 6> kSchedulers{{
 
 Result<Shard> checked(std::uint64_t number, std::uint64_t parts, std::string_view text) {
     if (parts == 0 || number == 0 || number > parts)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no part of a sweep", text),
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a part of a sweep", text),
                     "--shard", "3/16 is the third of sixteen");
     return Shard{static_cast<std::size_t>(number - 1), static_cast<std::size_t>(parts)};
 }
@@ -96,15 +96,15 @@ Result<Shard> scheduled_shard(std::string_view text,
             parts = (*last - first) / step + 1;
         if (!parts)
             return fail(ErrorCode::bad_option,
-                        fmt::format("{} doesn't say of how many", scheduler.index), "--shard",
-                        "write auto/16, say, for sixteen parts");
+                        fmt::format("{} doesn't say how many parts there are", scheduler.index),
+                        "--shard", "write auto/16, for example, for sixteen parts");
         if (*index < first)
             return checked(0, *parts, text);
         return checked((*index - first) / step + 1, *parts, text);
     }
     return fail(ErrorCode::bad_option, "no scheduler started this", "--shard",
-                "auto is for Slurm's and SGE's arrays, Kubernetes, MPI and GNU parallel; write "
-                "3/16, say");
+                "auto works for Slurm's and SGE's arrays, Kubernetes, MPI and GNU parallel; write "
+                "3/16, for example");
 }
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// A unit of a sweep is data: one trace under one setting on one machine. What it comes to is a line
-// in a file that is called by the hash of all that the result depends on, so it makes no difference
+// A unit of a sweep is data: one trace under one setting on one machine. Its result is a line in a
+// file whose name is the hash of everything that the result depends on. So it makes no difference
 // who computes it, when, or how often, and results of many machines are merged by copying them into
 // one folder.
 #pragma once
@@ -16,15 +16,15 @@
 
 namespace tidemark {
 
-// To be raised when a replay comes to other results, or a line has other keys.
+// To be raised when replays give other results, or a line has other keys.
 constexpr std::uint32_t kSweepFormat = 2;
 
 // A machine and a setting; `policy` is written out (PolicySpec::text()).
 using SweepSetting = Scenario;
 
-// The name of what `setting` comes to on a trace of that hash: 16 digits. `setting.policy` is a
-// policy_identity() here. `profile_hash` is that of
-// the setting's profile. `version` is the program's: another one is another result.
+// The name of the result of `setting` on a trace of that hash: 16 digits. `setting.policy` is a
+// policy_identity() here. `profile_hash` is that of the setting's profile. `version` is the
+// program's: another one is another result.
 std::string unit_name(std::uint64_t trace_hash, const SweepSetting& setting,
                       std::uint64_t profile_hash, std::string_view version);
 

@@ -23,7 +23,7 @@ double rounded_mean(double value) {
     return std::round(value * 1e9) / 1e9;  // libraries differ in a logarithm's last digits
 }
 
-// Large programs get fewer rounds: a bound takes about as long as some dozens of replays.
+// Large programs get fewer rounds: a bound takes about as long as a few dozen replays.
 std::uint32_t bound_rounds(const TierProgram& program) {
     constexpr std::uint64_t kUses = 400'000'000;
     constexpr std::uint64_t kFewest = 100;
@@ -120,7 +120,7 @@ auto rank(const TierComparisonRow& row) {
                       row.policy);
 }
 
-// The rows of one size are [begin, end), best first: what they are to the bound and to belady.
+// The rows of one size are [begin, end), best first: compared with the bound and with belady.
 void relate(std::span<TierComparisonRow> rows, const TierBound& bound) {
     const auto belady = std::find_if(rows.begin(), rows.end(), [](const TierComparisonRow& row) {
         return row.run.policy == "belady";
@@ -140,7 +140,7 @@ std::string verdict(std::span<const TierComparisonRow> rows, const GpuMemory& me
     const auto best = std::find_if(rows.begin(), rows.end(),
                                    [](const TierComparisonRow& row) { return row.best; });
     if (best == rows.end())
-        return fmt::format("with {}: nothing but bounds was requested", to_text(memory));
+        return fmt::format("with {}: only bounds were requested", to_text(memory));
     const TierRun& run = best->run;
     std::string text = fmt::format("with {}: ", to_text(memory));
     if (run.out_of_memory > 0)
@@ -151,7 +151,7 @@ std::string verdict(std::span<const TierComparisonRow> rows, const GpuMemory& me
     text += fmt::format("{} is fastest, {:.3f} times as long as with unlimited memory; it moves {}",
                         run.scenario.spill, run.slowdown(), format_bytes(moved_bytes(run)));
     if (best->of_bound > 0)
-        text += fmt::format(", {:.2f} times the least possible", best->of_bound);
+        text += fmt::format(", {:.2f} times the minimum", best->of_bound);
     return text;
 }
 
@@ -268,8 +268,9 @@ Result<GpuMemory> parse_gpu_memory(std::string_view text) {
         memory.share = percent / 100;
     }
     if (memory.bytes == 0 && (memory.share < 1e-6 || memory.share > 1e6))
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no size for a GPU's memory", text),
-                    std::string(kWhere), "say 60% of the program's peak, or 80GiB");
+        return fail(ErrorCode::bad_option,
+                    fmt::format("'{}' is not a size for a GPU's memory", text), std::string(kWhere),
+                    "write 60% (of the program's peak) or 80GiB, for example");
     return memory;
 }
 

@@ -2,7 +2,7 @@
 // with several sizes of GPU memory: what each costs, and how far it is from what is possible.
 //
 // Units of work are program x memory x policy, and a bound for each program x memory; they run on
-// as many threads as asked for. The result is the same on one thread as on a hundred, but for
+// the requested number of threads. The result is the same on one thread as on a hundred, but for
 // TierComparisonRow::elapsed.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace tidemark {
 
-// A size of GPU memory as people give it.
+// A size of GPU memory as a user writes it.
 struct GpuMemory {
     Bytes bytes = 0;   // of each GPU; 0: `share`
     double share = 0;  // of the program's peak
@@ -46,7 +46,7 @@ struct TierComparisonRow {
     TierRun run;                // elapsed is 0: see below
     std::size_t memory = 0;     // its location among the sizes
     std::size_t policy = 0;     // and among the policies
-    bool knows_future = false;  // a bound, not a policy that one could use
+    bool knows_future = false;  // a bound, not a usable policy
     bool best = false;          // the shortest of this size that knows no future
     double of_bound = 0;        // moved bytes / the bound's; 0: the bound is 0 or says nothing
     double of_belady = 0;       // moved bytes / belady's; 0: belady moved none or didn't run
@@ -89,7 +89,7 @@ struct TierComparison {
 
 struct TierCompareOptions {
     unsigned threads = 0;  // 0 = one for each core
-    bool bound = true;     // else all bounds say nothing
+    bool bound = true;     // otherwise there are no bounds
     // Called now and then, never by two threads at once; may be empty.
     std::function<void(std::uint64_t steps_done, std::uint64_t steps_total)> progress;
     Cancelling cancelled = {};

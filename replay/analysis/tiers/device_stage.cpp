@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-constexpr Bytes kTouched = 256_KiB;             // of each buffer, at its begin
+constexpr Bytes kTouched = 256_KiB;             // of each buffer, at its start
 constexpr Nanoseconds kLongWait = 200'000;      // is slept, but for its end
 constexpr Nanoseconds kSleptEarlier = 100'000;  // than it is over: a scheduler is late
 
@@ -20,7 +20,7 @@ Result<void> DeviceStage::start() {
     return {};
 }
 
-// A short while: copies go on only when somebody looks at them.
+// A short while: copies advance only when they are polled.
 bool DeviceStage::wait_until(Nanoseconds when) {
     if (when != kForever && when - now() > kLongWait && transfers_.in_flight() == 0)
         std::this_thread::sleep_for(std::chrono::nanoseconds(
@@ -90,8 +90,8 @@ std::optional<UsePoint> DeviceStage::point(std::uint32_t stream, SpaceId gpu) {
     return made ? std::optional(*made) : std::nullopt;  // else its work is over
 }
 
-// Written when it is used or copied first: here the program would wait for it, and take longer than
-// it did.
+// It is written when it is first used or copied: here the program would wait for it, and take
+// longer than recorded.
 void DeviceStage::begun(BufferRef buffer, const BlockLocation& location, Bytes /*size*/) {
     content_of(buffer).unwritten = touched(location).size != 0;
 }

@@ -1,4 +1,4 @@
-// What a replay over tiers needs of a computer, made and given back.
+// The resources of a computer that a replay over tiers needs.
 #include "replay/analysis/tiers/device_tiers.h"
 
 #include <algorithm>
@@ -98,22 +98,22 @@ class RealMachine {
     DeviceTransfers& transfers() { return *transfers_; }
 
   private:
-    // Taken and given back once, so that the driver isn't asked while the program runs.
+    // Allocated and freed once, so that the driver isn't called while the program runs.
     Result<void> make_gpu_memory() {
         const Bytes capacity = spec_.space(kRealGpu)->capacity;
         const Bytes wanted = capacity + capacity / 8;
         if (wanted > device_.memory().free)
             return fail(ErrorCode::no_space,
-                        fmt::format("the GPU has {} free, and {} are wanted",
+                        fmt::format("the GPU has {} free, and {} are needed",
                                     format_bytes(device_.memory().free), format_bytes(wanted)),
-                        "--device", "make --gpu-memory smaller, or end other programs");
+                        "--device", "choose a smaller --gpu-memory, or end other programs");
         TM_ASSIGN(const PolicySpec policy, parse_policy(kAllocatorPolicy));
         TM_ASSIGN(allocator_, policy.make(device_));
         const auto whole = allocator_->allocate(
             {.size = wanted, .alignment = 512, .stream = StreamId::default_stream});
         if (!whole)
-            return fail(ErrorCode::no_space, "the GPU's memory can't be had in one piece",
-                        "--device", "make --gpu-memory smaller");
+            return fail(ErrorCode::no_space, "the GPU's memory is not available in one piece",
+                        "--device", "choose a smaller --gpu-memory");
         allocator_->deallocate(*whole, StreamId::default_stream);
         return {};
     }
@@ -156,10 +156,10 @@ Result<TierRun> play(const TierProgram& program, const MachineSpec& machine,
                      const TierScenario& scenario, const TierRun& predicted, Device& device,
                      CudaPacing* pacing, const TierListeners& listeners) {
     if (program.devices > 1)
-        return fail(
-            ErrorCode::unsupported,
-            fmt::format("the trace uses {} GPUs; a replay on a device has one", program.devices),
-            "--device");
+        return fail(ErrorCode::unsupported,
+                    fmt::format("the trace uses {} GPUs; a replay on a device can use only one",
+                                program.devices),
+                    "--device");
     TM_ASSIGN(MachineSpec sized, sized_machine(program, machine, scenario));
     RealMachine real(device, std::move(sized));
     TM_TRY(real.reduce());

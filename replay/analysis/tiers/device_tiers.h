@@ -11,9 +11,9 @@ namespace tidemark {
 // Runs `program` on CUDA device `ordinal`, whose memory counts as the scenario says; spaces of
 // `machine` below it are those used, disks if they name directories. Host memory is pinned before
 // the program begins, as much as the run is `predicted` to need, and then as it is needed. Takes as
-// long as the program took, and some seconds to pin memory. One GPU.
-// Errors: those of run_tiers; unsupported: no CUDA, or a program of several GPUs; no_space: the
-// GPU or the host has too little memory; driver: something failed on the way; io: a directory.
+// long as the program took, plus a few seconds to pin memory. One GPU. Errors: those of run_tiers;
+// unsupported: no CUDA, or a program of several GPUs; no_space: the GPU or the host has too little
+// memory; driver: something failed on the way; io: a directory.
 Result<TierRun> run_tiers_on_gpu(const TierProgram& program, const MachineSpec& machine,
                                  const TierScenario& scenario, const TierRun& predicted,
                                  int ordinal, const TierListeners& listeners = {});

@@ -22,7 +22,7 @@ struct TierSetting {
     TierScenario scenario = {};
 };
 
-// The name of what `setting` comes to on a trace of that hash, scaled so: as unit_name().
+// The name of the result of `setting` on a trace of that hash, at that scale: as unit_name().
 std::string tier_unit_name(std::uint64_t trace_hash, const TierSetting& setting, double scale,
                            std::string_view version);
 

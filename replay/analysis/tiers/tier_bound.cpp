@@ -34,7 +34,7 @@ struct Demand {
     std::vector<double> needed;  // by kernel: bytes that it uses
 };
 
-// The most of any kernel in a range, in O(log kernels): a tree whose leaves are the kernels.
+// The maximum over the kernels in a range, in O(log kernels): a tree whose leaves are the kernels.
 class RangeMost {
   public:
     explicit RangeMost(const std::vector<double>& values)
@@ -165,7 +165,7 @@ class DemandBuilder {
     std::vector<std::uint32_t> kernel_of_use_;   // by use
     std::vector<std::uint32_t> kernels_before_;  // by step
     std::vector<std::uint32_t> end_of_;          // by step that allocates
-    std::vector<bool> counts_;                   // likewise
+    std::vector<bool> counts_;                   // the same
     Demand demand_;
 };
 

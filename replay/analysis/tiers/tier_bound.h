@@ -1,13 +1,14 @@
 // TierBound: how few bytes any policy can move. For a program and a size of GPU memory, a lower
-// bound on the bytes out of the GPU plus the bytes into it, whatever leaves when: what the figures
-// of real policies are held against, since farthest-next-use is no optimum where sizes differ and
+// bound on the bytes out of the GPU plus the bytes into it, whatever is evicted when. The figures
+// of real policies are compared with it, since farthest-next-use is not optimal if sizes differ and
 // clean copies are dropped for free.
 //
-// Model: a policy that keeps what the program holds. Between two uses of a buffer lies an interval
-// in which it stays (and takes its size of every kernel's memory meanwhile) or is away. Being away
-// costs its size in, if the next use reads it, and its size out once from one write to the next:
-// also for content that nothing reads any more, as no policy knows that it is dead. What was never
-// written costs nothing. While a kernel runs, what it uses and what stays must fit together.
+// Model: a policy that keeps what the program holds. Between two uses of a buffer there is an
+// interval in which it stays (and takes its size of every kernel's memory meanwhile) or is away.
+// Being away costs its size in, if the next use reads it, and its size out once from one write to
+// the next: also for content that nothing reads any more, as no policy knows that it is dead. What
+// was never written costs nothing. While a kernel runs, what it uses and what stays must fit
+// together.
 //
 // Method: Lagrangian relaxation. Each kernel's memory gets a price per byte; under any prices, what
 // each buffer would pay at least, less what the memory is worth, is a lower bound. The best choice
@@ -15,7 +16,7 @@
 // subgradients (after the volume algorithm, Barahona and Anbil 2000), each price with a step of its
 // own (AdaGrad: Duchi, Hazan and Singer 2011) that shrinks to nothing by the last round. The limit
 // is the bound of the linear relaxation, in which a part of a buffer may stay and the rest be away,
-// except where the whole would not fit beside what a kernel uses.
+// except where the whole would not fit together with what a kernel uses.
 //
 // On real traces at 80 to 40 % of their peak, the best policy known moves 0.2 to 4 % more than the
 // bound for training and serving, and up to 40 % more for a query of few large buffers. On small

@@ -23,8 +23,7 @@ Result<std::vector<Candidate>> beside_recorded(const TraceInfo& info,
             chosen.back().recorded = false;
         }
     } else {
-        notes.push_back(
-            fmt::format("there is no row for the recorded settings: {}", recorded.error().what));
+        notes.push_back(fmt::format("no row for the recorded settings: {}", recorded.error().what));
     }
     for (const std::string& text : texts) {
         TM_ASSIGN(PolicySpec spec, parse_policy(text));

@@ -1,4 +1,4 @@
-// Candidates: the settings that a recording was made under, and those that are compared with them.
+// Candidates: the settings that a recording was made under, and the settings to compare with them.
 #pragma once
 
 #include <span>

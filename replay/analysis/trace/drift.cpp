@@ -1,4 +1,4 @@
-// Requests and frees as records, iterations as ranges of records, and each held against the one
+// Requests and frees as records, iterations as ranges of records, and each compared with the one
 // before it.
 #include "replay/analysis/trace/drift.h"
 
@@ -79,7 +79,8 @@ class DriftRecorder {
 
 using DriftRecords = std::span<const DriftEvent>;
 
-// What the trace's ranges part: the first begins with the trace, what follows the last is left out.
+// The iterations by the trace's ranges: the first begins with the trace, events after the last are
+// left out.
 std::vector<DriftRecords> iterations_by_steps(DriftRecords records,
                                               const std::vector<std::uint64_t>& ends) {
     std::vector<DriftRecords> iterations;
@@ -92,7 +93,7 @@ std::vector<DriftRecords> iterations_by_steps(DriftRecords records,
     return iterations;
 }
 
-// As long as the period of what repeats longest, from the trace's begin to its end, if three
+// As long as the period of what repeats longest, from the trace's start to its end, if three
 // quarters of the requests are as they were a period before: else what repeats is a loop within
 // something else. The last one counts although it isn't whole if something in it differs.
 std::vector<DriftRecords> iterations_by_period(DriftRecords records) {
@@ -125,7 +126,7 @@ std::vector<DriftRecords> iterations_by_period(DriftRecords records) {
     }
     if (4 * alike < 3 * (symbols.size() - length))
         return iterations;
-    // Where the trace begins with two that are alike, they are taken as they begin.
+    // If the trace begins with two equal ones, they count from its start.
     const bool from_begin = std::equal(symbols.begin(), symbols.begin() + std::ptrdiff_t(length),
                                        symbols.begin() + std::ptrdiff_t(length));
     for (std::size_t first = from_begin ? 0 : period.begin % length; first < symbols.size();

@@ -1,15 +1,15 @@
-// Drift: whether a program's iterations are alike, and the first event that isn't as it was an
-// iteration before. Asked of three things apart, for the second may differ while the first doesn't,
-// and the third although neither does (rmm #1969: the same sequence works twice, and fails the
-// third time):
+// Drift: whether a program's iterations are the same, and the first event that differs from the
+// iteration before. It checks three things separately, because the second may differ while the
+// first doesn't, and the third although neither does (rmm #1969: the same sequence works twice, and
+// fails the third time):
 //
-//   requests   the sizes, streams and devices of allocations, and what was out of memory
-//   frees      which allocation is let go after which request
+//   requests   the sizes, streams and devices of allocations, and which ran out of memory
+//   frees      which allocation is freed after which request
 //   addresses  where the recorded allocator put each request
 //
-// Iterations are the steps that the trace's ranges name (program_steps.h); without such ranges they
-// are as long as what repeats longest in the sequence of requests (period.h), if three
-// quarters of the requests are as they were one such length before.
+// Iterations are the steps that the trace's ranges name (program_steps.h); without such ranges, an
+// iteration is as long as the longest repeating piece of the sequence of requests (period.h), if
+// three quarters of the requests equal those one such length before.
 #pragma once
 
 #include <array>
@@ -56,8 +56,7 @@ struct AspectDrift {
     bool known = true;                             // false: the trace has no addresses
     std::optional<std::uint64_t> alike_from = {};  // the first iteration that the next one is like
     std::uint64_t alike = 0;                       // iterations like the one before them
-    std::optional<DriftDifference> difference =
-        {};  // after alike_from; of none alike, the very first
+    std::optional<DriftDifference> difference = {};  // after alike_from, or the very first
 };
 
 struct DriftReport {

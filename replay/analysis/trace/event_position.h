@@ -32,7 +32,7 @@ struct EventPosition {
 
 struct EventPositions {
     std::vector<EventPosition> positions;  // in the order of the events given
-    std::uint64_t recorded_refusals = 0;   // refusals that the recorded program saw, in all
+    std::uint64_t recorded_refusals = 0;   // requests that failed in the recorded program, in total
     bool has_retired = false;              // some frees had to wait for the device
 };
 

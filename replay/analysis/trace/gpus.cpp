@@ -39,9 +39,9 @@ Result<Gpus> find_gpus(const Trace& trace, std::optional<std::size_t> wanted) {
     if (wanted && *wanted >= gpus.rows.size())
         return fail(ErrorCode::bad_option,
                     fmt::format("there is no GPU {}: the trace has {}", *wanted, gpus.rows.size()),
-                    "--gpu", "they are counted from 0");
+                    "--gpu", "GPUs are counted from 0");
     const ExplainedRecord* const record = explained_record(whole);
-    TM_ASSIGN(const TraceSummary summary,  // what was inferred is no part of what was recorded
+    TM_ASSIGN(const TraceSummary summary,  // inferred events were not recorded
               summarize(record == nullptr ? whole : *record->record));
     for (std::size_t i = 0; i < std::min(gpus.rows.size(), summary.devices.size()); ++i) {
         gpus.rows[i].peak_requested = summary.devices[i].requested.value;

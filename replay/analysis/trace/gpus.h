@@ -1,5 +1,5 @@
-// The GPUs of a trace, as recorded, and which of them is looked at where one has to be: figures of
-// several together are of no card.
+// The GPUs of a trace, as recorded, and which of them a command uses that needs a single one: sums
+// over several GPUs belong to no card.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ struct Gpus {
     std::size_t chosen = 0;    // of rows
 };
 
-// All GPUs of `trace`. Chosen is `wanted`; where it isn't given the one that the trace has been cut
-// down to (DeviceTrace), else the first that ran out of memory, else the one with the highest peak.
-// Errors: bad_option (there is no GPU `wanted`); a damaged trace. O(events).
+// All GPUs of `trace`. The chosen one is `wanted`; if it isn't given, the one that the trace has
+// been cut down to (DeviceTrace), else the first that ran out of memory, else the one with the
+// highest peak. Errors: bad_option (there is no GPU `wanted`); a damaged trace. O(events).
 Result<Gpus> find_gpus(const Trace& trace, std::optional<std::size_t> wanted = {});
 
 }  // namespace tidemark

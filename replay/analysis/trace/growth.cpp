@@ -1,4 +1,4 @@
-// Counting what lives in each trace, then subtracting.
+// Counts what is live in each trace, then subtracts.
 #include "replay/analysis/trace/growth.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Pair {
 
 using ByName = std::map<std::string, std::array<Pair, 2>>;  // before, after
 
-// Goes through a trace and counts what lives at an event and at the end.
+// Goes through a trace and counts what is live at an event and at the end.
 class Census {
   public:
     Census(const TraceInfo& info, bool by_site)
@@ -129,12 +129,13 @@ void sum_up(const ByName& names, Growth& growth) {
 void warn(const TraceInfo& info, std::string_view which, Growth& growth) {
     if (info.cut_off)
         growth.warnings.push_back(fmt::format(
-            "the {} file ends early: what lived at its end is what lived where it was cut", which));
-    if (info.begins_inside)
-        growth.warnings.push_back(fmt::format(
-            "the {} recording begins in the middle of the run: an earlier peak is not in it, and "
-            "what lived then may have no stack",
+            "the {} file ends early: what was live at its end is what was live where it was cut",
             which));
+    if (info.begins_inside)
+        growth.warnings.push_back(
+            fmt::format("the {} recording starts in the middle of the run: it does not contain an "
+                        "earlier peak, and blocks that were live at its start may have no stack",
+                        which));
 }
 
 }  // namespace

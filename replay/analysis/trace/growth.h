@@ -1,8 +1,8 @@
-// Growth: two traces of one program compared: what holds more memory in the second than in the
+// Growth: compares two traces of one program: what holds more memory in the second than in the
 // first, by the site that allocated it.
 //
-// Looks at what lives at the end of each trace (for a snapshot: when it was taken) and at its peak
-// of requested memory. Deterministic. Memory O(live) + O(sites).
+// Compares the memory that is live at the end of each trace (for a snapshot: when it was taken) and
+// at its peak of requested memory. Deterministic. Memory O(live) + O(sites).
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace tidemark {
 
-// What lives at a moment under one name.
+// What is live at a moment under one name.
 struct Held {
     Bytes bytes = 0;  // as requested
     std::uint64_t blocks = 0;
 };
 
-enum class Change : std::uint8_t { added, removed, changed };  // of what there is at all
+enum class Change : std::uint8_t { added, removed, changed };  // of any kind
 
 std::string_view to_text(Change change);
 

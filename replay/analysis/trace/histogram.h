@@ -1,4 +1,4 @@
-// Histogram: how many values lie between one power of two and the next, and how many bytes belong
+// Histogram: how many values are between one power of two and the next, and how many bytes belong
 // to them. Pure.
 #pragma once
 

@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-// Twice may be chance, unless it is most of what there is.
+// Twice may be chance, unless it is most of the whole.
 bool is_telling(const Period& period, std::size_t symbols) {
     return period.repeats() >= 3 ||
            (period.repeats() == 2 && (period.end - period.begin) * 2 >= symbols);

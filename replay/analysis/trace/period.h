@@ -1,5 +1,4 @@
-// Period: the longest part of a sequence that is one piece again and again.
-// Pure; deterministic; exact.
+// Period: the longest part of a sequence that repeats one piece. Pure; deterministic; exact.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +17,9 @@ struct Period {
 };
 
 // The longest part that repeats at least three times, or twice and is half of all, with its
-// shortest period. Looked for from the begin and from n/2, n/4, n/8, ... on, and from there back to
-// where it begins: so one that begins at b is found if it is longer than b. Z-algorithm (Gusfield
-// 1997) from each of these; O(n log n), memory O(n).
+// shortest period. The search starts at 0 and at n/2, n/4, n/8, ..., and from there goes back to
+// where the part begins. So it finds a part that begins at b if it is longer than b. Z-algorithm
+// (Gusfield 1997) from each of these; O(n log n), memory O(n).
 Period find_period(std::span<const std::uint32_t> symbols);
 
 }  // namespace tidemark

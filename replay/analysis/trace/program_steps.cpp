@@ -21,7 +21,7 @@ constexpr std::size_t kMostKept = 4 << 20;        // occurrences of all signatur
 constexpr double kRegular = 0.35;                 // deviation of the gaps, of their mean
 constexpr double kCovered = 0.6;                  // of the events, from the first to the last
 constexpr std::size_t kLeastFound = 10;           // steps; fewer may be chance
-constexpr std::size_t kLeastAgreeing = 5;         // kinds of allocation that come as often
+constexpr std::size_t kLeastAgreeing = 5;         // kinds of allocation that occur as often
 constexpr std::uint64_t kLeastEventsOfStep = 16;  // a shorter period is a loop in a step
 
 // Stretches or marks of one family of names, and where they end.
@@ -195,8 +195,8 @@ class StepFinder {
         return std::sqrt(squares / static_cast<double>(events.size() - 1)) <= kRegular * mean;
     }
 
-    // What comes once a step comes as often as most of what comes regularly; a step ends where,
-    // before one of these, the least is live.
+    // An allocation that each step makes once repeats as often as most regular allocations do. A
+    // step ends where the least memory is live before one of these.
     ProgramSteps by_period() const {
         std::map<std::size_t, std::size_t> counts;  // of occurrences -> signatures
         std::vector<const Signature*> regular;

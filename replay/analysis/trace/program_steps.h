@@ -1,6 +1,6 @@
 // Program steps: where one training step (an iteration, a batch) of a program ends and the next
-// begins. Read from the names of its stretches and marks (replay/facts/step_names.h) or, where it
-// has none, found from what it allocates again and again.
+// begins. Read from the names of its ranges and marks (replay/facts/step_names.h) or, if it has
+// none, found from the allocations that repeat.
 //
 // Pure; deterministic.
 #pragma once
@@ -24,11 +24,11 @@ struct ProgramSteps {
     std::vector<std::uint64_t> ends;  // the last event of each step, rising
 };
 
-constexpr std::size_t kLeastSteps = 6;  // fewer tell nothing
+constexpr std::size_t kLeastSteps = 6;  // fewer show nothing
 
-// The steps of `trace`; none (`ends` empty) if fewer than `least` are named, or nothing comes again
-// and again. Names go before what is found. Memory O(events about a site or size that is
-// requested often). O(events). Errors: those of the cursor.
+// The steps of `trace`; none (`ends` empty) if fewer than `least` are named, or nothing repeats.
+// Names take precedence over what is found. Memory O(events about a site or size that is requested
+// often). O(events). Errors: those of the cursor.
 Result<ProgramSteps> find_steps(const Trace& trace, std::size_t least = kLeastSteps);
 
 }  // namespace tidemark

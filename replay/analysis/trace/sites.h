@@ -1,4 +1,4 @@
-// Sites: a short name for the source line that an allocation is put down to.
+// Sites: a short name for the source line that made an allocation.
 //
 // A recorded stack goes from the allocator through PyTorch's C++ and Python into the program.
 // The most useful frame is the innermost one that is neither: a line of the model. Names are
@@ -17,7 +17,7 @@
 
 namespace tidemark {
 
-// Whose code a frame is in, by its file.
+// Whose code a frame belongs to, by its file.
 enum class FrameOrigin : std::uint8_t {
     native,    // no Python: C++, the allocator among it
     torch,     // PyTorch's Python
@@ -50,8 +50,8 @@ class Sites {
     // Python code, or the innermost function of PyTorch's Python. "" if the stack names none.
     const std::string& operation(std::uint32_t stack) { return names(stack).operation; }
 
-    // The stack from the frame on that `site` stands for, outwards: without the allocator, what
-    // recorded the stack, and the operators above the program's own line. O(frames).
+    // The stack from the frame on that `site` stands for, outwards: without the allocator, the
+    // recorder of the stack, and the operators above the program's own line. O(frames).
     std::span<const Frame> own_frames(std::uint32_t stack) const;
 
     // One frame, worded as `site` does: Python's with file and line, others by name. O(length).
@@ -75,7 +75,7 @@ class Sites {
     std::unordered_map<std::uint32_t, Names> names_;
 };
 
-// "16.0 MiB to 32.0 MiB": the power of two that `size` lies in. O(1).
+// "16.0 MiB to 32.0 MiB": the power of two that contains `size`. O(1).
 std::string size_class(Bytes size);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Keeping books at the ends of steps, and judging what they show.
+// Records figures at the ends of steps, and judges them.
 #include "replay/analysis/trace/step_growth.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kStepGrowthSteps = 256;  // so many ends are looked at; of more, every n-th
+constexpr std::size_t kStepGrowthSteps = 256;  // this many ends are examined; of more, every n-th
 constexpr std::size_t kWarmUp = 5;             // one step in so many
 constexpr double kOutnumber = 0.7;             // rising pairs less falling ones, of all
 constexpr double kRises = 0.5;                 // of all steps
@@ -25,7 +25,7 @@ constexpr double kSettled = 0.1;               // of the growth may come in the 
 constexpr Bytes kLeastGrowth = 1_MiB;
 constexpr Bytes kStepGrowthWorthTelling = 100;  // of the peak, one part in so many
 constexpr double kDriftIsNotLive = 0.25;        // of the growth of reserved memory may be live
-constexpr Bytes kReused = 4;         // times the peak that a run without steps allocates in all
+constexpr Bytes kReused = 4;         // times the peak that a run without steps allocates in total
 constexpr double kMostOfLeak = 0.5;  // sites that grow by less of it don't explain a leak
 
 double rise(const std::vector<Bytes>& x, std::size_t i, std::size_t j) {
@@ -72,7 +72,7 @@ GrowthFigures judge_growth(const std::vector<Bytes>& at_ends, Bytes worth_tellin
     const double early = rise(at_ends, 0, half);
     const auto [least, most] =
         std::minmax_element(at_ends.begin() + static_cast<std::ptrdiff_t>(half), at_ends.end());
-    // What is there after the first step is no growth over steps: an optimizer's state.
+    // Memory that exists after the first step is not growth over steps: an optimizer's state.
     figures.settled =
         rise(at_ends, std::min<std::size_t>(1, half), half) >= static_cast<double>(worth_telling) &&
         static_cast<double>(*most - *least) <= kSettled * early;
@@ -280,7 +280,7 @@ class StepWatcher::Books {
     std::map<std::string, std::uint32_t> by_name_;
     Bytes total_ = 0;
     Bytes least_total_ = 0;  // since the last end
-    Bytes allocated_ = 0;    // in all
+    Bytes allocated_ = 0;    // in total
     Bytes peak_ = 0;
     std::vector<Bytes> total_at_ends_;
     std::vector<Bytes> reserved_at_ends_;

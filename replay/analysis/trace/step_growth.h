@@ -1,5 +1,5 @@
 // Step growth: what grows from step to step of one program: a leak, whose live bytes at the ends of
-// steps keep growing; a drift, where reserved memory grows though what lives does not (pytorch
+// steps keep growing; a drift, where reserved memory grows though live memory does not (pytorch
 // #123548); a cache, which grows at first and then stays.
 //
 // What has grown is judged after a warm-up, the first fifth of the steps. Let x_i be the bytes at
@@ -9,10 +9,10 @@
 // worth reporting: 1 MiB and 1 % of the program's peak. Of fewer than 10 steps all must rise,
 // evenly. The slope is the median of (x_j - x_i) / (j - i).
 //
-// A program without steps (a server, a query engine) is looked at in sixteen parts of as many
-// events each, where x_i is the least that lived in part i: a floor that rises from part to part.
-// Whoever only fills its memory has no leak: at least four times the peak must have been allocated
-// in all.
+// A program without steps (a server, a query engine) is split into sixteen parts with equally many
+// events each, where x_i is the least live memory in part i: a floor that rises from part to part.
+// A program that only fills its memory has no leak: at least four times the peak must have been
+// allocated in total.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,12 @@ struct StepGrowth {
     double bytes_per_step = 0;
     Bytes first_bytes = 0;          // at the end of the first step that was looked at
     Bytes last_bytes = 0;           // and of the last
-    std::uint64_t blocks = 0;       // of the site, that live at the last
+    std::uint64_t blocks = 0;       // of the site, live at the last
     std::uint64_t first_event = 0;  // where the first of these steps ends
     std::uint64_t last_event = 0;
 };
 
-// What stands in for steps where a program has none.
+// What replaces steps in a program without them.
 constexpr std::size_t kRunParts = 16;
 constexpr std::string_view kRunPart = "sixteenth of the run";
 
@@ -60,7 +60,7 @@ struct StepReport {
 // Bytes at the ends of some steps; pure, for tests.
 struct GrowthFigures {
     bool grows = false;    // keeps growing
-    bool settled = false;  // grew in the first half, and by next to nothing in the second
+    bool settled = false;  // grew in the first half, and hardly in the second
     double slope = 0;      // bytes a step
 };
 

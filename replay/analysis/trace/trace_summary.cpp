@@ -45,7 +45,7 @@ struct Level {
         }
     }
 
-    // A file may say that more was given back than it recorded taking.
+    // A file may record more releases than reservations.
     void lower(std::uint64_t by) { now -= std::min(by, now); }
 };
 
@@ -175,7 +175,8 @@ void Summary::allocate(const TraceEvent& event) {
     }
     if (event.slot >= live_.size())
         return;
-    // The floor is about the device: what lies elsewhere, or could lie nowhere, adds nothing.
+    // The floor is about the device: memory elsewhere, or requests that could fit nowhere, add
+    // nothing.
     const bool counts = (event.flags & kTierMask) == 0 && event.size < kLargestRequest;
     const Bytes size = counts ? event.size : 0;
     live_[event.slot] = {size, program_events_, event.time, pool_of(event), event.device, true,

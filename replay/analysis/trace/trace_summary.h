@@ -78,10 +78,10 @@ struct TraceSummary {
     Bytes allocated = 0;  // the sum of all requests
     std::uint64_t never_freed = 0;
     Bytes never_freed_bytes = 0;
-    std::uint64_t preamble_live = 0;  // allocations that lived before the first event
+    std::uint64_t preamble_live = 0;  // allocations that were live before the first event
     std::uint64_t unmatched = 0;      // frees and uses of what the trace never introduced
     UseCounts uses;
-    std::uint64_t out_of_memory = 0;  // refusals that the program saw
+    std::uint64_t out_of_memory = 0;  // requests that failed in the program
 
     // Sums over the GPUs: host memory is a device of its own.
     Peak requested;  // bytes requested and not finished: the floor of every policy
@@ -90,7 +90,7 @@ struct TraceSummary {
     Peak recorded_reserved;
 
     Histogram sizes;            // bytes as requested
-    Histogram lifetime_events;  // program events from allocation to letting go
+    Histogram lifetime_events;  // program events from allocation to free
     Histogram lifetime_times;   // nanoseconds; empty if the trace has no times
 
     std::uint64_t range_names = 0;   // how many different ones there are

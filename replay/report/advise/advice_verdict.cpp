@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-// What grows with every step is cured by no setting.
+// No setting cures what grows with every step.
 std::string leak_text(const Advice& advice) {
     const auto leak =
         std::ranges::find(advice.growth.growths, StepGrowthKind::leak, &StepGrowth::kind);
@@ -26,9 +26,10 @@ std::string leak_text(const Advice& advice) {
 std::string out_of_memory_change(std::uint64_t before, std::uint64_t then) {
     if (before == then)
         return {};
-    return fmt::format("{} instead of {}, ",
-                       then == 0 ? "no out of memory" : format_count(then) + " out of memory",
-                       format_count(before));
+    return fmt::format(
+        "{} instead of {}, ",
+        then == 0 ? "no out-of-memory errors" : format_counted(then, "out-of-memory error"),
+        format_count(before));
 }
 
 std::string time_change(Nanoseconds before, Nanoseconds then) {
@@ -41,14 +42,15 @@ std::string time_change(Nanoseconds before, Nanoseconds then) {
 
 std::string what_to_do(const Tried& best) {
     if (best.prime != 0)
-        return fmt::format("Take {} at the start and give it back", format_bytes(best.prime));
+        return fmt::format("Allocate {} at the start and free it immediately",
+                           format_bytes(best.prime));
     if (best.one_graph_pool)
         return best.largest_graph_first ? "Capture all graphs into one pool, the largest first"
                                         : "Capture all graphs into one pool";
     if (best.largest_graph_first)
         return "Capture the largest graph first";
     if (best.name.empty())
-        return "Unset what is set";
+        return "Unset the current settings";
     return (best.policy.policy->name == "torch" ? "Set " : "Use ") + best.name;
 }
 
@@ -62,7 +64,7 @@ std::string setting_text(const Advice& advice) {
                        time_change(before.device_time(), best.device_time()));
 }
 
-// Our own allocator, where it needs less than the best setting does.
+// Our own allocator, if it needs less than the best setting.
 std::string drop_in_text(const Advice& advice) {
     const SearchResult& search = advice.search;
     const auto drop_in = std::ranges::find_if(search.others, is_drop_in);
@@ -83,13 +85,14 @@ std::string idle_text(const Advice& advice) {
         return !holder.name.empty() && holder.kind != HolderKind::size &&
                holder.at_reserved_peak >= most / 2;
     });
-    return fmt::format(" {} lie idle from event {} to {}{}: {} there gives them back.",
-                       format_bytes(advice.idle->given_back()), format_count(advice.idle->from),
-                       format_count(advice.idle->to),
-                       by == advice.holders.end() ? std::string()
-                                                  : fmt::format(", after {} took {}", by->name,
-                                                                format_bytes(by->at_reserved_peak)),
-                       advice.empties_cache);
+    return fmt::format(
+        " {} of reserved memory is idle from event {} to {}{}: {} there releases it.",
+        format_bytes(advice.idle->given_back()), format_count(advice.idle->from),
+        format_count(advice.idle->to),
+        by == advice.holders.end()
+            ? std::string()
+            : fmt::format(", after {} held {}", by->name, format_bytes(by->at_reserved_peak)),
+        advice.empties_cache);
 }
 
 }  // namespace
@@ -101,8 +104,8 @@ std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
     const std::string tried = format_counted(search.trials, "setting");
     if (advice.no_fit)
         return fmt::format(
-            "No setting helps: {} must go of what is live at once ({} are needed, {} are there; of "
-            "{} replayed none survives).",
+            "No setting helps: the program must hold {} less at once ({} needed, {} available; "
+            "none of the {} replayed survives).",
             format_bytes(advice.no_fit->excess),
             format_bytes(std::max(advice.no_fit->needed, advice.peak_requested)),
             format_bytes(advice.no_fit->available), tried);
@@ -111,13 +114,13 @@ std::string advice_verdict(const TraceInfo& info, const Advice& advice) {
     if (!advice.can_be_set)
         return leak_text(advice) +
                fmt::format(
-                   "Nothing can be set of {}: `tidemark compare` shows what other "
+                   "{} has no settings to try: `tidemark compare` shows what other "
                    "allocators would do.",
-                   advice.family.empty() ? "this allocator" : advice.family);
+                   advice.family.empty() ? "This allocator" : advice.family);
     return leak_text(advice) +
            fmt::format(
-               "Nothing helps: of {} none is worth a change (1 % less at the peak, at a "
-               "like price).",
+               "Nothing helps: none of the {} replayed is worth a change (1 % less at the peak, "
+               "at a similar cost).",
                tried) +
            drop_in_text(advice) + idle_text(advice);
 }

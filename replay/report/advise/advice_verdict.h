@@ -1,5 +1,5 @@
-// The answer of `advise` in a sentence or two: what to do, and what it gives. Text, JSON, page and
-// Python begin with it.
+// The answer of `advise` in a sentence or two: what to do, and what that saves. Text, JSON, page
+// and Python start with it.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tidemark {
 
-// "Set expandable_segments:True: no out of memory instead of 5, peak 5.93 GiB instead of 5.99 GiB,
-// 20 ms more in the driver." "" for a state, of which nothing can be tried. May hold what a trace
-// holds. O(growths).
+// "Set expandable_segments:True: no out-of-memory errors instead of 5, peak 5.93 GiB instead of
+// 5.99 GiB, 20 ms more in the driver." "" for a state, which can't be replayed. May contain text of
+// the trace. O(growths).
 std::string advice_verdict(const TraceInfo& info, const Advice& advice);
 
 }  // namespace tidemark

@@ -61,7 +61,7 @@ Json recorded_of(const Advice& advice) {
             {"placements_out_of_memory", advice.placements_refused}};
 }
 
-// What its card had for it, as the out-of-memory events of the first device that has any say.
+// What the card had room for, from the out-of-memory events of the first device that has any.
 Json card_of(const Trace& trace) {
     RecordedCard card;
     if (const ExplainedRecord* const record = explained_record(trace); record != nullptr) {

@@ -21,7 +21,7 @@
 namespace tidemark {
 namespace {
 
-// "-21.7 %", "+0.3 %"; "" where there is nothing to compare with.
+// "-21.7 %", "+0.3 %"; "" if there is nothing to compare with.
 std::string change(Bytes now, Bytes before) {
     if (before == 0 || now == before)
         return {};
@@ -48,12 +48,12 @@ std::string setting_name(const Tried& tried) {
     return tried.name.empty() ? "PyTorch's defaults" : printable(tried.name);
 }
 
-// What to write to have it, on a line of its own.
+// The line that sets it.
 std::string line_text(const Tried& tried) {
     if (tried.line.empty())
         return {};
     return fmt::format("  {}{}\n", printable(tried.line),
-                       tried.prime != 0 ? "   # at the start of the program, and given back at once"
+                       tried.prime != 0 ? "   # at the start of the program; free it immediately"
                        : tried.one_graph_pool && tried.largest_graph_first
                            ? "   # then torch.cuda.graph(..., pool=pool) for each, the largest "
                              "first; replay them in the order of their capture"
@@ -65,12 +65,12 @@ std::string line_text(const Tried& tried) {
                            : "");
 }
 
-// " on GPU 1" where there are several.
+// " on GPU 1" if there are several.
 std::string on_gpu(const Advice& advice) {
     return advice.gpus.empty() ? std::string() : fmt::format(" on GPU {}", advice.gpu);
 }
 
-// Which of several GPUs everything is about, and how they compare.
+// Which GPU the report is about, if there are several, and how they compare.
 std::string gpus_text(const Advice& advice) {
     const auto is_used = [](const GpuRow& row) { return row.peak_requested > 0; };
     if (std::ranges::count_if(advice.gpus, is_used) < 2)
@@ -137,9 +137,9 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
         table.row(label, format_bytes(bytes), format_share(bytes, parts.reserved), meaning);
     };
     add("in use", parts.in_use, "requested by the program, and live");
-    add("rounding", parts.rounding, "what its blocks have beyond that");
-    add("waiting", parts.waiting, "freed, but other streams aren't done");
-    add("fragmentation", parts.fragmentation, "free, in segments of which a part is in use");
+    add("rounding", parts.rounding, "added to requests by the allocator");
+    add("pending free", parts.waiting, "freed, but other streams may still use it");
+    add("fragmentation", parts.fragmentation, "free, in segments that are partly in use");
     add("cached", parts.cached, "free, in whole segments");
     text += table.bare("  ");
     if (snapshot.allocated.event != snapshot.fullest.event)
@@ -152,7 +152,7 @@ std::string memory_text(const TraceInfo& info, const Advice& advice) {
 std::string_view title_of(HolderKind kind) {
     switch (kind) {
         case HolderKind::site:
-            return "by place";
+            return "by call site";
         case HolderKind::operation:
             return "by operator";
         case HolderKind::annotation:
@@ -170,7 +170,7 @@ std::string name_of(const Holder& holder) {
         case HolderKind::operation:
             return "(no operator)";
         case HolderKind::annotation:
-            return "(outside of all)";
+            return "(no annotation)";
         default:
             return "(no stack recorded)";
     }
@@ -195,23 +195,23 @@ std::string holders_text(const Advice& advice) {
 std::string gaps_text(const TraceInfo& info, const Advice& advice) {
     const Gaps& gaps = advice.gaps;
     std::string text = fmt::format(
-        "  {} were requested ({}) when {} lay free", format_bytes(gaps.requested),
+        "  {} was requested ({}) while {} was free", format_bytes(gaps.requested),
         moment_text(info, advice.snapshot, advice.snapshot.growth), format_bytes(gaps.free));
     if (gaps.count == 0)
-        text += ", none of it for such a request";
+        text += ", none of it usable for such a request";
     else
-        text += fmt::format(":\n  {} of it in {} for such requests, the largest {}",
+        text += fmt::format(":\n  {} of it usable for such requests, in {}, the largest {}",
                             format_bytes(gaps.reachable), format_counted(gaps.count, "gap"),
                             format_bytes(gaps.largest));
     if (gaps.whole > 0)
-        text += fmt::format(" ({} are whole segments)", format_bytes(gaps.whole));
+        text += fmt::format(" ({} in whole segments)", format_bytes(gaps.whole));
     const auto elsewhere = [&text](Bytes bytes, std::string_view what) {
         if (bytes > 0)
             text += fmt::format("; {} {}", format_bytes(bytes), what);
     };
     elsewhere(gaps.other_streams, "kept for other streams");
-    elsewhere(gaps.other_pools, "for other pools");
-    elsewhere(gaps.other_sizes, "for other sizes");
+    elsewhere(gaps.other_pools, "kept for other pools");
+    elsewhere(gaps.other_sizes, "kept for other sizes");
     return text + "\n";
 }
 
@@ -234,7 +234,7 @@ std::string fragmentation_text(const TraceInfo& info, const Advice& advice) {
         return text;
     Table table = Table::untitled("rrll");
     table.row("free, but pinned", advice.paged ? "in pages" : "in segments", "by blocks of",
-              "alive");
+              "lifetime");
     for (const PinningSite& pin : advice.pins)
         table.row(format_bytes(pin.free), format_count(pin.segments), one_line(pin.site, 50),
                   lifetime(info, pin));
@@ -249,7 +249,7 @@ void add_row(Table& table, std::string_view label, const Tried& tried, const Tri
               tried.peak_spread ? range_text(*tried.peak_spread) : "", setting_name(tried));
 }
 
-// The recorded run differs from a replay of its settings, in what the table says.
+// Whether the recorded run differs from a replay of its settings, in the table's figures.
 bool is_apart(const Advice& advice) {
     const TrialResult& replayed = advice.search.before.result;
     return advice.recorded && (advice.recorded->peak.reserved != replayed.peak.reserved ||
@@ -262,14 +262,14 @@ std::string settings_text(const Advice& advice) {
     if (search.interrupted)
         text += fmt::format("  Interrupted after {}: the best so far.\n",
                             format_counted(search.trials, "setting"));
-    // The verdict says that nothing helps, and what stands out who would have to go.
+    // The verdict says that nothing helps; "What stands out" lists what would have to be freed.
     if (advice.no_fit)
         return text + fmt::format("  {}\n", format_counted(search.trials, "setting"));
     if (!advice.spread_verdict.empty())
         text += fmt::format("  {}\n", printable(advice.spread_verdict));
     Table table = Table::untitled("lrrrrrrrl");
     table.row("", "peak reserved", "", "out of memory", "retries", "driver + waits",
-              "of it to grow", search.before.peak_spread ? "run to run" : "");
+              "of which growth", search.before.peak_spread ? "run to run" : "");
     if (is_apart(advice))
         table.row("recorded", format_bytes(advice.recorded->peak.reserved), "",
                   format_count(advice.recorded->refusals()),
@@ -277,11 +277,11 @@ std::string settings_text(const Advice& advice) {
                   "the run itself, with its own caches and placement");
     add_row(table, "now", search.before, search.before);
     if (search.improves)
-        add_row(table, "with it", search.best, search.before);
+        add_row(table, "recommended", search.best, search.before);
     for (const Tried& other : search.others)
         add_row(table, "or", other, search.before);
     if (search.dear)
-        add_row(table, "too dear", *search.dear, search.before);
+        add_row(table, "too slow", *search.dear, search.before);
     text += table.bare("  ");
     for (const Tried& other : search.others)
         if (!other.line.empty())
@@ -295,11 +295,11 @@ std::string bounds_text(const Advice& advice) {
     std::string text = fmt::format("  Floor: {} (peak of live blocks)", format_bytes(floor));
     if (floor > 0)
         text += fmt::format(
-            "; the {} {}", advice.search.improves ? "best needs" : "present settings need",
+            "; the {} {}", advice.search.improves ? "best setting needs" : "current settings need",
             best > 2 * floor ? fmt::format("{:.1f} times as much", share_of(best, floor))
             : best > floor + floor / 2000 ? format_share(best - floor, floor) + " more"
                                           : "no more");
-    text += fmt::format(". The program requested {} at most.\n  Offline bound: {}, {}.\n",
+    text += fmt::format(". The program requested at most {}.\n  Offline bound: {}, {}.\n",
                         format_bytes(advice.peak_requested), offline_figure(advice.offline),
                         offline_meaning(advice.offline));
     if (const std::string larger = largest_steps_text(advice.largest_steps); !larger.empty())
@@ -349,7 +349,7 @@ std::string growth_text(const std::string& before, const std::string& after, con
     if (growth.entries.empty())
         return text + "\nNothing differs.\n" + remarks(growth.warnings, {});
 
-    text += fmt::format("\nWhat grew, {}\n", growth.by_site ? "by place" : "by size");
+    text += fmt::format("\nWhat grew, {}\n", growth.by_site ? "by call site" : "by size");
     Table table = Table::untitled("rrrll");
     table.row("at the end", "at the peak", "blocks");
     for (const GrowthEntry& entry : growth.entries) {
@@ -364,7 +364,7 @@ std::string growth_text(const std::string& before, const std::string& after, con
     if (growth.more > 0)
         text += fmt::format("  and {} more\n", format_count(growth.more));
     if (!growth.by_site)
-        text += "\nnote: without call stacks in both traces, sizes stand in for places\n";
+        text += "\nnote: blocks are grouped by size, since not both traces have call stacks\n";
     return text + remarks(growth.warnings, {});
 }
 

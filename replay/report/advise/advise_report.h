@@ -11,12 +11,12 @@
 
 namespace tidemark {
 
-// `name` is what the user called the trace.
+// `name` is the trace's name from the user.
 std::string advice_text(const std::string& name, const TraceInfo& info, const Advice& advice);
 std::string advice_json(const std::string& name, const Trace& trace, const Advice& advice,
                         const Provenance& provenance);
 
-// Two traces: `before` and `after` are what the user called them.
+// Two traces: `before` and `after` are their names from the user.
 std::string growth_text(const std::string& before, const std::string& after, const Growth& growth);
 std::string growth_json(const std::string& before, const std::string& after, const Growth& growth,
                         const Provenance& provenance);

@@ -1,4 +1,4 @@
-// fit's table, where the run of the answer ends, and the same as JSON.
+// fit's table, where the answer's run stops, and the same as JSON.
 #include "replay/report/advise/fit_report.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::string conditions(const FitReport& report) {
     return "how much memory it needs";
 }
 
-// Not all runs go the same way.
+// Some runs survive and others don't.
 bool differs_from_run_to_run(const FitRow& row) {
     return row.granted_runs && *row.granted_runs != (row.survives ? row.peak_spread->runs : 0);
 }
@@ -66,7 +66,7 @@ Table table_of(const FitReport& report) {
     if (has_probes)
         columns.push_back({"no worse than recorded"});
     for (const char* title : {"smallest limit", "peak without a limit", "allocated", "retries",
-                              "their cost", "driver time"})
+                              "retry time", "driver time"})
         columns.push_back({title});
     const bool spread = report.rows[report.answer].peak_spread.has_value();
     if (spread)
@@ -95,22 +95,22 @@ Table table_of(const FitReport& report) {
     return table;
 }
 
-// "at event 61,234, in step #7: a request of 1.20 GiB was out of memory with ...".
+// "at event 61,234, in step #7: a request for 1.20 GiB ran out of memory with ...".
 std::string death_text(const Death& death) {
     const Refusal& refusal = death.refusal;
     const Usage& usage = refusal.usage;
     std::string text = fmt::format(
-        "at event {}{}: a request of {} was out of memory ({}) with {} reserved, {} of them "
+        "at event {}{}: a request for {} ran out of memory ({}) with {} reserved, {} of them "
         "allocated",
         format_count(refusal.event), position_text(death.position), format_bytes(refusal.what.size),
         to_text(refusal.why.cause), format_bytes(usage.reserved), format_bytes(usage.allocated));
     if (usage.reserved > usage.active)
-        text += fmt::format("; {} were free, the largest piece {}",
+        text += fmt::format("; {} was free, the largest piece {}",
                             format_bytes(usage.reserved - usage.active),
                             piece_text(refusal.largest_free, refusal.what.size));
     text += ".\n";
     if (death.refused_in_all > 1)
-        text += fmt::format("Had it gone on, {} would have been out of memory in all.\n",
+        text += fmt::format("If it had gone on, {} would have run out of memory in total.\n",
                             format_counted(death.refused_in_all, "request"));
     return text + report::stack_text(death.position, 4);
 }
@@ -130,21 +130,23 @@ std::string answer_text(const FitReport& report) {
         text = fmt::format("{}: {} {}.\n", row.survives ? "Yes" : "No", label_of(row),
                            row.survives   ? "survives"
                            : row.no_worse ? fmt::format("runs out of memory {}, but no worse than "
-                                                        "recorded: whatever was granted then is "
-                                                        "granted here",
+                                                        "recorded: every request that succeeded "
+                                                        "then succeeds here",
                                                         format_times(row.out_of_memory))
                                           : "runs out of memory");
     if (differs_from_run_to_run(row))
         text += fmt::format(
-            "That is of the recorded run. As other runs might go, nothing is out of memory {}.\n",
+            "That holds for the recorded run. Other runs may differ: nothing runs out of memory "
+            "{}.\n",
             granted_text(row));
     if (row.died_at)
         text += fmt::format("{} {}", row.no_worse ? "First" : "It dies", death_text(*row.died_at));
     const bool has_probes = report.recorded_refusals > 0;
     if (has_probes && row.smallest_memory_no_worse > 0)
-        text += fmt::format("It goes no worse than recorded on {}{}.\n",
-                            sizes_text(row.smallest_memory_no_worse, row.smallest_limit_no_worse),
-                            row.smallest_memory == 0 ? "; some request fits on no card" : "");
+        text +=
+            fmt::format("It does no worse than recorded on {}{}.\n",
+                        sizes_text(row.smallest_memory_no_worse, row.smallest_limit_no_worse),
+                        row.smallest_memory == 0 ? "; at least one request fits on no card" : "");
     if (row.smallest_memory > 0)
         text += fmt::format("Nothing runs out of memory on {} (searched in steps of {}).\n",
                             sizes_text(row.smallest_memory, row.smallest_limit),
@@ -216,11 +218,11 @@ std::string fit_text(const std::string& name, const TraceInfo& info, const FitRe
                                    format_counted(info.event_count, "event"), conditions(report),
                                    table_of(report).ruled(emphasis), answer_text(report));
     text += fmt::format(
-        "Peaks are without a limit; retries (cached memory released, the device tried again) are "
-        "counted {}.\n",
-        report.requested() ? "under what was asked" : "on the smallest card");
+        "Peaks are without a limit; retries (the allocator releases cached memory and asks the "
+        "driver again) are counted {}.\n",
+        report.requested() ? "under the given memory or limit" : "on the smallest card");
     if (report.question.memory == 0)
-        text += fmt::format("Cards include {} for {} (--overhead).\n",
+        text += fmt::format("Card sizes include {} for {} (--overhead).\n",
                             format_bytes(report.question.overhead.value_or(0)),
                             others_text(report.question.overhead.value_or(0)));
     text += fmt::format("Offline bound: {}, {}.\n", offline_figure(report.offline),

@@ -1,4 +1,4 @@
-// From where to where the least memory lies, in words and as an object.
+// The range that contains the least possible memory, as text and as JSON.
 #include "replay/report/bound/bound_report.h"
 
 #include <fmt/format.h>
@@ -25,11 +25,11 @@ std::string capacity_answer(const BoundReport& report) {
     const std::optional<bool> fits = report.fits();
     if (!fits)
         return fmt::format(
-            "No packing in {} was found; that there is none isn't proven. More --iterations or "
-            "--time look longer.\n",
+            "No packing in {} was found, but one may exist. Raise --iterations or --time to search "
+            "longer.\n",
             format_bytes(report.capacity));
     if (!*fits)
-        return fmt::format("It does not fit in {}: more than that lives at once.\n",
+        return fmt::format("It does not fit in {}: more than that is live at once.\n",
                            format_bytes(report.capacity));
     return fmt::format("It fits in {}.\n", format_bytes(report.capacity));
 }
@@ -69,12 +69,13 @@ std::string bound_text(const BoundReport& report) {
         table.row(fmt::format("{}", row.device), format_count(row.intervals),
                   format_bytes(row.bound.lower), format_bytes(row.bound.packing.height),
                   format_percent(gap_share(row.bound)),
-                  row.recorded ? format_bytes(*row.recorded) : "not said");
+                  row.recorded ? format_bytes(*row.recorded) : "not known");
     std::string text = fmt::format("{}\n\n{}\n{}", printable(report.name),
                                    table.ruled(Emphasis::none), capacity_answer(report));
     text +=
-        "No allocator needs less than what lives at once; one that knew the whole run could do "
-        "with what is packed.\n";
+        "Every allocator needs at least what is live at once; one that knew the whole run would "
+        "need "
+        "no more than the packed size.\n";
     if (report.interrupted)
         text += "note: interrupted: the best so far\n";
     return text;

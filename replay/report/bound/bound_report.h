@@ -17,17 +17,18 @@ struct BoundRow {
     std::size_t device = 0;
     std::size_t intervals = 0;
     Bound bound;
-    std::optional<Bytes> recorded;  // most bytes that the recorded system held; none: not said
+    std::optional<Bytes> recorded;  // most bytes that the recorded system held; none: not known
 };
 
 struct BoundReport {
     std::string name;
     std::vector<BoundRow> rows;
-    Bytes capacity = 0;  // of each device; 0 = none was asked
+    Bytes capacity = 0;  // of each device; 0 = not given
     std::uint64_t seed = 0;
     bool interrupted = false;
 
-    // Whether each device fits; none: for one it wasn't found, and nothing proves that it can't.
+    // Whether each device fits; none: no packing was found for one, and nothing proves that none
+    // exists.
     std::optional<bool> fits() const;
 };
 

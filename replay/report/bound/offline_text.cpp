@@ -1,4 +1,4 @@
-// Three cases: settled, packed above what lives at once, not searched.
+// Three cases: exact, packed above what is live at once, not searched.
 #include "replay/report/bound/offline_text.h"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ std::string offline_meaning(const OfflineBound& bound) {
     if (!bound.packed)
         return whose + "; --bound finds how much more";
     if (*bound.packed == bound.lower)
-        return whose + ": what lives at once, without a gap";
-    return fmt::format("{}; none needs less than {}", whose, format_bytes(bound.lower));
+        return whose + ": exactly what is live at once";
+    return fmt::format("{}; no allocator needs less than {}", whose, format_bytes(bound.lower));
 }
 
 }  // namespace tidemark

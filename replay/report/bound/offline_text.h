@@ -1,4 +1,4 @@
-// The offline bound in the words that advise, fit and report share.
+// The offline bound as text that advise, fit and report share.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tidemark {
 
-// Its figure: "6.20 GiB"; where nobody searched "6.18 GiB or more".
+// Its figure: "6.20 GiB"; "6.18 GiB or more" without a search.
 std::string offline_figure(const OfflineBound& bound);
 
-// What it means, without a stop at its end.
+// What it means, without a full stop.
 std::string offline_meaning(const OfflineBound& bound);
 
 }  // namespace tidemark

@@ -58,7 +58,7 @@ std::vector<Column> columns_of(const Timeline& timeline, std::size_t count) {
     return columns;
 }
 
-// Which character stands for a cell of which eighths are covered.
+// The character for a cell, by its covered eighths.
 struct Cell {
     unsigned reserved = 0;   // eighths, 0..8
     unsigned allocated = 0;  // never more than `reserved` in what is drawn
@@ -99,7 +99,7 @@ class Canvas {
                              static_cast<double>(style_.height * kStepsPerLine);
         double part = std::round(total) - static_cast<double>(line * kStepsPerLine);
         if (value > 0 && line == 0)
-            part = std::max(part, 1.0);  // a little is not nothing
+            part = std::max(part, 1.0);  // a little is still shown
         return static_cast<unsigned>(std::clamp(part, 0.0, static_cast<double>(kStepsPerLine)));
     }
 

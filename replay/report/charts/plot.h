@@ -1,5 +1,5 @@
 // Plot: shapes and texts on a page, in points, top left first; and the pages that we draw. A page
-// is written as SVG, or as PNG with the system's Cairo, which is loaded when somebody wants it.
+// is written as SVG, or as PNG with the system's Cairo, which is loaded when needed.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct PlotText {
 struct Plot {
     double width = 1080;
     double height = 0;
-    std::vector<PlotShape> shapes;  // later ones lie over earlier ones
+    std::vector<PlotShape> shapes;  // later ones are drawn over earlier ones
     std::vector<PlotText> texts;    // over all shapes
 };
 
@@ -48,17 +48,17 @@ inline PlotShape line(double x1, double y1, double x2, double y2, std::string co
 }
 
 // `compare`: a bar for each policy's peak of reserved memory, lowest first, and for the recorded
-// run, marked as such; a group for each trace, with what the program requested as a line, and the
-// range of runs where there is one.
+// run, marked as such; a group for each trace, with a line at what the program requested, and the
+// range of runs if there is one.
 Plot comparison_plot(const Comparison& comparison);
 
 // `replay`: reserved, allocated and requested memory over time.
 Plot run_plot(const std::string& name, const Run& run);
 
-// The bytes depend on the plot alone.
+// The bytes depend only on the plot.
 std::string plot_svg(const Plot& plot);
 
-// Errors (unsupported): no Cairo here.
+// Errors (unsupported): Cairo is missing.
 Result<std::string> plot_png(const Plot& plot);
 
 // As PNG if `target` ends in .png, else as SVG. Errors: those of plot_png.

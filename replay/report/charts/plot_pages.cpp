@@ -18,7 +18,7 @@ namespace {
 using Anchor = PlotText::Anchor;
 
 constexpr double kPlotMargin = 24;
-constexpr double kPlotNames = 290;   // width of what stands left of the bars
+constexpr double kPlotNames = 290;   // width of the names left of the bars
 constexpr double kPlotValues = 330;  // and right of them
 constexpr double kBarPitch = 26;
 constexpr double kBarHeight = 16;
@@ -26,7 +26,7 @@ constexpr double kCurveHeight = 320;
 constexpr double kCurveAxis = 84;
 constexpr std::size_t kLongestName = 42;
 
-// Plots are for paper and for other pages: light.
+// Plots go on paper and into other pages, so they are light.
 std::string ink(Colour Theme::*colour) {
     return css(light_theme().*colour);
 }
@@ -39,7 +39,7 @@ Bytes peak_of(const Run& run, std::string_view kind) {
     return run.measurement(fmt::format("peak_{}_bytes", kind)).whole;
 }
 
-// How many points a byte is, for `most` bytes on `length` points.
+// Points per byte, for `most` bytes on `length` points.
 double points_for(Bytes most, double length) {
     return most == 0 ? 0 : length / static_cast<double>(most);
 }

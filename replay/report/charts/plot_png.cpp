@@ -16,7 +16,7 @@
 namespace tidemark {
 namespace {
 
-constexpr double kMostPixels = 32'000;  // what Cairo takes on a side
+constexpr double kMostPixels = 32'000;  // Cairo's limit for a side
 constexpr double kPixelsPerPoint = 2;
 constexpr int kOpaque = 1;  // CAIRO_FORMAT_RGB24
 
@@ -24,7 +24,7 @@ struct Extents {  // cairo_text_extents_t
     double x_bearing, y_bearing, width, height, x_advance, y_advance;
 };
 
-// Those of Cairo's functions that we call; all are there since 1.0 (2005).
+// The functions of Cairo that we call; all exist since 1.0 (2005).
 struct Cairo {
     void* (*image_surface_create)(int, int, int) = nullptr;
     void (*surface_destroy)(void*) = nullptr;
@@ -115,7 +115,7 @@ class Page {
         choose(text.colour);
         cairo_.set_font_size(context_.get(), text.size);
         Extents extents{};
-        const std::string printed = printable(text.text);  // Cairo takes nothing that is no UTF-8
+        const std::string printed = printable(text.text);  // Cairo takes only UTF-8
         cairo_.text_extents(context_.get(), printed.c_str(), &extents);
         const double back = text.anchor == PlotText::Anchor::begin    ? 0
                             : text.anchor == PlotText::Anchor::middle ? extents.x_advance / 2

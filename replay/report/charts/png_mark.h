@@ -1,6 +1,5 @@
-// What our PNG files say of themselves, for people and for replay/cli_support/own_file.h: a whole
-// chunk of a PNG with its length and CRC, since neither libpng's simple interface nor Cairo writes
-// texts.
+// The mark of our PNG files, for people and for replay/cli_support/own_file.h: a complete PNG chunk
+// with its length and CRC, since neither libpng's simple interface nor Cairo writes text chunks.
 #pragma once
 
 #include <cstddef>

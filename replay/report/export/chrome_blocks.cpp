@@ -12,9 +12,9 @@
 namespace tidemark::report {
 namespace {
 
-// A block's slice while it lives.
+// A block's slice while it is live.
 struct Slice {
-    std::string rest;  // what names it, the same at its begin and its end; "" = nothing lives
+    std::string rest;  // its name, the same at its start and its end; "" = nothing is live
     std::size_t device = 0;
 };
 
@@ -35,7 +35,7 @@ class Blocks {
 
     void add(const TraceEvent& event);
 
-    // Ends what still lives.
+    // Ends the slices of blocks that are still live.
     void end();
 
   private:
@@ -101,8 +101,8 @@ void Blocks::end_block(std::uint32_t slot, Nanoseconds time) {
     slice.rest.clear();
 }
 
-// A range that ends before one that began in it is put beside the others: slices of one thread must
-// lie within each other.
+// A range that ends before one that began in it goes to another thread: slices of one thread must
+// be nested.
 void Blocks::end_range(std::size_t device, std::uint32_t name, Nanoseconds time) {
     std::vector<OpenRange>& open = open_[device];
     const auto found = std::find_if(open.rbegin(), open.rend(),

@@ -1,5 +1,5 @@
-// Counters of a replay. The engine reports sums over the devices; an event changes one device only,
-// so what the sums gain is that device's.
+// Counters of a replay. The engine reports sums over the devices; an event changes only one device,
+// so the change of the sums is that device's.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -18,7 +18,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kCounters{"reserved", "allocated", "requested"};
 using Levels = std::array<Bytes, kCounters.size()>;
 
-// Notes at which events an allocator retried: emptied its caches and asked the device again.
+// Notes the events at which an allocator retried: released its cached memory and asked the driver
+// again.
 class Retries final : public MemoryObserver {
   public:
     void watch(const Allocator& allocator, const std::uint64_t& event) {
@@ -108,7 +109,8 @@ class Counters final : public Observer {
   private:
     std::size_t device(std::size_t named) const { return std::min(named, retries_.size() - 1); }
 
-    // Whose memory event `i` changes: an end may come from another device than the request.
+    // The device whose memory event `i` changes: a free may come from another device than the
+    // request.
     std::size_t device_of(const EventBatch& events, std::size_t i) {
         const std::uint32_t slot = events.slot[i];
         if (slot >= device_of_.size())

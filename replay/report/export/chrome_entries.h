@@ -1,5 +1,5 @@
-// ChromeEntries: the entries of a Chrome trace on their way to a file, and the two that make them.
-// Used by chrome_trace.cpp alone.
+// ChromeEntries: writes the entries of a Chrome trace to a file; the two classes that produce them.
+// Used only by chrome_trace.cpp.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 namespace tidemark::report {
 
 // The threads of a device's process.
-constexpr unsigned kRangeThread = 1;         // ranges that lie within each other
-constexpr unsigned kOverlapThread = 2;       // those that do not
-constexpr unsigned kFirstStreamThread = 16;  // and so on: what the streams launch
+constexpr unsigned kRangeThread = 1;         // nested ranges
+constexpr unsigned kOverlapThread = 2;       // those that overlap otherwise
+constexpr unsigned kFirstStreamThread = 16;  // and so on: launches of the streams
 
 // `text` in quotes, as JSON. O(length).
 std::string json_text(std::string_view text);
@@ -52,8 +52,8 @@ class ChromeEntries {
         ++count_;
     }
 
-    // A slice of a thread, [begin, end). One that ends before it begins, as the recording has it,
-    // has no length, and is counted.
+    // A slice of a thread, [begin, end). One that ends before it begins in the recording gets
+    // length 0, and is counted.
     void add_slice(std::size_t device, Nanoseconds begin, Nanoseconds end, std::string_view rest);
 
     // An instant of a whole process.

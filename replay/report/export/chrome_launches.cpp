@@ -1,4 +1,4 @@
-// A launch is a run of uses on one stream with the same number.
+// A launch is a series of uses on one stream with the same number.
 #include "replay/report/export/chrome_launches.h"
 
 #include <algorithm>

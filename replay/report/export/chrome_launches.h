@@ -1,6 +1,6 @@
 // ChromeLaunches: kernels, copies and fills of a trace as slices, a thread for each stream. A
-// launch lasts until its stream's next event, as in a replay over tiers. Where the trace says when
-// the device ran them, a second thread for each stream has that. Used by chrome_blocks.cpp alone.
+// launch lasts until its stream's next event, as in a replay over tiers. If the trace says when the
+// device ran them, each stream gets a second thread for that. Used only by chrome_blocks.cpp.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class ChromeLaunches {
     // Each event that says when a launch ran. O(1).
     void add_execution(const TraceEvent& event);
 
-    // Ends what still lasts.
+    // Ends launches that are still open.
     void end(Nanoseconds time);
 
   private:
@@ -51,7 +51,8 @@ class ChromeLaunches {
     const TraceInfo& info_;
     ChromeEntries& entries_;
     std::vector<Launch> open_;  // by stream
-    // Of each stream's thread, once it has a name: one, also where it uses memory of several.
+    // The device of each stream's thread, once named: one, even if the stream uses memory of
+    // several.
     std::vector<std::optional<std::size_t>> devices_;
     std::vector<std::optional<std::size_t>> execution_devices_;
 };

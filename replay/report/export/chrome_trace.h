@@ -1,12 +1,12 @@
-// ChromeTrace: a trace, and what policies make of it, for Perfetto (ui.perfetto.dev) and
-// chrome://tracing: the JSON trace event format.
+// ChromeTrace: a trace and its replays under policies, for Perfetto (ui.perfetto.dev) and
+// chrome://tracing, in the JSON trace event format.
 //
 // A device is a process. In it: counters "reserved", "allocated" and "requested" for each policy;
-// each block as an async slice from its request until its bytes are free again, called after its
-// stream and the site in the program; ranges (steps, modules) as slices of their own thread;
-// marks, out of memory and retries as instants. With several devices another process has the sums
+// each block as an async slice from its request until its bytes are free again, named after its
+// stream and its call site; ranges (steps, modules) as slices of their own thread;
+// marks, out of memory and retries as instants. With several devices, another process has the sums
 // of the counters. Times are the recording's, in microseconds with three decimals; docs/json.md has
-// it all.
+// the details.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ class Pickler {
     std::unordered_map<std::string, std::uint32_t> texts_;  // where the memo has them
 };
 
-// Nothing here is deeper than a report.
+// Recursion: nothing here is deeper than a report.
 void Pickler::put(const Json& value, bool as_tuple) {
     if (value.is_object()) {
         put_dict(value);

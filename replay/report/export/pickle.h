@@ -1,4 +1,4 @@
-// Pickle: a JSON value as Python's pickle, for what reads nothing else (PyTorch's memory_viz).
+// Pickle: a JSON value as Python's pickle, for tools that read only that (PyTorch's memory_viz).
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace tidemark::report {
 
-// Protocol 2, which every Python 3 reads, and our own readers. Objects become dicts, strings str;
-// an array called "*_pool_id" becomes a tuple, as PyTorch has it. Strings are stored once. Bytes
-// that are no UTF-8 must have been replaced. Pure; O(size).
+// Protocol 2, which every Python 3 and our own readers can read. Objects become dicts, strings str;
+// an array called "*_pool_id" becomes a tuple, as in PyTorch. Strings are stored once. Bytes that
+// aren't UTF-8 must have been replaced. Pure; O(size).
 std::string pickle_of(const Json& value);
 
 }  // namespace tidemark::report

@@ -34,7 +34,7 @@ std::string_view state_name(Region::State state) {
 }
 
 std::string_view region_name(Region::State state) {
-    constexpr std::string_view kNames[] = {"allocated", "waiting", "free", "hole"};
+    constexpr std::string_view kNames[] = {"allocated", "pending free", "free", "hole"};
     return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -89,7 +89,8 @@ class Dump {
     }
 
   private:
-    // PyTorch's pool of small blocks has segments, or pages, of 2 MiB; the other one's are larger.
+    // PyTorch's pool of small blocks has segments, or pages, of 2 MiB; those of the other are
+    // larger.
     static bool is_small(const HeldSegment& held) {
         return held.expandable ? held.range.size % policies::kTorchLargePage != 0
                                : held.range.size <= policies::kTorchSmallSegment;
@@ -105,7 +106,7 @@ class Dump {
         return entry->second;
     }
 
-    // With what is no UTF-8 replaced.
+    // With bytes replaced that aren't UTF-8.
     static Json clean(std::string_view text) {
         return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
     }
@@ -125,7 +126,7 @@ Json address(const AddressSpan& span, std::size_t device, const TraceInfo& info)
             {"stream", span.owned ? Json(handle) : Json()}};
 }
 
-// What our reader and memory_viz know of settings.
+// The settings that our reader and memory_viz know.
 Json settings_of(const Run& run) {
     const auto option = [&run](std::string_view name) {
         const auto found = std::ranges::find_if(
@@ -192,7 +193,7 @@ std::string state_listing(const HeldState& state, const Run& run) {
         text += fmt::format("\nGPU {}", device);
         if (totals.reserved != 0)
             text += fmt::format(
-                ": {} of addresses: allocated {}, free {}, waiting {}, zombies {}, "
+                ": {} of addresses: allocated {}, free {}, pending free {}, zombies {}, "
                 "holes {}, stuck {}",
                 format_bytes(totals.reserved), format_bytes(totals.allocated),
                 format_bytes(totals.free), format_bytes(totals.waiting),

@@ -1,4 +1,4 @@
-// Findings as JSON: typed, worded as everywhere. Pure.
+// Findings as JSON: typed, with the same wording as elsewhere. Pure.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// One function for each kind, beside the switch that chooses it.
+// One function for each kind, and the switch that chooses it.
 #include "replay/report/findings/finding_text.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::string parts_text(const findings::Finding& finding) {
 FindingText out_of_memory(const findings::Finding& finding) {
     if (has(finding, "further"))
         return {fmt::format("Out of memory {} more", format_times(finding.figure("further"))),
-                "The last of them is where this leads to."};
+                "This finding leads to the last of them."};
     if (!has(finding, "requested_bytes"))
         return {"Out of memory " + format_times(finding.figure("count"))};
     FindingText text{"Out of memory: " + bytes(finding, "requested_bytes") + " requested"};
@@ -103,7 +103,7 @@ FindingText out_of_memory(const findings::Finding& finding) {
         text.detail += fmt::format("\n{}.", report::kWithoutRetry);
     if (finding.figure("count") > 1 && finding.figure("number") == 1)
         text.detail +=
-            fmt::format("\nOut of memory {} in all.", format_times(finding.figure("count")));
+            fmt::format("\nOut of memory {} in total.", format_times(finding.figure("count")));
     text.detail += parts_text(finding);
     return text;
 }
@@ -115,8 +115,8 @@ FindingText setting(const findings::Finding& finding) {
     FindingText text;
     if (refused > finding.figure("new_out_of_memory"))
         text.title = finding.figure("new_out_of_memory") == 0
-                         ? "Another setting is never out of memory"
-                         : "Another setting is out of memory less often";
+                         ? "Another setting never runs out of memory"
+                         : "Another setting runs out of memory less often";
     else if (then < now)
         text.title = fmt::format("Another setting needs {} less ({})", format_bytes(now - then),
                                  format_share(now - then, now));
@@ -134,23 +134,23 @@ FindingText setting(const findings::Finding& finding) {
         return said + fmt::format(", {} in the driver and waiting",
                                   format_duration(static_cast<Nanoseconds>(figure("device_ns"))));
     };
-    text.detail =
-        fmt::format("Now: {}.\nWith it: {}.\nThe best of {} that were replayed.", outcome(""),
-                    outcome("new_"), format_counted(finding.figure("trials"), "setting"));
+    text.detail = fmt::format(
+        "Now: {}.\nWith that setting: {}.\nThe best of {} that were replayed.", outcome(""),
+        outcome("new_"), format_counted(finding.figure("trials"), "setting"));
     text.command = finding.command;
     return text;
 }
 
 FindingText growth_while_free(const findings::Finding& finding) {
-    FindingText text{fmt::format("Reserved memory grew to its peak while {} lay free",
+    FindingText text{fmt::format("Reserved memory grew to its peak while {} was free",
                                  bytes(finding, "free_bytes"))};
-    text.detail = fmt::format("{} were requested at {}.", bytes(finding, "requested_bytes"),
+    text.detail = fmt::format("{} was requested at {}.", bytes(finding, "requested_bytes"),
                               finding_position(finding));
     if (const std::uint64_t gaps = finding.figure("gaps"); gaps > 0) {
         const bool is_small =
             finding.figure("largest_free_bytes") < finding.figure("requested_bytes");
         text.detail += fmt::format(
-            " {} lay free where such a request may be served, in {}{}{}.",
+            " {} was free where such a request can be served, in {}{}{}.",
             bytes(finding, has(finding, "usable_bytes") ? "usable_bytes" : "free_bytes"),
             format_counted(gaps, "hole"),
             is_small ? (gaps == 1 ? ", too small" : ", none large enough") : "",
@@ -161,7 +161,7 @@ FindingText growth_while_free(const findings::Finding& finding) {
     }
     for (const auto& [name, what] : {std::pair("other_streams_bytes", "kept for other streams"),
                                      std::pair("other_pools_bytes", "in other pools"),
-                                     std::pair("other_sizes_bytes", "for other sizes")})
+                                     std::pair("other_sizes_bytes", "kept for other sizes")})
         if (finding.figure(name) > 0)
             text.detail += fmt::format("\n{} {}.", bytes(finding, name), what);
     return text;
@@ -169,28 +169,28 @@ FindingText growth_while_free(const findings::Finding& finding) {
 
 FindingText pinned(const findings::Finding& finding) {
     const std::string_view unit = has(finding, "pages") ? "page" : "segment";
-    FindingText text{bytes(finding, "free_bytes") + " held up by small or long-lived blocks"};
+    FindingText text{bytes(finding, "free_bytes") + " pinned by small or long-lived blocks"};
     if (!finding.site.empty())
-        text.title = fmt::format("{} held up by blocks of {}", bytes(finding, "free_bytes"),
+        text.title = fmt::format("{} pinned by blocks of {}", bytes(finding, "free_bytes"),
                                  one_line(finding.site, 100));
     text.detail = fmt::format(
-        "{} cannot go back or be joined",
+        "{} can't be released or coalesced",
         format_counted(finding.figure(has(finding, "pages") ? "pages" : "segments"), unit));
     if (has(finding, "blocks"))
         text.detail +=
-            fmt::format(": {} of {} in all", format_counted(finding.figure("blocks"), "block"),
+            fmt::format(": {} of {} in total", format_counted(finding.figure("blocks"), "block"),
                         bytes(finding, "block_bytes"));
     else
         text.detail +=
-            fmt::format(": the largest, {}, is kept by one block of {}",
+            fmt::format(": the largest, {}, is pinned by one block of {}",
                         bytes(finding, "largest_segment_bytes"), bytes(finding, "block_bytes"));
-    text.detail += fmt::format(", alive from event {} to {}", count(finding, "born_event"),
+    text.detail += fmt::format(", live from event {} to {}", count(finding, "born_event"),
                                has(finding, "ends_event") ? "event " + count(finding, "ends_event")
                                                           : std::string("the end"));
     if (finding.figure("lifetime_ns") > 0)
         text.detail +=
             ", " + format_duration(static_cast<Nanoseconds>(finding.figure("lifetime_ns")));
-    text.detail += ". Allocate what stays long before what comes and goes, or free it earlier.";
+    text.detail += ". Allocate long-lived blocks before short-lived ones, or free them earlier.";
     return text;
 }
 
@@ -203,21 +203,21 @@ std::string_view step_of(const findings::Finding& finding) {
 std::string over_steps(const findings::Finding& finding) {
     if (has(finding, "parts"))
         return fmt::format("{} equal parts of the run", kRunParts);
-    return fmt::format("{} ({})", format_counted(finding.figure("steps"), "step"),
-                       finding.message.empty() ? "found in what is allocated again and again"
-                                               : one_line(finding.message, 60));
+    return fmt::format(
+        "{} ({})", format_counted(finding.figure("steps"), "step"),
+        finding.message.empty() ? "found in repeated allocations" : one_line(finding.message, 60));
 }
 
 std::string site_or(const findings::Finding& finding, std::string_view otherwise) {
     return finding.site.empty() ? std::string(otherwise) : one_line(finding.site, 100);
 }
 
-// "At this rate the 79.2 GiB are full after 1,234 more steps, in about 3.20 h."
+// "At this rate the 79.2 GiB is full after 1,234 more steps, in about 3.20 h."
 std::string end_of_memory(const findings::Finding& finding) {
     if (!has(finding, "steps_left"))
         return {};
     std::string text = fmt::format(
-        "\nAt this rate the {} are full after {}", bytes(finding, "memory_bytes"),
+        "\nAt this rate the {} is full after {}", bytes(finding, "memory_bytes"),
         format_counted(finding.figure("steps_left"), fmt::format("more {}", step_of(finding))));
     if (has(finding, "time_left_ns"))
         text += ", in about " +
@@ -228,18 +228,18 @@ std::string end_of_memory(const findings::Finding& finding) {
 FindingText step_growth(const findings::Finding& finding) {
     const std::string slope = bytes(finding, "bytes_per_step");
     if (finding.kind == Kind::cache_growth)
-        return {fmt::format("{} grew at first, then stayed at {}", site_or(finding, "What lives"),
+        return {fmt::format("{} grew at first, then stayed at {}", site_or(finding, "Live memory"),
                             bytes(finding, "last_bytes")),
-                fmt::format("Over {}, from {}: a cache, no leak.", over_steps(finding),
+                fmt::format("Over {}, from {}: a cache, not a leak.", over_steps(finding),
                             bytes(finding, "first_bytes"))};
     const bool drifts = finding.kind == Kind::drift;
     FindingText text;
     if (drifts)
         text.title =
-            fmt::format("Drift: reserved memory grows by {} a {}, though what lives doesn't", slope,
-                        step_of(finding));
+            fmt::format("Drift: reserved memory grows by {} a {}, though live memory doesn't",
+                        slope, step_of(finding));
     else if (finding.stack == 0 && !finding.site.empty())
-        text.title = fmt::format("Leak: {} more are live after each {}, in blocks of {}", slope,
+        text.title = fmt::format("Leak: {} more is live after each {}, in blocks of {}", slope,
                                  step_of(finding), site_or(finding, ""));
     else
         text.title = fmt::format("Leak: {} keeps {} more each {}", site_or(finding, "the program"),
@@ -254,31 +254,31 @@ FindingText step_growth(const findings::Finding& finding) {
     text.detail += "." + end_of_memory(finding);
     if (drifts)
         text.detail +=
-            "\nSizes that change from step to step leave segments that nothing fits "
-            "again: expandable segments, or sizes in fewer steps (padding), end that.";
+            "\nSizes that change from step to step leave segments that later requests don't fit. "
+            "Expandable segments, or fewer distinct sizes (padding), prevent that.";
     else
         text.detail +=
             has(finding, "parts")
-                ? "\nSomething keeps what it makes and never frees it: a cache without an end, a "
-                  "list that only grows. No setting of an allocator helps."
-                : "\nSomething keeps what each step makes: a list of losses that hold their "
-                  "graph, a cache without an end, hooks. No setting of an allocator helps.";
+                ? "\nSomething keeps what it allocates and never frees it: an unbounded cache, a "
+                  "list that only grows. No allocator setting helps."
+                : "\nSomething keeps what each step allocates: a list of losses that hold their "
+                  "graph, an unbounded cache, hooks. No allocator setting helps.";
     return text;
 }
 
 FindingText does_not_fit(const findings::Finding& finding) {
     if (finding.figure("excess_bytes") == 0)
         return {"No setting survives: requests are larger than any memory",
-                "They are refused however much memory there is."};
-    FindingText text{fmt::format("No setting can help: {} are live at once, {} are there",
+                "They fail however much memory the device has."};
+    FindingText text{fmt::format("No setting can help: {} live at once, {} available",
                                  bytes(finding, "requested_bytes"),
                                  bytes(finding, "memory_bytes"))};
     if (finding.figure("requested_bytes") <= finding.figure("memory_bytes"))
-        text.title = fmt::format("No setting survives: {} are live at once, of {}",
+        text.title = fmt::format("No setting survives: {} live at once, {} available",
                                  bytes(finding, "requested_bytes"), bytes(finding, "memory_bytes"));
     text.detail = fmt::format(
-        "{} would have to go, at the least: with all the memory that it "
-        "wants, the run reserves {}. Who would hold it at the peak:",
+        "At least {} would have to go: with unlimited memory, the run "
+        "reserves {}. What would hold it at the peak:",
         bytes(finding, "excess_bytes"), bytes(finding, "needed_bytes"));
     text.detail += parts_text(finding);
     return text;
@@ -294,8 +294,8 @@ FindingText other_streams(const findings::Finding& finding) {
         text.title +=
             fmt::format("{}{} kept for other pools", streams > 0 ? ", " : "", format_bytes(pools));
     text.detail = fmt::format(
-        "Free when reserved memory had to grow for {} at {}: a block never "
-        "serves another stream or pool than that it was taken for.",
+        "It was free when reserved memory had to grow for {} at {}: a free block "
+        "serves only the stream and pool that it was reserved for.",
         bytes(finding, "requested_bytes"), finding_position(finding));
     text.detail += parts_text(finding);
     return text;
@@ -303,20 +303,20 @@ FindingText other_streams(const findings::Finding& finding) {
 
 FindingText idle(const findings::Finding& finding) {
     std::string title =
-        fmt::format("{} of reserved memory lie free for {} of the run",
-                    bytes(finding, "free_bytes"), share(finding, "parts", "parts_in_all"));
+        fmt::format("{} of reserved memory is free for {} of the run", bytes(finding, "free_bytes"),
+                    share(finding, "parts", "parts_in_all"));
     if (!finding.setting.empty())
         return {
             std::move(title),
-            fmt::format("From {} up to event {} at most {} are in use, with {} reserved. {} "
-                        "there leaves {} reserved at most meanwhile, and takes {}.",
+            fmt::format("From {} up to event {}, at most {} is in use, with {} reserved. {} "
+                        "there leaves at most {} reserved in that time, and takes {}.",
                         finding_position(finding), format_count(finding.figure("to_event")),
                         bytes(finding, "active_bytes"), bytes(finding, "reserved_bytes"),
                         finding.setting, bytes(finding, "new_reserved_bytes"),
                         format_duration(static_cast<Nanoseconds>(finding.figure("longer_ns"))))};
     return {std::move(title),
-            fmt::format("From {} on. It is cached for later requests of this program; others "
-                        "cannot have it.",
+            fmt::format("From {} on, it is cached for later requests of this program; other "
+                        "programs can't use it.",
                         finding_position(finding))};
 }
 
@@ -327,7 +327,7 @@ FindingText in_use(const findings::Finding& finding) {
     text.detail = fmt::format("At {}:", finding_position(finding));
     for (const auto& [name, what] :
          {std::pair("in_use_bytes", "in use"), std::pair("rounding_bytes", "rounding"),
-          std::pair("waiting_bytes", "waiting for other streams"),
+          std::pair("waiting_bytes", "pending free, for other streams"),
           std::pair("fragmentation_bytes", "free between blocks (fragmentation)"),
           std::pair("cached_bytes", "free in whole segments (cached)")})
         if (finding.figure(name) > 0)
@@ -342,7 +342,7 @@ FindingText waste(const findings::Finding& finding, std::string_view figure, std
     const std::string_view whole =
         has(finding, "reserved_bytes") ? "reserved_bytes" : "active_bytes";
     return {fmt::format("{} {} at the peak", bytes(finding, figure), what),
-            fmt::format("{} of what is {} at {}: {}{}", share(finding, figure, whole),
+            fmt::format("{} of the memory {} at {}: {}{}", share(finding, figure, whole),
                         whole == "reserved_bytes" ? "reserved" : "active",
                         finding_position(finding), why, parts_text(finding))};
 }
@@ -350,12 +350,12 @@ FindingText waste(const findings::Finding& finding, std::string_view figure, std
 FindingText of_memory(const findings::Finding& finding) {
     if (finding.kind == Kind::beyond_memory)
         return {"More is allocated than the devices have",
-                fmt::format("{} at {}, of {} that there is. The recording misses frees, or the "
-                            "memory is wrong: take no figure of this run for granted.",
+                fmt::format("{} at {}, on devices with {}. The recording misses frees, or the "
+                            "memory size is wrong: don't trust any figure of this run.",
                             bytes(finding, "allocated_bytes"), finding_position(finding),
                             bytes(finding, "memory_bytes"))};
     return {share(finding, "reserved_bytes", "memory_bytes") + " of the device memory is reserved",
-            fmt::format("{} of {} at {}: a slightly larger run is out of memory.",
+            fmt::format("{} of {} at {}: a slightly larger run would run out of memory.",
                         bytes(finding, "reserved_bytes"), bytes(finding, "memory_bytes"),
                         finding_position(finding))};
 }
@@ -380,33 +380,33 @@ FindingText wording(const findings::Finding& finding) {
                     parts_text(finding)};
         case Kind::fragmentation:
             return waste(finding, "fragmentation_bytes", "of fragmentation",
-                         "free, in segments of which a part is in use.");
+                         "free, in segments that are partly in use.");
         case Kind::cached:
             return waste(finding, "cached_bytes", "cached in whole segments",
-                         "free, and for requests of other sizes, streams or pools.");
+                         "free, and kept for requests of other sizes, streams or pools.");
         case Kind::waiting:
-            return waste(finding, "waiting_bytes", "wait for other streams",
+            return waste(finding, "waiting_bytes", "pending free",
                          "freed by the program, but work on other streams may still use it. Fewer "
                          "uses across streams, or earlier joins, free it sooner.");
         case Kind::rounding:
             return waste(finding, "rounding_bytes", "of rounding",
-                         "what blocks have beyond what was requested.");
+                         "what the allocator adds to the requested sizes.");
         case Kind::setting:
             return setting(finding);
         case Kind::retries:
             return {finding.figure("count") == 1
                         ? std::string("One retry to make room")
                         : count(finding, "count") + " retries to make room",
-                    "Memory was short: the allocator gave back what it had cached and asked the "
-                    "device again. Each time the program waits for the device."};
+                    "Memory was short: the allocator released its cached memory and asked the "
+                    "driver again. Each retry makes the program wait for the device."};
         case Kind::growth_while_free:
             return growth_while_free(finding);
         case Kind::pinned:
             return pinned(finding);
         case Kind::lost_events:
             return {format_counted(finding.figure("count"), "event") + " missing",
-                    "The program was faster than they could be taken over. What lived around "
-                    "there may be shown as living longer than it did, and totals may be wrong."};
+                    "The program sent events faster than they could be read. Blocks that were live "
+                    "there may be shown with too long a lifetime, and totals may be wrong."};
         case Kind::idle:
             return idle(finding);
         case Kind::in_use:
@@ -415,7 +415,7 @@ FindingText wording(const findings::Finding& finding) {
             return {"What holds the memory at the allocated peak", parts_text(finding)};
         case Kind::no_history:
             return {"The file has no history: it is the state at one moment, not a run",
-                    "Nothing is replayed. To have a run, " + finding.message + "."};
+                    "Nothing is replayed. To replay a run, " + finding.message + "."};
         case Kind::remark:
         default:
             return {printable(finding.message)};

@@ -1,4 +1,4 @@
-// A case after the other, the remedies that help first.
+// One case after another, the remedies that help first.
 #include "replay/report/findings/out_of_memory_report.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::string request_text(const OutOfMemoryCase& found) {
 std::string free_text(const OutOfMemoryCase& found) {
     const Gaps& gaps = found.gaps;
     std::string text = fmt::format(
-        "    free just before it: {}, of which {} for such a request, the largest "
+        "    free just before it: {}, of which {} usable for such a request, the largest "
         "hole {}\n",
         format_bytes(gaps.free), format_bytes(gaps.reachable),
         piece_text(gaps.largest, gaps.requested));
@@ -86,10 +86,10 @@ std::string what_text(const Remedy& remedy) {
         case RemedyKind::empty_cache:
             return one_line(remedy.what) + " just before it";
         case RemedyKind::move_blocks:
-            return fmt::format("the pinning blocks of {} ({}) elsewhere", one_line(remedy.what),
-                               format_bytes(remedy.bytes));
+            return fmt::format("the pinning blocks of {} ({}) placed elsewhere",
+                               one_line(remedy.what), format_bytes(remedy.bytes));
         case RemedyKind::more_memory:
-            return fmt::format("{} instead", format_bytes(remedy.bytes));
+            return fmt::format("{} of memory instead", format_bytes(remedy.bytes));
     }
     return {};
 }
@@ -111,14 +111,13 @@ std::string remedies_text(const OutOfMemoryCase& found) {
 std::string remedy_text(const Remedy& remedy) {
     const std::string what = what_text(remedy);
     if (!remedy.certain)
-        return what +
-               ": perhaps granted: the holes of the memory before the recording aren't known";
+        return what + ": the request may succeed: the holes from before the recording aren't known";
     if (remedy.helps && remedy.out_of_memory == 0)
-        return what + ": granted, and nothing runs out of memory";
+        return what + ": the request succeeds, and nothing runs out of memory";
     if (remedy.helps)
-        return fmt::format("{}: granted, but other requests run out of memory {}", what,
+        return fmt::format("{}: the request succeeds, but others run out of memory {}", what,
                            format_times(remedy.out_of_memory));
-    return fmt::format("{}: still out of memory ({} in all)", what,
+    return fmt::format("{}: still out of memory ({} in total)", what,
                        format_times(remedy.out_of_memory));
 }
 

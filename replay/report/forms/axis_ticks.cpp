@@ -18,7 +18,7 @@ constexpr Position kSecond = 1'000'000'000;
 constexpr Position kMinute = 60 * kSecond;
 constexpr Position kHour = 60 * kMinute;
 
-// Beyond so many digits after the point a label says its distance from the first one.
+// With more digits than this after the point, a label is its distance from the first one.
 constexpr int kMostDecimals = 6;
 
 struct Step {
@@ -26,7 +26,7 @@ struct Step {
     Position fine;  // divides `coarse`
 };
 
-// Steps of clocks, where tens no longer do.
+// Steps of clocks, beyond the decimal steps.
 constexpr std::array<Step, 11> kClockSteps{{
     {kMinute, 10 * kSecond},
     {2 * kMinute, 30 * kSecond},
@@ -76,7 +76,7 @@ Step time_step(Position length, std::size_t most) {
 struct TimeUnit {
     Position size;
     std::string_view name;
-    int digits;  // as many decimals say it to the nanosecond
+    int digits;  // decimals down to the nanosecond
 };
 
 TimeUnit time_unit(Position largest) {
@@ -89,7 +89,7 @@ TimeUnit time_unit(Position largest) {
     return {kSecond, "s", 9};
 }
 
-// So many decimals of `unit` say a multiple of `step` exactly.
+// The decimals of `unit` that express a multiple of `step` exactly.
 int decimals_of(const TimeUnit& unit, Position step) {
     int decimals = 0;
     Position size = unit.size;
@@ -100,7 +100,7 @@ int decimals_of(const TimeUnit& unit, Position step) {
     return decimals;
 }
 
-// `value` in `unit` with exactly so many decimals; what is beyond is cut off.
+// `value` in `unit` with exactly this many decimals; the rest is cut off.
 std::string decimal_text(Position value, const TimeUnit& unit, int decimals) {
     const bool negative = value < 0;
     const auto magnitude =
@@ -114,7 +114,7 @@ std::string decimal_text(Position value, const TimeUnit& unit, int decimals) {
     return text;
 }
 
-// Takes the zeros after the point away, and a point that is last.
+// Removes trailing zeros after the point, and a trailing point.
 void trim_zeros(std::string& number) {
     number.erase(number.find_last_not_of('0') + 1);
     if (number.back() == '.')
@@ -143,7 +143,7 @@ std::string clock_text(Position value, Position step) {
     return text;
 }
 
-// Where labels become clock times: from two minutes on, if the step is in whole seconds.
+// Whether labels are clock times: from two minutes on, if the step is in whole seconds.
 bool is_clock(Position largest, Position step) {
     return largest >= 2 * kMinute && step % kSecond == 0;
 }
@@ -223,7 +223,7 @@ std::vector<ByteTick> byte_ticks(Bytes begin, Bytes end, std::size_t most) {
     while (shift < 63 && ((end - std::min(begin, end)) >> shift) > most)
         ++shift;
     const Bytes step = Bytes{1} << shift;
-    // The largest unit that says a step with at most three decimals and `end` with a digit before
+    // The largest unit that has a step with at most three decimals and `end` with a digit before
     // the point.
     std::size_t unit = 0;
     while (unit + 1 < kUnits.size() && (unit + 1) * 10 <= shift + 3 &&

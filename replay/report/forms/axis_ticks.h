@@ -1,6 +1,6 @@
-// Ticks: where axes are ruled, with their labels. Times and events in steps of 1, 2 and 5, times
-// above a minute in those of clocks, sizes in powers of two. Labels of one axis differ from each
-// other, have a unit, and show no digit that the step doesn't need.
+// Ticks of axes, with their labels. Times and events have steps of 1, 2 and 5, times above a minute
+// those of clocks, sizes powers of two. Labels of one axis differ from each other, have a unit, and
+// show no digit that the step doesn't need.
 //
 // Pure; O(ticks).
 #pragma once
@@ -31,8 +31,8 @@ struct Tick {
 struct AxisTicks {
     std::vector<Tick> ticks;     // within the window, rising
     std::vector<Position> fine;  // unlabelled ones between them
-    // Where one looks so closely that whole times would be too long, labels are distances ("+20
-    // ns") from here; empty otherwise.
+    // If the window is so narrow that full times would be too long, labels are distances ("+20 ns")
+    // from here; empty otherwise.
     std::string base;
 };
 

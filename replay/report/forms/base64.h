@@ -1,4 +1,4 @@
-// Base64: bytes as text, as pages carry them.
+// Base64: bytes as text, for pages that embed them.
 #pragma once
 
 #include <string>

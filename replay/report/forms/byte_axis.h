@@ -1,4 +1,4 @@
-// Where an axis of bytes has its ticks.
+// The ticks of an axis of bytes.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct ByteAxis {
 // From 0 to `most` or a little more, in at most six steps. O(1).
 ByteAxis byte_axis(Bytes most);
 
-// "1.5 GiB": a multiple of a tick's step, without digits that say nothing.
+// "1.5 GiB": a multiple of a tick's step, without needless digits.
 std::string tick_label(Bytes value);
 
 }  // namespace tidemark::report

@@ -1,8 +1,8 @@
-// CsvLine: a line of comma-separated values (RFC 4180), for commands and the viewer alike: quoted
-// where it must be. A text that a spreadsheet would take for a formula (it begins with = + - @, a
-// tab or a carriage return) gets an apostrophe in front, and so does one that begins with an
-// apostrophe: who takes one away from each text that begins with it has the texts as they were.
-// What could drive a terminal is an escape (core/base/printable.h). Numbers stay as they are.
+// CsvLine: a line of comma-separated values (RFC 4180), for commands and the viewer; quoted where
+// needed. A text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a
+// carriage return) gets an apostrophe in front, and so does one that begins with an apostrophe:
+// removing one apostrophe from each text that begins with one restores the texts. Control
+// characters of a terminal are escaped (core/base/printable.h). Numbers stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace tidemark {
 
 class CsvLine {
   public:
-    // `line_end` behind each line, a literal: RFC 4180 has CRLF, tools of a shell want LF.
+    // `line_end` ends each line, a literal: RFC 4180 has CRLF, shell tools need LF.
     explicit CsvLine(std::string_view line_end = "\r\n") : line_end_(line_end) {}
 
-    // A text, of which nobody knows what is in it.
+    // A text with unknown content.
     void text(std::string_view content) {
         const bool is_formula =
             !content.empty() &&
@@ -28,7 +28,7 @@ class CsvLine {
         put(printable(content), is_formula ? "'" : "");
     }
 
-    // What we wrote ourselves: a figure with its unit, a word of ours.
+    // Text of our own: a figure with its unit, a word.
     void figure(std::string_view content) { put(content, ""); }
 
     template <class Number>
@@ -39,7 +39,7 @@ class CsvLine {
 
     void nothing() { separate(); }
 
-    // The line with its end; the next one begins.
+    // Ends the line; the next one begins.
     void end() {
         line_ += line_end_;
         is_first_ = true;

@@ -21,19 +21,19 @@ namespace tidemark::report {
 
 using Json = nlohmann::ordered_json;  // keys in the order of assignment, so that people can read
 
-// Indented, with a new line. Strings of files may be no UTF-8: such bytes become U+FFFD. O(size).
+// Indented, with a new line. Bytes of a file's strings that aren't UTF-8 become U+FFFD. O(size).
 std::string text_of(const Json& json);
 
 // 64 bits as text: JSON numbers above 2^53 lose digits in many readers.
 std::string hash_text(std::uint64_t hash);
 
-// Where a result comes from, with the hashes of what it was made of, by name.
+// Where a result comes from, with the hashes of its inputs, by name.
 Json provenance_of(const Provenance& provenance,
                    std::initializer_list<std::pair<const char*, std::uint64_t>> hashes = {});
 
 Json usage_of(const Usage& usage);
 
-// What `value_of` makes of each element of `range`.
+// `value_of` applied to each element of `range`.
 template <class Range, class ValueOf>
 Json list_of(const Range& range, ValueOf value_of) {
     Json list = Json::array();
@@ -42,7 +42,7 @@ Json list_of(const Range& range, ValueOf value_of) {
     return list;
 }
 
-// The value; null for `none`, by which the field says that there is nothing.
+// The value; null for `none`, the field's value for nothing.
 template <class T>
 Json or_null(const T& value, const T& none = T()) {
     return value == none ? Json() : Json(value);
@@ -53,22 +53,22 @@ Json or_null(const std::optional<T>& value) {
     return value ? Json(*value) : Json();
 }
 
-// Null where there is none.
+// Null if there is none.
 Json spread_of(const std::optional<PeakSpread>& spread);
 
-// A list of objects, one for each of several devices; empty for one.
+// A list of objects, one for each device; empty if there is only one.
 Json device_peaks_of(std::span<const Bytes> reserved);
 
 // An object of the pairs, in their order.
 Json pairs(std::span<const std::pair<std::string, std::string>> values);
 
-// Its keys, into an object about a trace.
+// Adds its keys to an object about a trace.
 void add_uses(Json& object, const UseCounts& uses);
 
 // What `info` prints of a trace, without provenance.
 Json trace_of(const std::string& name, const Trace& trace, const TraceSummary& summary);
 
-// What a catalogue says of options.
+// The options of a catalogue.
 Json options_of(std::span<const OptionInfo> options);
 
 }  // namespace tidemark::report

@@ -1,4 +1,4 @@
-// The recorded settings first.
+// The recorded settings come first.
 #include "replay/report/forms/largest_steps_text.h"
 
 #include <cmath>
@@ -34,8 +34,9 @@ std::string largest_steps_text(const std::vector<LargestStep>& steps) {
     if (text.empty())
         return {};
     if (const std::int64_t batch = steps.front().batch; batch > 0)
-        return fmt::format("The batch can be, instead of {}: {} (tidemark scale).\n", batch, text);
-    return fmt::format("Steps can be so much larger than those recorded: {} (tidemark scale).\n",
+        return fmt::format("Largest batch that fits (recorded: {}): {} (tidemark scale).\n", batch,
+                           text);
+    return fmt::format("Largest steps that fit, relative to those recorded: {} (tidemark scale).\n",
                        text);
 }
 

@@ -1,4 +1,4 @@
-// What reports are made of that no analysis has: where a result comes from, and what was written.
+// Input of reports that no analysis provides: where a result comes from, and what was written.
 // Plain values.
 #pragma once
 
@@ -22,9 +22,9 @@ struct WrittenFile {
     std::string format;                 // of the target
     TraceInfo info;                     // of the source
     std::uint64_t events = 0;           // in the target
-    std::uint64_t left_out_truth = 0;   // that the target's format can't hold
-    std::uint64_t left_out_events = 0;  // likewise, of the program's own
-    std::uint64_t backwards = 0;        // spans that end before they begin, of length 0 in it
+    std::uint64_t left_out_truth = 0;   // those that the target's format can't hold
+    std::uint64_t left_out_events = 0;  // the same, of the program's own events
+    std::uint64_t backwards = 0;        // spans that end before they begin: length 0 there
     std::uint64_t bytes = 0;            // of the target; 0 = not known (standard output)
 };
 

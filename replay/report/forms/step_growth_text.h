@@ -7,9 +7,9 @@
 
 namespace tidemark {
 
-// "what is live of train.py:40 grows by 12.0 MiB a step, from 12.0 MiB to 1.17 GiB". `by_site`: the
-// trace has stacks; else names are of sizes. `step` is what steps are called. May hold what a trace
-// holds. Pure.
+// "live memory of train.py:40 grows by 12.0 MiB a step, from 12.0 MiB to 1.17 GiB". `by_site`: the
+// trace has stacks; else names are sizes. `step` is what a step is called. May contain text of the
+// trace. Pure.
 std::string step_growth_text(const StepGrowth& growth, bool by_site,
                              std::string_view step = "step");
 

@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kNarrowestColumn = 3;  // "--:" is the shortest rule there is
+constexpr std::size_t kNarrowestColumn = 3;  // "--:" is the shortest rule
 
 // A cell's text as it is written; '|' would end the cell.
 std::string shown(const TableCell& cell, Emphasis emphasis) {

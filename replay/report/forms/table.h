@@ -1,6 +1,6 @@
-// Table: rows and columns as text. One layout serves the terminal and an issue alike: the columns
-// are aligned with blanks and ruled as Markdown wants it, so what one copies from the screen is a
-// table there too. Pure; widths count UTF-8 characters.
+// Table: rows and columns as text. One layout serves both a terminal and a GitHub issue: columns
+// are aligned with blanks and ruled as in Markdown, so a table copied from the screen stays a
+// table. Pure; widths count UTF-8 characters.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +34,10 @@ class Table {
     // Columns without titles, "l" aligned left and "r" right: "lrr".
     static Table untitled(std::string_view alignments);
 
-    // A row from its first cell on, no more than there are columns (TM_CHECK); the rest is empty.
+    // A row from its first cell on, at most as many as columns (TM_CHECK); the rest is empty.
     void add(std::vector<TableCell> row);
 
-    // The same of texts, none of which stands out.
+    // The same with plain texts, none of which stands out.
     template <class... Text>
     void row(Text&&... texts) {
         add({TableCell{std::string(std::forward<Text>(texts))}...});
@@ -46,7 +46,7 @@ class Table {
     // Ruled with '|' and '-', a new line at the end. O(cells).
     std::string ruled(Emphasis emphasis) const;
 
-    // Without rules and titles, each line begun with `indent`: for lists of a name and figures.
+    // Without rules and titles, `indent` before each line: for lists of names and figures.
     std::string bare(std::string_view indent) const;
 
     // Such a list below a title, after an empty line; "" if it has no rows.
@@ -59,7 +59,7 @@ class Table {
     std::vector<std::vector<TableCell>> rows_;
 };
 
-// Characters of `text` on a screen, taking each code point for one.
+// Columns of `text` on a screen, one for each code point.
 std::size_t text_width(std::string_view text);
 
 }  // namespace tidemark

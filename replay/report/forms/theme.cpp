@@ -18,13 +18,13 @@ constexpr Colour kPurple = rgb(0xcc79a7);
 constexpr Colour kSky = rgb(0x56b4e9);
 constexpr Colour kYellow = rgb(0xf0e442);
 
-// Sky blue vanishes on a light ground: there it is darker.
+// Sky blue vanishes on a light ground, so it is darker there.
 constexpr Colour kDeepSky = rgb(0x2f8fca);
 
-// Found by a search: of 14 colours of moderate strength that stand out from the plot, those whose
-// two most alike, seen by whoever of the four sights of theme_test.cpp sees the least difference,
-// are furthest apart, and that come near no colour of waste. In an order in which the first few
-// are furthest apart.
+// Found by a search: 14 colours of moderate strength that stand out from the plot and aren't close
+// to a colour of waste, chosen so that the two most similar ones differ as much as possible for
+// whichever of the four kinds of sight in theme_test.cpp sees the least difference. Ordered so that
+// the first few differ most.
 constexpr std::size_t kHues = 14;
 using Hues = std::array<Colour, kHues>;
 constexpr Hues kDarkHues = {rgb(0x536bd9), rgb(0xc2f6ad), rgb(0x893000), rgb(0xb98600),
@@ -37,7 +37,7 @@ constexpr Hues kLightHues = {rgb(0x2f778c), rgb(0xddad00), rgb(0x3e1849), rgb(0x
                              rgb(0x845cce), rgb(0x9dbf98)};
 
 // Of these, those that can be a line among the curves of another run: 3 : 1 against the plot, and
-// like none of reserved, allocated, active and requested.
+// unlike reserved, allocated, active and requested.
 constexpr std::array<std::size_t, 8> kDarkLines{11, 8, 1, 12, 6, 9, 13, 10};
 constexpr std::array<std::size_t, 8> kLightLines{4, 12, 2, 9, 5, 8, 10, 11};
 
@@ -107,7 +107,7 @@ Theme make_light() {
     return theme;
 }
 
-// A colour of Oklab, whose lightness is even to the eye, as sRGB.
+// A colour of Oklab, whose lightness is perceptually uniform, as sRGB.
 Colour from_oklab(double lightness, double a, double b) {
     const double l = std::pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3);
     const double m = std::pow(lightness - 0.1055613458 * a - 0.0638541728 * b, 3);
@@ -167,7 +167,7 @@ const Theme& light_theme() {
 
 Colour category(const Theme& theme, std::size_t index) {
     const Colour hue = (theme.dark ? kDarkHues : kLightHues)[index % kHues];
-    // Towards the text's colour, then towards the ground's: never onto either.
+    // Towards the text's colour, then towards the ground's, without reaching either.
     switch (index / kHues % 3) {
         case 1:
             return mix(hue, theme.text, 0.42);
@@ -191,7 +191,7 @@ Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown) {
 
 Colour ramp(double share) {
     static const std::array<Colour, kRampSteps> steps = make_ramp();
-    const double bounded = share > 0 ? std::min(share, 1.0) : 0.0;  // what is no number is 0
+    const double bounded = share > 0 ? std::min(share, 1.0) : 0.0;  // NaN becomes 0
     return steps[static_cast<std::size_t>(std::lround(bounded * (kRampSteps - 1)))];
 }
 

@@ -1,8 +1,8 @@
-// Theme: colours by meaning, dark and light, for all that is drawn: viewer, page, report and plots.
-// Curves are of the palette of Okabe and Ito. A colour of data has one meaning, and people with the
+// Theme: colours by meaning, dark and light, for everything drawn: viewer, page, report and plots.
+// Curves use the palette of Okabe and Ito. A colour of data has one meaning, and people with the
 // common kinds of colour blindness can tell it from the others; where a difference matters, shape
-// or pattern says it as well. What is wasted is the strongest area of a picture, at least 3 : 1
-// against the ground and against what is used, which is calm.
+// or pattern shows it as well. Wasted memory is the strongest area of a picture, at least 3 : 1
+// against the ground and against used memory, which is calm.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +36,11 @@ struct Theme {
     Colour accent;      // what can be clicked
     Colour reserved;
     Colour allocated;
-    Colour used;    // the area of what is allocated
-    Colour active;  // waiting for the device
+    Colour used;    // the area of allocated memory
+    Colour active;  // pending free
     Colour requested;
     Colour cached;         // the gap between reserved and active; in a map, what is free
-    Colour fragmentation;  // of that gap, what can't be given back
+    Colour fragmentation;  // of that gap, what can't be released
     Colour rounding;       // the gap between requested and allocated
     Colour hole;           // in a map: addresses without memory
     Colour host;
@@ -49,25 +49,25 @@ struct Theme {
     Colour problem;
     Colour selection;
     Colour cursor;
-    Colour better;  // of differences, with a sign beside it
+    Colour better;  // of differences, with a sign next to it
     Colour worse;
 };
 
 const Theme& dark_theme();
 const Theme& light_theme();
 
-// The i-th colour of a row that never ends: kHues colours that everybody can tell apart, then the
-// same at other lightnesses. No grey is among them: grey is what has no name.
+// The i-th colour of an endless row: kHues colours that everybody can tell apart, then the same at
+// other lightnesses. None is grey: grey is for things without a name.
 Colour category(const Theme& theme, std::size_t index);
 
-// An area of `colour` that is calm enough for waste to stand out beside it.
+// `colour` for an area, calm enough for waste to stand out next to it.
 Colour calm(const Theme& theme, Colour colour);
 
-// What a run's reserved memory is drawn in, and the swatch beside its name: where run `shown` has
-// all its curves, others have hues that none of these has.
+// The colour of a run's reserved memory, and of the swatch next to its name: if run `shown` has all
+// its curves, others have hues that none of these has.
 Colour run_colour(const Theme& theme, std::size_t run, std::size_t shown);
 
-// A ramp from dark blue over grey to yellow that is even to the eye: `share` 0 to 1.
+// A perceptually uniform ramp from dark blue through grey to yellow: `share` 0 to 1.
 Colour ramp(double share);
 
 }  // namespace tidemark

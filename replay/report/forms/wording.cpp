@@ -8,7 +8,7 @@
 
 namespace tidemark {
 std::string one_line(std::string_view text, std::size_t most) {
-    // A character has at most four bytes: what lies far beyond needs no look.
+    // A character has at most four bytes: the text far beyond needn't be looked at.
     const bool cut = text.size() > 4 * most;
     std::string line = printable(cut ? text.substr(0, 4 * most) : text);
     std::size_t characters = 0;

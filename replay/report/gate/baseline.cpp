@@ -1,4 +1,4 @@
-// Hostile until read: people edit such files, and merge them.
+// The input is hostile: people edit such files, and merge them.
 #include "replay/report/gate/baseline.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ Error baseline_fault(std::string_view where, const std::string& path, std::strin
             kBaselineHint};
 }
 
-constexpr JsonStyle kBaselineStyle{.pointers = false, .text = "a text", .error = baseline_fault};
+constexpr JsonStyle kBaselineStyle{.pointers = false, .text = "a string", .error = baseline_fault};
 
 using Value = JsonValue<Json>;
 
@@ -41,7 +41,7 @@ Result<Baseline> read_baseline(std::string_view text, const std::string& name) {
     JsonDocument document(kBaselineStyle, name);
     const Value object(document, &json);
     if (json.is_discarded())
-        object.refuse("is no JSON");
+        object.refuse("is not JSON");
     Baseline baseline{.name = name};
     if (!object.at_fault() && object.is_object()) {
         baseline.policy = text_at(object, "spec");

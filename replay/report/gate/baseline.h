@@ -1,4 +1,4 @@
-// A baseline read: what `tidemark replay --json`, or `tidemark gate --write-baseline`, printed.
+// Reads a baseline: what `tidemark replay --json`, or `tidemark gate --write-baseline`, printed.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tidemark {
 
-// `name` is what messages call it. Numbers at the top of the object are its figures, whatever else
-// there is is let pass: other versions of the program have other keys. O(size). Errors
-// (bad_input): no JSON, no object, or none of a run.
+// `name` is its name in messages. Numbers at the top of the object are its figures; other keys are
+// ignored, since other versions of the program have other keys. O(size). Errors (bad_input): not
+// JSON, not an object, or not a run's.
 Result<Baseline> read_baseline(std::string_view text, const std::string& name);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// One sentence about a budget, in four frames.
+// One sentence about a budget, in four formats.
 #include "replay/report/gate/gate_report.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ std::string value_text(const Measurement& like, double value) {
     figure.real = value;
     figure.whole = value <= 0 ? 0 : static_cast<std::uint64_t>(std::llround(value));
     if (figure.unit != Unit::ratio && value < 0)
-        return "less than nothing";
+        return "less than 0";
     return figure_text(figure);
 }
 
@@ -35,15 +35,15 @@ Json number_of(const Measurement& like, double value) {
     return static_cast<std::uint64_t>(value);
 }
 
-// "+3.5 %"; "" where there is nothing to compare.
+// "+3.5 %"; "" if there is nothing to compare with.
 std::string budget_change(const Budget& budget) {
     if (!budget.before || *budget.before == 0)
         return {};
     return format_change((budget.figure.value() - *budget.before) / *budget.before);
 }
 
-// "7.35 GiB, 7.10 GiB in the baseline (+3.5 %), the budget ends at 7.24 GiB". Where three digits
-// don't tell the figure from the bound, both are written out.
+// "7.35 GiB, 7.10 GiB in the baseline (+3.5 %), the bound is 7.24 GiB". If the figure and the bound
+// have the same three digits, both are written out.
 std::string budget_text(const Budget& budget) {
     std::string value = value_text(budget.figure, budget.figure.value());
     std::string bound = value_text(budget.figure, budget.bound);
@@ -61,15 +61,14 @@ std::string budget_text(const Budget& budget) {
                             change.empty() ? "" : fmt::format(" ({})", change));
     }
     if (budget.condition.relative() || value_text(budget.figure, budget.bound) != bound)
-        text += fmt::format(", the budget ends at {}", bound);
+        text += fmt::format(", the bound is {}", bound);
     return text;
 }
 
 std::string summary(const GateReport& report) {
     const std::size_t broken = report.broken();
     if (broken == 0)
-        return fmt::format("{} within {}", report.budgets.size() == 1 ? "it is" : "all is",
-                           format_counted(report.budgets.size(), "budget"));
+        return fmt::format("{} kept", format_counted(report.budgets.size(), "budget"));
     return fmt::format("{} of {} broken", broken, format_counted(report.budgets.size(), "budget"));
 }
 
@@ -105,10 +104,10 @@ std::string gate_markdown(const std::string& name, const Run& run, const GateRep
                           const GateGrowth* growth) {
     Table table({{"budget", Align::left},
                  {"fails if", Align::left},
-                 {"is"},
+                 {"value"},
                  {"baseline"},
                  {"change"},
-                 {"budget ends at"}});
+                 {"bound"}});
     for (const Budget& budget : report.budgets)
         table.add({{budget.broken ? "broken" : "kept", budget.broken},
                    {fmt::format("`{}`", printable(budget.condition.text))},

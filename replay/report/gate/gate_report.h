@@ -1,5 +1,5 @@
-// A gate's answer: for the log of a CI job, as Markdown for its summary, as JSON, and as JUnit's
-// XML, which most CI systems show. Pure.
+// A gate's answer: as text for the log of a CI job, as Markdown for its summary, as JSON, and as
+// JUnit XML, which most CI systems show. Pure.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace tidemark {
 
-// What grew since the baseline's trace, where that is there and a budget is broken.
+// What grew since the baseline's trace, if that exists and a budget is broken.
 struct GateGrowth {
-    std::string before;  // what the traces are called
+    std::string before;  // the names of the traces
     std::string after;
     Growth growth;
 };
@@ -21,7 +21,7 @@ struct GateGrowth {
 // "broken: retries > 0: 3", one for each broken budget.
 std::vector<std::string> broken_lines(const GateReport& report);
 
-// Those lines, then how many hold, then what grew (null: nothing is known of it).
+// Those lines, then how many budgets are kept, then what grew (null: not known).
 std::string gate_text(const std::string& name, const Run& run, const GateReport& report,
                       const GateGrowth* growth = nullptr);
 
@@ -33,7 +33,7 @@ std::string gate_markdown(const std::string& name, const Run& run, const GateRep
 std::string gate_json(const Run& run, const GateReport& report, const Baseline* baseline,
                       const Provenance& provenance, const GateGrowth* growth = nullptr);
 
-// A test suite with a case for each budget. Without times: the same input gives the same file.
+// A test suite with a case for each budget, without times: the same input gives the same file.
 std::string gate_junit(const std::string& name, const Run& run, const GateReport& report);
 
 }  // namespace tidemark

@@ -27,7 +27,7 @@ std::string calibration_text(const Calibration& calibration, const std::string& 
                   format_count(row.count), format_duration(row.p10), format_duration(row.median),
                   format_duration(row.p90), format_duration(row.mean));
     text += fmt::format("\n{}\n", table.ruled(Emphasis::none));
-    text += fmt::format("The first malloc_async of a process makes its pool: {}\n",
+    text += fmt::format("The first malloc_async of a process creates its pool: {}\n",
                         format_duration(profile.pool_creation));
     for (const std::string& sentence : calibration.skipped)
         text += fmt::format("skipped: {}\n", printable(sentence));

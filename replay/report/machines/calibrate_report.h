@@ -1,4 +1,4 @@
-// What `tidemark calibrate` says: every operation with its spread. Pure functions. O(measurements).
+// The report of `tidemark calibrate`: every operation with its spread. Pure. O(measurements).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The report of `machines`: spaces, links and buses, and how their figures were come by. Pure; text
-// as in text.h, JSON as in json.h (the keys are in docs/json.md).
+// The report of `machines`: spaces, links and buses, and the origin of their figures. Pure; text as
+// in text.h, JSON as in json.h (the keys are in docs/json.md).
 #pragma once
 
 #include <span>
@@ -11,13 +11,13 @@
 
 namespace tidemark {
 
-// All of them, a line each.
+// All of them, one line each.
 std::string machines_text(std::span<const DescribedMachine> machines);
 
-// One, whole. `target`: the file that it was written to; empty if to none.
+// One in full. `target`: the file that it was written to; empty if none.
 std::string machine_report_text(const DescribedMachine& machine, const std::string& target);
 
-// `measured`: the figures that were measured just now.
+// `measured`: the figures that this command measured.
 std::string machines_json(std::span<const DescribedMachine> machines,
                           std::span<const MeasuredFigure> measured, const std::string& target,
                           const Provenance& provenance);

@@ -1,4 +1,4 @@
-// Words for devices and capabilities: a short line each, what belongs to it indented below.
+// Devices and capabilities as text: a short line each, with details indented below.
 #include "replay/report/machines/topology_report.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-// Adds `part` to `line`, parted by a comma.
+// Adds `part` to `line`, after a comma.
 void add(std::string& line, const std::string& part) {
     if (!part.empty())
         line += (line.empty() ? "" : ", ") + part;
@@ -38,7 +38,7 @@ std::string link_text(const PciLink& link) {
         return "";
     std::string text = fmt::format("{:g} GT/s x{}", link.fastest_speed_gts, link.max_width);
     if (link.width != 0 && link.width < link.max_width)
-        text += fmt::format(" (in a slot of x{})", link.width);
+        text += fmt::format(" (in an x{} slot)", link.width);
     return text;
 }
 
@@ -75,7 +75,7 @@ std::string peers_text(const CudaDeviceInfo& gpu) {
     return names.empty() ? "" : "reaches " + names;
 }
 
-// A name and its lines, the first beside it.
+// A name and its lines, the first one next to it.
 void add_entry(Table& table, const std::string& name, std::span<const std::string> lines) {
     bool first = true;
     for (const std::string& line : lines) {
@@ -119,7 +119,7 @@ void add_host(Table& table, const Topology& topology) {
     add_entry(table, "host", std::array{host});
     for (const NumaNode& node : topology.host.nodes) {
         if (topology.host.nodes.size() == 1)
-            break;  // the host's line says it all
+            break;  // the host's line has everything
         std::string distances;
         for (const unsigned distance : node.distances)
             distances += fmt::format(" {}", distance);
@@ -198,7 +198,7 @@ std::string doctor_text(std::span<const Finding> findings,
     for (const std::string_view name : missing_of(findings, required))
         add(missing, std::string(name));
     if (!missing.empty())
-        text += fmt::format("\nRequired and not here: {}\n", missing);
+        text += fmt::format("\nRequired but missing: {}\n", missing);
     return text;
 }
 

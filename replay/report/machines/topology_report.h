@@ -1,5 +1,5 @@
 // The reports of `devices` and `doctor` as text and as JSON. Pure; text as in text.h, JSON as in
-// json.h (the keys are in docs/json.md). What is not here is left out of the text.
+// json.h (the keys are in docs/json.md). The text leaves out what this machine lacks.
 #pragma once
 
 #include <span>
@@ -14,8 +14,7 @@
 
 namespace tidemark {
 
-// `profiles`: the simulated devices that the program carries. `bandwidths` may be empty: nothing
-// was measured.
+// `profiles`: the built-in simulated devices. `bandwidths` may be empty: nothing was measured.
 std::string devices_text(const Topology& topology, std::span<const CostProfile> profiles,
                          std::span<const NumaBandwidth> bandwidths);
 std::string devices_json(const Topology& topology, std::span<const CostProfile> profiles,
@@ -27,7 +26,7 @@ std::string doctor_text(std::span<const Finding> findings,
 std::string doctor_json(std::span<const Finding> findings,
                         std::span<const std::string_view> required, const Provenance& provenance);
 
-// Those of `required` that are not here.
+// Those of `required` that are missing here.
 std::vector<std::string_view> missing_of(std::span<const Finding> findings,
                                          std::span<const std::string_view> required);
 

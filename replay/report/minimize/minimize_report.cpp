@@ -1,4 +1,4 @@
-// From how much to how little, and how to see it again.
+// How much was left out, and the command that shows the rest.
 #include "replay/report/minimize/minimize_report.h"
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ std::string minimize_text(const MinimizeReport& report) {
         text += fmt::format("  {}: {} before, {} now\n", figure.before.name,
                             figure_text(figure.before), figure_text(figure.after));
     text += fmt::format("{}: {}\n", format_counted(report.replays, "replay"),
-                        report.complete ? "no single allocation can be left out any more"
-                                        : "stopped before the end, more could be left out");
+                        report.complete ? "no further allocation can be left out"
+                                        : "stopped early: more could be left out");
     return text + fmt::format("To see it: {}\n", printable(report.again));
 }
 

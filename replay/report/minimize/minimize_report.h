@@ -1,4 +1,4 @@
-// What `tidemark minimize` came to, in words and as an object.
+// The result of `tidemark minimize`, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct MinimizeReport {
     std::string format;
     std::uint64_t bytes = 0;
     std::string condition;
-    std::string policy;  // that all replays were made under
+    std::string policy;  // of all replays
     std::vector<MinimizedFigure> figures = {};
     TraceSize before;
     TraceSize after;

@@ -1,4 +1,4 @@
-// Wording changes.
+// Changes as text.
 #include "replay/report/page/change_text.h"
 
 #include <algorithm>
@@ -45,10 +45,11 @@ const Measurement& figure(const ComparedRun& run, std::string_view name) {
 }
 
 std::string refusals_text(std::uint64_t count) {
-    return count == 0 ? std::string("never out of memory") : "out of memory " + format_times(count);
+    return count == 0 ? std::string("never runs out of memory")
+                      : "runs out of memory " + format_times(count);
 }
 
-// What it costs; "" where that isn't worth a word.
+// What it costs; "" if that is about the same.
 std::string price_text(const ComparedRun& now, const ComparedRun& before) {
     constexpr double kAboutTheSame = 0.1;
     const auto driver = [](const ComparedRun& run) {
@@ -89,7 +90,7 @@ std::string comparison_sentence(const ComparedRun& now, const ComparedRun& befor
     const std::uint64_t refused_before = figure(before, "out_of_memory").whole;
     std::string text;
     if (refused != refused_before)
-        text = fmt::format("{} is {}, {} {}; ", now.name, refusals_text(refused), before.name,
+        text = fmt::format("{} {}, {} {}; ", now.name, refusals_text(refused), before.name,
                            refusals_text(refused_before));
     if (peak == other)
         return text + fmt::format("{} peaks at {} reserved, as {} does", now.name,

@@ -1,5 +1,5 @@
-// Charts. A chart is an SVG whose labels overflow into its margins; within it the curves are
-// another one, which is stretched to the chart's width.
+// Charts. A chart is an SVG whose labels overflow into its margins; the curves are another SVG
+// inside it, which is stretched to the chart's width.
 #include "replay/report/page/html_curves.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace tidemark::report {
 namespace {
 
 constexpr std::size_t kChartColumns = 720;
-constexpr std::size_t kSmallChartColumns = 240;  // where there are many
+constexpr std::size_t kSmallChartColumns = 240;  // if there are many
 constexpr std::size_t kManyCharts = 4;
 constexpr std::size_t kMostCharts = 16;
 constexpr std::size_t kMostTimeTicks = 6;
@@ -84,7 +84,7 @@ class RunChart {
             history.series(unit, 0, end_, curve.columns);
             limit_ = std::max(limit_, history.limit());
         }
-        // A limit that is far above says nothing; a near one is why.
+        // A limit far above explains nothing; a near one does.
         if (limit_ > most + most / 2)
             limit_ = 0;
         axis_ = byte_axis(std::max({most, limit_, Bytes{1}}));
@@ -168,8 +168,8 @@ class RunChart {
                            edge(columns, lower, true));
     }
 
-    // The first run has areas, lighter ones where others' lines lie over them; of others there is
-    // what they reserve.
+    // The first run has areas, lighter ones if others' lines are over them; others have only a line
+    // for what they reserve.
     std::string shapes() const {
         const Columns& first = curves_.front().columns;
         const Level nothing = [](const SeriesColumn&) { return Bytes{0}; };
@@ -190,8 +190,8 @@ class RunChart {
         return out;
     }
 
-    // Refusals: each run's first across the chart, the others at its upper edge. What was refused
-    // when it was recorded is of the first run.
+    // Requests out of memory: each run's first across the chart, the others at its upper edge.
+    // Those of the recording belong to the first run.
     std::string marks() const {
         constexpr double kApart = 0.4;  // percent
         constexpr std::string_view kShort = "10";
@@ -237,7 +237,7 @@ class RunChart {
             name, x, y, anchor, text);
     }
 
-    // A ring at each run's peak, and its bytes where no other label is.
+    // A ring at each run's peak, and its bytes if no other label is there.
     std::string peaks() const {
         std::string rings;
         std::string labels;
@@ -292,8 +292,9 @@ std::string legend_of(const ReportInput& input, std::size_t trace) {
     }
     const std::string_view cached = number > 1 ? "cached pale" : "cached";
     return "<span class=\"legend\">" + runs + swatch("key requested", "requested") +
-           swatch(cached, number > 1 ? "of the first: not allocated" : "reserved, not allocated") +
-           swatch("used", "allocated") + swatch("swing", "allocated in turns") + "</span>";
+           swatch(cached,
+                  number > 1 ? "baseline: reserved, not allocated" : "reserved, not allocated") +
+           swatch("used", "allocated") + swatch("swing", "allocated at times") + "</span>";
 }
 
 // Of each trace, the highest of its runs.
@@ -316,8 +317,8 @@ std::vector<std::size_t> charted(const ReportInput& input, const std::vector<Byt
     return traces;
 }
 
-// What axes go up to: all the same, so that charts can be compared, unless a peak were too low to
-// be seen then.
+// The upper ends of axes: all the same, so that charts can be compared, unless that would make a
+// peak too low to be seen.
 std::vector<Bytes> scales(const std::vector<std::size_t>& traces,
                           const std::vector<Bytes>& all_peaks) {
     std::vector<Bytes> peaks;
@@ -329,7 +330,7 @@ std::vector<Bytes> scales(const std::vector<std::size_t>& traces,
     return peaks;
 }
 
-// The curves as sentences; of many runs only for who wants them.
+// The curves as sentences; folded if there are many runs.
 std::string sentences_of(const ReportInput& input, std::size_t trace) {
     std::string out;
     for (const ReportedRun& run : input.runs)
@@ -338,7 +339,7 @@ std::string sentences_of(const ReportInput& input, std::size_t trace) {
                                escaped(run.label), escaped(curve_text(run)));
     if (runs_of(input, trace) <= 2)
         return out;
-    return fmt::format("<details><summary>In words</summary>\n{}</details>\n", out);
+    return fmt::format("<details><summary>As text</summary>\n{}</details>\n", out);
 }
 
 const ReportedRun& first_run(const ReportInput& input, std::size_t trace) {
@@ -389,7 +390,7 @@ std::string curves_markup(const ReportInput& input) {
                                        ? "Over time:"
                                        : "Event by event, since time makes the peaks too narrow:");
             out += RunChart(input, trace, axis, most[i], small)
-                       .markup(fmt::format("Memory of {} over {}; the text below says it in words",
+                       .markup(fmt::format("Memory of {} over {}; the text below describes it",
                                            input.traces[trace].name, by));
         }
         out += sentences_of(input, trace) + "</figure>\n";
@@ -397,8 +398,8 @@ std::string curves_markup(const ReportInput& input) {
     for (std::size_t trace = 0; trace < input.traces.size(); ++trace)
         if (input.traces[trace].trace->info().is_state())
             out += fmt::format(
-                "<p><b class=\"untrusted\">{}</b> holds one moment, without a history: there is "
-                "no curve.</p>\n",
+                "<p><b class=\"untrusted\">{}</b> is the state at one moment, without a history: "
+                "there is no curve.</p>\n",
                 escaped(input.traces[trace].name));
         else if (runs_of(input, trace) > 0 && reserved_peak(first_run(input, trace)) == 0)
             out += sentences_of(input, trace);
@@ -428,7 +429,7 @@ std::string parts_markup(const ReportInput& input) {
 
         const Part all[] = {{"used", "in use", parts.in_use},
                             {"rounding", "rounding", parts.rounding},
-                            {"waiting", "waiting", parts.waiting},
+                            {"waiting", "pending free", parts.waiting},
                             {"fragmentation", "fragmentation", parts.fragmentation},
                             {"cached", "cached", parts.cached}};
         std::string bar;
@@ -448,9 +449,9 @@ std::string parts_markup(const ReportInput& input) {
             escaped(run.label), format_bytes(parts.reserved), format_count(event), bar, legend);
     }
     out +=
-        "<p class=\"words\">Fragmentation is free memory in segments that are in use, cached what "
-        "is "
-        "free in whole segments; what waits was freed, but the device isn't done with it.</p>\n";
+        "<p class=\"words\">Fragmentation is free memory in segments that are partly in use. "
+        "Cached memory is free in whole segments. Memory that is pending free was freed, but work "
+        "on other streams may still use it.</p>\n";
     return out + "</section>\n";
 }
 

@@ -1,5 +1,5 @@
-// Markup: how text becomes a page. All that comes from a trace goes through escaped(): nothing else
-// may put such text into a page. Pure.
+// Markup: how text becomes a page. Everything from a trace goes through escaped(): nothing else may
+// put such text into a page. Pure.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace tidemark::report {
 
-// A cell of a table; numbers stand to the right.
+// A cell of a table; numbers are aligned right.
 struct MarkupCell {
     std::string text;  // not yet escaped
     bool number = false;
     std::string style = {};  // a class of the page's CSS
-    std::string hint = {};   // shown over it; not yet escaped
+    std::string hint = {};   // its tooltip; not yet escaped
 };
 
-// <table> with its caption, column titles and rows, in a box that scrolls by itself where the page
-// is narrow. The first cell of each row is its heading. O(cells).
+// <table> with its caption, column titles and rows, in a box that scrolls if the page is
+// narrow. The first cell of each row is its heading. O(cells).
 std::string markup_table(std::string_view caption, const std::vector<MarkupCell>& titles,
                          const std::vector<std::vector<MarkupCell>>& rows);
 
-// `page` with each "{{name}}" replaced; a name that isn't given is a fault of ours (TM_CHECK). What
-// is put in isn't searched again. O(length).
+// `page` with each "{{name}}" replaced; a missing name is a bug (TM_CHECK). Inserted text isn't
+// searched again. O(length).
 std::string filled_in(std::string_view page,
                       const std::vector<std::pair<std::string_view, std::string>>& values);
 

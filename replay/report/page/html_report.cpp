@@ -18,7 +18,7 @@ namespace {
 using namespace report;
 
 constexpr std::size_t kHtmlReportPeakEntries = 12;
-constexpr std::size_t kPeaksShown = 4;  // runs of which the peak's tables are shown
+constexpr std::size_t kPeaksShown = 4;  // runs with tables of their peak
 
 std::string peaks_of(const ReportInput& input) {
     std::string out;

@@ -1,10 +1,10 @@
-// The report page: what came of one or more runs, as one file that opens in any browser without a
-// network and runs no script: answer, figures, comparison, curves, tables, findings and where it
-// all comes from. It prints and mails well. And the same as plain text, for those who'd rather read
-// or listen. What moves is the viewer's page (replay/cli/viewer_page.h).
+// The report page: the results of one or more runs, as one file that opens in any browser without a
+// network and runs no script: answer, figures, comparison, curves, tables, findings and provenance.
+// It prints and mails well. The same is available as plain text, for terminals and screen readers.
+// The interactive page is the viewer's (replay/cli/viewer_page.h).
 //
-// The same input gives the same bytes: no date, no machine, no speed of the replay is in it. Texts
-// of a trace are nobody's markup: see html_markup.h. The page's own files are in page/.
+// The same input gives the same bytes: it contains no date, machine or replay speed. Text of a
+// trace is never markup: see html_markup.h. The page's own files are in page/.
 #pragma once
 
 #include <cstddef>
@@ -33,18 +33,18 @@ struct ReportedRun {
     RecordedRun recorded;   // complete
 };
 
-// Runs of the same trace stand together; the first of each is what the others are compared with.
+// Runs of the same trace are adjacent; the first of each is the baseline of the others.
 struct ReportInput {
     std::string title;
     std::vector<ReportedTrace> traces;     // at least one
     std::vector<ReportedRun> runs;         // at least one
-    std::optional<RankReport> ranks = {};  // where the traces are ranks of one program
+    std::optional<RankReport> ranks = {};  // if the traces are ranks of one program
     Provenance provenance;
-    Cancelling cancelled = {};  // may be empty; after it said so, nobody looks at the page
+    Cancelling cancelled = {};  // may be empty; once cancelled, the page isn't used
 };
 
-// Below this many bytes for up to 16 runs, of however many events: curves have so many columns. A
-// tenth of it where names aren't megabytes long.
+// A page of up to 16 runs has fewer bytes than this, however many events they have, since curves
+// have a fixed number of columns. A tenth of it unless names are megabytes long.
 constexpr std::size_t kLargestReport = std::size_t{5} << 20;
 
 // The page. O(events + blocks log blocks).

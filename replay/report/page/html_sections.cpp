@@ -60,13 +60,13 @@ std::string findings_markup(const ReportInput& input) {
     const bool is_advised = std::ranges::all_of(
         input.traces, [](const auto& trace) { return trace.advice.has_value(); });
     if (!any && is_advised)
-        out += "<p>Nothing that needs a hand.</p>\n";
+        out += "<p>Nothing needs attention.</p>\n";
     if (!is_advised)
         out += fmt::format("<p>{}</p>\n", escaped(unadvised_text(any)));
     for (const ReportedTrace& trace : input.traces)
         if (trace.advice)
             out += fmt::format(
-                "<details><summary>All that <code>tidemark advise</code> says of {}</summary>"
+                "<details><summary>The full report of <code>tidemark advise</code> on {}</summary>"
                 "<pre>{}</pre></details>\n",
                 escaped(trace.name),
                 escaped(advice_text(trace.name, trace.trace->info(), *trace.advice)));

@@ -90,7 +90,7 @@ std::vector<MarkupCell> block_row(const History& history, const PeakBlock& each,
 
 }  // namespace
 
-// Of many traces the one that peaks highest: the comparison has the others.
+// Of many traces, only the one that peaks highest: the comparison has the others.
 std::string cards_markup(const ReportInput& input) {
     constexpr std::size_t kMostCards = 4;  // traces
     const std::size_t highest =
@@ -131,10 +131,10 @@ std::string comparison_markup(const ReportInput& input) {
         rows.push_back(comparison_row(input, run));
     const std::string_view caption =
         input.traces.size() > 1 && input.ranks
-            ? "All runs; each compared with the first of its trace"
+            ? "All runs, each compared with the baseline of its trace"
         : input.traces.size() > 1
-            ? "All runs; each compared with the first of its trace, that one with the first of all"
-            : "The same program under each policy; compared with the first";
+            ? "All runs, each compared with the baseline of its trace, baselines with the first one"
+            : "The same program under each policy, compared with the baseline";
     return "<section id=\"comparison\" class=\"wide\"><h2>Comparison</h2>\n" +
            markup_table(caption, titles, rows) + "</section>\n";
 }
@@ -143,7 +143,7 @@ std::string peak_markup(const ReportedRun& run, const PeakContent& content) {
     const History& history = *run.recorded.history;
     const Bytes allocated = content.values[Series::allocated];
     std::string out = fmt::format(
-        "<section class=\"peak\"><h2>When most was allocated <small "
+        "<section class=\"peak\"><h2>At the allocated peak <small "
         "class=\"untrusted\">{}</small></h2>\n"
         "<p>Event {}{}: {} reserved, {} allocated to {}, {} requested.</p>\n"
         "<div class=\"columns\">\n",
@@ -151,7 +151,7 @@ std::string peak_markup(const ReportedRun& run, const PeakContent& content) {
         content.time > 0 ? ", " + format_duration(content.time) : "",
         format_bytes(content.values[Series::reserved]), format_bytes(allocated),
         format_counted(content.live, "block"), format_bytes(content.values[Series::requested]));
-    out += group_markup("Allocated by, largest first", content.sites, "(no stack recorded)",
+    out += group_markup("By call site, largest first", content.sites, "(no stack recorded)",
                         allocated);
     out += group_markup("By tag, largest first", content.tags, "(no tag)", allocated);
     out += "</div>\n";

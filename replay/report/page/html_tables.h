@@ -8,7 +8,7 @@
 
 namespace tidemark::report {
 
-// Cards with the figures of the first run of each trace; of many traces, of the one that peaks
+// Cards with the figures of each trace's first run; with many traces, only of the one that peaks
 // highest.
 std::string cards_markup(const ReportInput& input);
 
@@ -17,10 +17,10 @@ std::string comparison_markup(const ReportInput& input);
 
 std::string findings_markup(const ReportInput& input);
 
-// What lived at the peak of a run: blocks, sites, tags.
+// What was live at the peak of a run: blocks, sites, tags.
 std::string peak_markup(const ReportedRun& run, const PeakContent& content);
 
-// Requests that were refused in any run; "" if none was.
+// Requests that ran out of memory in any run; "" if none did.
 std::string refusals_markup(const ReportInput& input);
 
 std::string provenance_markup(const ReportInput& input);

@@ -6,10 +6,10 @@
 
 namespace tidemark::report {
 
-// "--run0" of the run that others are compared with, to "--run7".
+// From "--run0", the baseline's, to "--run7".
 constexpr std::size_t kRunColours = 8;
 
-// What stands in <style>. Light, dark where the reader's browser is dark, and light on paper.
+// The content of <style>. Light; dark if the reader's browser is dark; light on paper.
 std::string style_markup();
 
 }  // namespace tidemark::report

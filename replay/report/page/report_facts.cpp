@@ -42,7 +42,8 @@ std::uint64_t refused(const ReportedRun& run) {
     return bytes_of(run, "out_of_memory");
 }
 
-// The run of the same trace that peaks lowest without a refusal; null if it is the first itself.
+// The run of the same trace with the fewest requests out of memory, of these the one that peaks
+// lowest; null if that is the first run.
 const ReportedRun* lowest(const ReportInput& input, const ReportedRun& first) {
     const ReportedRun* best = &first;
     for (const ReportedRun& run : input.runs) {
@@ -60,12 +61,12 @@ std::string answer_of(const ReportInput& input, const ReportedRun& run) {
     const ReportedTrace& trace = input.traces[run.trace];
     if (trace.trace->info().is_state())
         return fmt::format(
-            "{} holds one moment, without a history: {} reserved, {} of them in "
-            "use.",
+            "{} is the state at one moment, without a history: {} reserved, {} of "
+            "them in use.",
             trace.name, format_bytes(peak), format_bytes(requested));
     std::string text = fmt::format("{} under {} ", trace.name, run.recorded.run.policy_name);
     if (peak == 0)
-        return text + "took no memory.";
+        return text + "reserved no memory.";
     text += fmt::format("peaked at {}", format_bytes(peak));
     if (peak > requested)
         text += fmt::format(", {} more than the program ever requested at once ({} of the peak)",
@@ -162,7 +163,7 @@ std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run) {
     }
     if (const auto& spread = run.recorded.run.peak_spread)
         list.push_back({"From run to run", range_text(*spread),
-                        fmt::format("peak reserved, in nine of ten of {}, each as another run "
+                        fmt::format("peak reserved, in 90 % of {}, each as another run "
                                     "might go",
                                     format_counted(spread->runs, "replay"))});
     list.push_back({"Requested", format_bytes(requested), "by the program, at its own peak"});
@@ -179,7 +180,7 @@ std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run) {
         {"Out of memory", format_count(refused(run)),
          fmt::format("times, {}", format_counted(bytes_of(run, "retries"), "retry", "retries"))});
     list.push_back({"Driver time", figure_text(run.recorded.run.measurement("driver_ns")),
-                    format_counted(bytes_of(run, "device_calls"), "call") + " of the device"});
+                    format_counted(bytes_of(run, "device_calls"), "device call")});
     list.push_back({"Events", format_count(info.event_count),
                     info.duration > 0 ? "in " + format_duration(info.duration)
                                       : std::string("without times")});
@@ -196,13 +197,13 @@ std::string curve_text(const ReportedRun& run) {
     const SeriesValues at_peak = history.values(peak);
     const SeriesValues at_end = history.values(last);
     std::string text = fmt::format(
-        "Reserved memory begins at {}, peaks at {} ({} of the way, event {}, with {} allocated and "
+        "Reserved memory starts at {}, peaks at {} ({} of the way, event {}, with {} allocated and "
         "{} requested) and ends at {}, with {} allocated.",
         format_bytes(history.values(0)[Series::reserved]), format_bytes(at_peak[Series::reserved]),
         format_percent(share_of(peak, std::max<EventIndex>(last, 1))), format_count(peak),
         format_bytes(at_peak[Series::allocated]), format_bytes(at_peak[Series::requested]),
         format_bytes(at_end[Series::reserved]), format_bytes(at_end[Series::allocated]));
-    text += " In tenths of the run it stood at most at";
+    text += " In each tenth of the run, it peaked at";
     std::vector<SeriesColumn> tenths(10);
     const AxisUnit unit = history.time(last) > history.time(0) ? AxisUnit::time : AxisUnit::events;
     history.series(unit, history.position(unit, 0), history.end(unit), tenths);

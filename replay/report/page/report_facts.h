@@ -1,5 +1,5 @@
-// What a report says of its runs, before anybody decides how it looks: the page and the text are
-// both made of this. Pure; the texts may hold what a trace holds: whoever shows them escapes them.
+// What a report says about its runs, independent of its layout: both the page and the text use
+// this. Pure; the texts may contain text of a trace, so whoever shows them escapes them.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct PeakGroup {
     std::size_t blocks = 0;
 };
 
-// What lived when most was allocated: what the memory is for.
+// What was live when most was allocated.
 struct PeakContent {
     EventIndex event = 0;
     Nanoseconds time = 0;
@@ -42,33 +42,34 @@ struct PeakContent {
     std::size_t live = 0;
 };
 
-// "gpt2.pickle under torch peaks at 8.30 GiB, 2.12 GiB of which the program didn't ask for. ..."
+// "gpt2.pickle under torch peaks at 8.30 GiB, 2.12 GiB more than the program ever requested at once
+// ..."
 std::string answer(const ReportInput& input);
 
-// Peak, waste and the like of a run.
+// Peak, waste and similar figures of a run.
 std::vector<Fact> run_facts(const ReportInput& input, const ReportedRun& run);
 
-// Of one trace: what its runs show and what advise found, the most urgent first.
+// The findings of one trace: from its runs and from advise, the most urgent first.
 std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t trace);
 
-// Of a report that `advise` was not asked for: that findings are of the curves alone, or there are
+// For a report without `advise`: says that findings come from the curves alone, or that there are
 // none (not `any`).
 std::string unadvised_text(bool any);
 
 // At most `most` of each list. O(live log live).
 PeakContent peak_content(const ReportedRun& run, std::size_t most);
 
-// A run's curve of reserved memory as a sentence: where it begins, rises, peaks, ends.
+// A run's curve of reserved memory as a sentence: where it starts, rises, peaks, ends.
 std::string curve_text(const ReportedRun& run);
 
-// The figures that runs are compared by.
+// The figures in which runs are compared.
 std::span<const std::string_view> compared_figures();
 
-// A name of few words for a figure: "peak reserved".
+// A short name for a figure: "peak reserved".
 std::string figure_name(const Measurement& measurement);
 
-// What a run is compared with: the first one of its trace, and that one with the first of all,
-// unless the traces are ranks of one program. The first of all with itself.
+// What a run is compared with: the first run of its trace. That run itself is compared with the
+// first of all, unless the traces are ranks of one program. The first of all has itself.
 const ReportedRun& baseline_of(const ReportInput& input, const ReportedRun& run);
 
 }  // namespace tidemark::report

@@ -1,4 +1,4 @@
-// The findings of a report: of each trace with its runs.
+// The findings of a report, for each trace with its runs.
 #include <fmt/format.h>
 
 #include "replay/findings/find.h"
@@ -20,9 +20,9 @@ std::vector<findings::Finding> findings_of(const ReportInput& input, std::size_t
 
 std::string unadvised_text(bool any) {
     return fmt::format(
-        "{} What needs less memory was not searched for: without --no-advise the "
-        "report says it, as does tidemark advise.",
-        any ? "These are seen in the curves." : "The curves show nothing by themselves.");
+        "{} Settings that need less memory were not searched: leave out --no-advise, or run "
+        "tidemark advise.",
+        any ? "These findings come from the curves alone." : "The curves alone show nothing.");
 }
 
 }  // namespace tidemark::report

@@ -1,4 +1,4 @@
-// What lived when most was allocated: the largest blocks, and all of them by site and by tag.
+// What was live when most was allocated: the largest blocks, and all blocks by site and by tag.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -30,7 +30,7 @@ std::vector<PeakGroup> largest(const Groups& groups, std::size_t most) {
     std::ranges::stable_sort(
         list, [](const PeakGroup& a, const PeakGroup& b) { return a.bytes > b.bytes; });
     list.resize(std::min(list.size(), most));
-    // Nothing but "not recorded" is no answer.
+    // A list with only "not recorded" is useless.
     if (list.size() == 1 && list.front().name.empty())
         list.clear();
     return list;
@@ -47,7 +47,7 @@ PeakContent peak_content(const ReportedRun& run, std::size_t most) {
     content.time = history.time(content.event);
     content.values = history.values(content.event);
 
-    TraceInfo names;  // what a Sites reads
+    TraceInfo names;  // the input of Sites
     names.strings = history.strings();
     names.stacks = history.stacks();
     Sites sites(names);

@@ -1,4 +1,4 @@
-// The report as lines of text: for terminals, and for whoever listens rather than looks.
+// The report as lines of text, for terminals and screen readers.
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -39,8 +39,9 @@ std::string run_section(const ReportInput& input, const ReportedRun& run) {
     const PeakContent content = peak_content(run, kTextReportPeakEntries);
     return fmt::format("\n{}\n", printable(run.label)) + facts_text(input, run) + "  " +
            curve_text(run) + "\n" +
-           groups_text("when most was allocated, by place", content.sites, "(no stack recorded)") +
-           groups_text("when most was allocated, by tag", content.tags, "(no tag)");
+           groups_text("at the allocated peak, by call site", content.sites,
+                       "(no stack recorded)") +
+           groups_text("at the allocated peak, by tag", content.tags, "(no tag)");
 }
 
 std::string comparison_lines(const ReportInput& input) {
@@ -65,7 +66,7 @@ std::string finding_lines(const ReportInput& input, std::size_t trace) {
     if (!input.traces[trace].advice)
         text += fmt::format("  {}\n", unadvised_text(!text.empty()));
     if (text.empty())
-        text = "  Nothing that needs a hand.\n";
+        text = "  Nothing needs attention.\n";
     return fmt::format("\nFindings in {}\n{}", printable(input.traces[trace].name), text);
 }
 

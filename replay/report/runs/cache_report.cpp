@@ -67,7 +67,7 @@ std::string cache_text(const CacheContent& content) {
     }
     return table.ruled(Emphasis::none) +
            fmt::format(
-               "\n{}, {}, in {}; together they may have {} ({}).\n"
+               "\n{}, {}, in {}; the limit is {} ({}).\n"
                "tidemark cache --clear deletes them.\n",
                histories(content.histories.size()), format_bytes(content.bytes()),
                printable(content.folder), format_bytes(content.limit), kCacheLimit);

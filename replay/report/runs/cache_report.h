@@ -13,7 +13,7 @@ namespace tidemark {
 
 struct CachedHistory {
     CacheEntry entry;
-    std::optional<HeadSummary> head;  // none: in the making, damaged, or of another version
+    std::optional<HeadSummary> head;  // none: being written, damaged, or of another version
     Nanoseconds age = 0;              // since it was used
 };
 
@@ -21,12 +21,12 @@ struct CacheContent {
     std::string folder;
     Bytes limit = 0;
     std::vector<CachedHistory> histories = {};
-    std::optional<ClearedCache> cleared = {};  // then these are what was there before
+    std::optional<ClearedCache> cleared = {};  // then `histories` is what was there before
 
     Bytes bytes() const;  // of all of them
 };
 
-// A table, or what was deleted; a sentence if there is nothing.
+// A table, or what was deleted; a sentence if the cache is empty.
 std::string cache_text(const CacheContent& content);
 
 std::string cache_json(const CacheContent& content, const Provenance& provenance);

@@ -59,7 +59,7 @@ CsvCell cell_of(const Json& value) {
     return {content_of(value), value.is_string() || value.is_object()};
 }
 
-// Adds the columns of `object`; those of an object in it behind its name.
+// Adds the columns of `object`; those of an object within it get its name as a prefix.
 void flatten(const Json& object, const std::string& before, Row& row) {
     for (const auto& [name, value] : object.items()) {
         if (value.is_object() && !is_of_texts(value))
@@ -69,7 +69,7 @@ void flatten(const Json& object, const std::string& before, Row& row) {
     }
 }
 
-// All tables below `object`, of rows that begin with `prefix`. Depth: that of our own reports.
+// All tables below `object`, with rows that start with `prefix`. Depth: that of our own reports.
 void collect(const Json& object, const std::string& path, const Row& prefix,
              std::vector<Rows>& tables) {
     for (const auto& [name, value] : object.items()) {
@@ -125,7 +125,7 @@ std::string csv_of(const std::vector<Row>& rows) {
     return std::move(line.lines());
 }
 
-// Whether the table may be called `wanted` for short.
+// Whether `wanted` is a valid short name of the table.
 bool ends_in(const std::string& name, std::string_view wanted) {
     return name.size() > wanted.size() && name.ends_with(wanted) &&
            name[name.size() - wanted.size() - 1] == '.';

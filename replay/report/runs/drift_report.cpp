@@ -85,8 +85,8 @@ std::string drift_text(const std::string& name, const DriftReport& report) {
                              : fmt::format("by the ranges '{}'", one_line(report.steps, 60)),
         format_counted(report.requests, "request"));
     Table table({{"", Align::left},
-                 {"like the one before", Align::left},
-                 {"first that differs", Align::left}});
+                 {"same as the one before", Align::left},
+                 {"first difference", Align::left}});
     for (const AspectDrift& each : report.aspects)
         table.row(std::string(to_text(each.aspect)), alike_text(each), difference_text(each));
     text += table.ruled(Emphasis::none);

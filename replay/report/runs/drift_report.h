@@ -1,4 +1,4 @@
-// Whether iterations are alike, in words and as an object.
+// Whether iterations are the same, as text and as JSON.
 #pragma once
 
 #include <string>

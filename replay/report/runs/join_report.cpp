@@ -1,4 +1,4 @@
-// What PyTorch holds and what it doesn't.
+// Which of the process's memory is PyTorch's, and which isn't.
 #include "replay/report/runs/join_report.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string verdict(const NamedJoin& joined) {
         format_count(join.matched + join.inside), format_counted(join.segments, "segment"),
         join.matched + join.inside == 1 ? "is" : "are");
     if (join.inside != 0)
-        text += fmt::format(" ({} of them part of more)", format_count(join.inside));
+        text += fmt::format(" ({} of them part of a larger allocation)", format_count(join.inside));
     if (join.undecided != 0)
         text += fmt::format("; {} can't be decided: {}", format_count(join.undecided),
                             join.lost_events != 0
@@ -58,8 +58,8 @@ std::string join_text(const NamedJoin& joined) {
     if (!join.holders.empty())
         text += "\n" + table.ruled(Emphasis::none) + "\n";
     return text + fmt::format(
-                      "on the GPUs others hold {} at PyTorch's peak and {} at the "
-                      "process's; contexts and kernels have more, which no call tells\n",
+                      "on the GPUs, others hold {} at PyTorch's peak and {} at the "
+                      "process's; contexts and kernels take more, which no driver call reports\n",
                       format_bytes(join.outside(0)), format_bytes(join.outside(1)));
 }
 

@@ -1,4 +1,4 @@
-// Words and JSON for a process that was recorded at two levels (replay/analysis/join).
+// Text and JSON about a process that was recorded at two levels (replay/analysis/join).
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace tidemark {
 
 struct NamedJoin {
-    std::string driver;  // what the recordings are called
+    std::string driver;  // the names of the recordings
     std::string framework;
     RecordingJoin join;
 };
 
-// A sentence on whether all matches, what doesn't, and a row for each holder of memory.
+// A sentence that says whether all segments match, those that don't, and a row for each holder.
 std::string join_text(const NamedJoin& joined);
 
 namespace report {

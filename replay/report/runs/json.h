@@ -1,6 +1,6 @@
-// JSON: the report of each command for programs. One object a command, names stable, sizes in
-// bytes, times in nanoseconds; every key is described in docs/json.md, and a test holds the two
-// together. Pure; each function gives the whole object, indented, and a new line.
+// JSON: the report of each command for programs. One object per command, stable names, sizes in
+// bytes, times in nanoseconds. docs/json.md describes every key, and a test checks that it does.
+// Pure; each function returns the whole object, indented, and a new line.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ namespace tidemark {
 
 std::string trace_json(const std::string& name, const Trace& trace, const TraceSummary& summary,
                        const Provenance& provenance);
-// `failure` explains a run that stopped where a request was out of memory.
+// `failure` explains a run that stopped where a request ran out of memory.
 std::string run_json(const Run& run, const TraceInfo& info, const Provenance& provenance,
                      const OutOfMemoryReport& failure = {});
 std::string comparison_json(const Comparison& comparison, const Provenance& provenance);

@@ -1,4 +1,4 @@
-// Living programs and kept recordings as text and as JSON.
+// Running programs and kept recordings as text and as JSON.
 #include "replay/report/runs/live_report.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using report::Json;
 
-// The oldest file of the recording that is still there.
+// The oldest file of the recording that still exists.
 std::string first_piece(const live::LiveProgram& program) {
     return live::segment_path(program.header, std::max(program.counters.first_segment, 1U));
 }
@@ -39,7 +39,7 @@ std::string count_of(std::size_t count) {
 
 std::string live_text(std::span<const live::LiveProgram> programs) {
     if (programs.empty())
-        return "No program publishes here. docs/guide/live.md says how one does.\n";
+        return "No program publishes here. docs/guide/live.md says how to make one.\n";
     Table table({{"process"},
                  {"name", Align::left},
                  {"", Align::left},
@@ -60,8 +60,7 @@ std::string live_text(std::span<const live::LiveProgram> programs) {
     std::string text = table.ruled(Emphasis::none);
     text += "\nTo see one: tidemark view --attach NAME. Every command reads its recording.\n";
     if (any_dead)
-        text +=
-            "What the dead left behind: tidemark live --recover puts it into their recordings.\n";
+        text += "tidemark live --recover completes the recordings of the programs that died.\n";
     return text;
 }
 
@@ -87,7 +86,7 @@ std::string live_json(std::span<const live::LiveProgram> programs, const Provena
 std::string recordings_text(std::span<const ListedRecording> recordings,
                             const std::string& folder) {
     if (recordings.empty())
-        return fmt::format("No recording lies in {}.\n", printable(folder));
+        return fmt::format("No recordings in {}.\n", printable(folder));
     Table table({{"program", Align::left},
                  {"process"},
                  {"state", Align::left},
@@ -127,7 +126,8 @@ std::string removed_text(std::span<const ListedRecording> recordings, const std:
                         format_bytes(bytes), recordings.size() - removed);
     if (unrecovered != 0)
         text += fmt::format(
-            "Of {} the program died and left events in memory: --recover --clean takes both.\n",
+            "{} not recovered: the program died and left events in memory. --recover --clean "
+            "completes the recording and removes it.\n",
             count_of(unrecovered));
     return text;
 }

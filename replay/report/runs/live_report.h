@@ -1,4 +1,4 @@
-// Living programs and the recordings that others left, as text and as JSON. Pure.
+// Running programs and the recordings that others left, as text and as JSON. Pure.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace tidemark {
 
-// A table, and what can be done with them; a sentence if there are none.
+// A table, and the commands for them; a sentence if there are none.
 std::string live_text(std::span<const live::LiveProgram> programs);
 
 std::string live_json(std::span<const live::LiveProgram> programs, const Provenance& provenance);

@@ -1,4 +1,4 @@
-// One row a rank, where they diverge, and who needs most.
+// One row for each rank, where they diverge, and which one needs most.
 #include "replay/report/runs/ranks_report.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string others_text(const RankReport& report, const RankDivergence& where) {
                                            format_bytes(where.usual_bytes));
 }
 
-// "the same sizes in the same order", of ranks that go on for as long as each other.
+// "the same sizes in the same order"; "as far as they go" if ranks differ in length.
 std::string alike_text(const RankReport& report) {
     const bool as_long = std::ranges::all_of(report.rows, [&](const RankRow& row) {
         return row.allocations == report.rows.front().allocations;
@@ -50,7 +50,7 @@ std::string spread_text(const RankReport& report) {
             : fmt::format(" ({}: {} and {})", one_line(spread.more),
                           format_bytes(spread.most_of_it), format_bytes(spread.least_of_it));
     return fmt::format(
-        "; of the {} steps that all ranks have they are farthest apart in step {}: {} requests {} "
+        "; of the {} steps that all ranks have, they differ most in step {}: {} requests {} "
         "at its peak, {} {}{}",
         format_count(spread.steps), format_count(spread.step),
         printable(report.rows[spread.most].name), format_bytes(spread.most_bytes),

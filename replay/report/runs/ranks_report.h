@@ -1,4 +1,4 @@
-// Words and JSON for ranks, and the overview of several traces that info prints.
+// Text and JSON about ranks, and the overview of several traces that info prints.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace tidemark {
 // "rank1/a.pickle sets the limit: it reserves 8.3 GiB at its peak. ..." in one line.
 std::string ranks_sentence(const RankReport& report);
 
-// A row a rank.
+// A row for each rank.
 Table ranks_table(const RankReport& report);
 
 // The same, and the sentence.
@@ -28,7 +28,7 @@ namespace report {
 Json ranks_of(const std::optional<RankReport>& ranks);  // null if there are none
 }
 
-// Several traces, a row each.
+// Several traces, one row each.
 struct SummarizedTrace {
     std::string name;
     const Trace* trace = nullptr;

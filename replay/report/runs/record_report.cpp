@@ -21,10 +21,11 @@ void add_uses(const TraceSummary& summary, std::vector<std::string>& lines) {
     const UseCounts& uses = summary.uses;
     if (uses.launches == 0)
         return;
-    lines.push_back(fmt::format(
-        "  uses: {}, of {}; {} of the uses possible, not certain", format_counted(uses.uses, "use"),
-        format_counted(uses.launches, "launch or copy", "launches and copies"),
-        format_count(uses.possible)));
+    lines.push_back(
+        fmt::format("  uses: {}, by {}; {} of the uses are possible, not certain",
+                    format_counted(uses.uses, "use"),
+                    format_counted(uses.launches, "launch or copy", "launches and copies"),
+                    format_count(uses.possible)));
     if (uses.executions != 0)
         lines.push_back(fmt::format(
             "  the GPU ran {}, {} summed",
@@ -42,7 +43,7 @@ void add_lines(const RecordedCalls& calls, std::vector<std::string>& lines) {
     for (std::size_t i = 0; i < summary.devices.size(); ++i) {
         const DeviceSummary& device = summary.devices[i];
         if (device.allocations != 0)
-            lines.push_back(fmt::format("  {}: {}, {} at once at most", calls.info.devices[i].name,
+            lines.push_back(fmt::format("  {}: {}, at most {} at once", calls.info.devices[i].name,
                                         format_counted(device.allocations, "allocation"),
                                         format_bytes(device.requested.value)));
     }
@@ -89,11 +90,10 @@ void add_lines(const AttachedCounts& counts, std::vector<std::string>& lines) {
         if (count != 0)
             lines.push_back(fmt::format("  {}{}", format_counted(count, what), means));
     };
-    lines.emplace_back("  what lived before the recording is unknown");
-    say(counts.unknown_frees, "free", " of it, which are no events");
-    say(counts.missed_frees, "free", " seen only when the address was given out again");
-    say(counts.unknown_devices, "allocation",
-        " on GPUs that are unknown here, which are no events");
+    lines.emplace_back("  allocations from before the recording are unknown");
+    say(counts.unknown_frees, "free", " of these, without an event");
+    say(counts.missed_frees, "free", " noticed only when the address was allocated again");
+    say(counts.unknown_devices, "allocation", " on GPUs that are unknown here, without an event");
     say(counts.lost, "event",
         " lost: the process was faster than its recorder, or they could not be "
         "written");
@@ -112,8 +112,8 @@ std::vector<std::string> record_lines(const ProgramRecord& run) {
     std::vector<std::string> lines;
     if (run.processes.empty())
         lines.push_back(fmt::format(
-            "nothing was recorded: in no process of {} was CUDA initialized with the recorder: it "
-            "doesn't use CUDA, runs with the rights of another user, or clears its environment",
+            "nothing was recorded: no process of {} initialized CUDA with the recorder. It "
+            "doesn't use CUDA, runs with another user's rights, or clears its environment",
             run.program));
     for (const RecordedProcess& process : run.processes) {
         const std::string name = fmt::format("process {}", process.process);
@@ -125,14 +125,14 @@ std::vector<std::string> record_lines(const ProgramRecord& run) {
             const TraceSummary& summary = process.calls->summary;
             lines.push_back(fmt::format(
                 "{}: {} in {}{}{}{}", name, format_counted(summary.events, "event"),
-                process.recording, process.running ? "; it still runs" : "",
+                process.recording, process.running ? "; it is still running" : "",
                 lived_text(summary.never_freed, summary.never_freed_bytes,
                            process.running ? "are not freed yet" : "never freed"),
                 lived_text(process.calls->ended_with_context,
                            process.calls->ended_with_context_bytes, "ended with their context")));
             add_lines(*process.calls, lines);
             if (!process.untimed.empty())
-                lines.push_back("  launches are at the times of their calls, not the GPU's: " +
+                lines.push_back("  launches have the times of their calls, not the GPU's: " +
                                 process.untimed);
         }
     }

@@ -1,4 +1,4 @@
-// What a person reads about a run. The other reports have files of their own (text_*.cpp).
+// The text about a run. The other reports have their own files (text_*.cpp).
 #include "replay/report/runs/text.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace tidemark {
 namespace {
 
-// Gives out the measurements of a run by name and remembers which are still to be shown.
+// Returns the measurements of a run by name and remembers which are still to be shown.
 class Figures {
   public:
     explicit Figures(const std::vector<Measurement>& all) : all_(all) {}
@@ -39,7 +39,7 @@ class Figures {
         return nullptr;
     }
 
-    // Those nobody took, so that a new metric is shown without a change here.
+    // Those that nobody took, so that a new metric appears without a change here.
     std::vector<const Measurement*> rest() const {
         std::vector<const Measurement*> result;
         for (const Measurement& each : all_)
@@ -55,7 +55,7 @@ class Figures {
     std::set<std::string_view> taken_;
 };
 
-// One line of a group: what a person calls a figure, and its name.
+// One line of a group: its label, and the name of its figure.
 struct Line {
     std::string_view label;
     std::string_view name;
@@ -73,8 +73,8 @@ constexpr std::array kWaste{
 constexpr std::array kRequests{
     Line{"out of memory", "out_of_memory"},
     Line{"retries after releasing cached memory", "retries"},
-    Line{"segments taken from the device", "segments_created"},
-    Line{"segments given back", "segments_released"},
+    Line{"segments reserved", "segments_created"},
+    Line{"segments released", "segments_released"},
     Line{"waits for the device", "synchronizations"},
 };
 constexpr std::array kTime{
@@ -83,8 +83,7 @@ constexpr std::array kTime{
     Line{"time stalled", "stall_ns"},
     Line{"length of the run", "makespan_ns"},
 };
-// Shown only where something happened: most programs have no pools of their own, tiers or
-// reservations.
+// Shown only if something happened: most programs use no private pools, tiers or reservations.
 constexpr std::array kPools{
     Line{"reserved in private pools, peak", "private_reserved_peak_bytes"},
     Line{"reserved in private pools at the end", "private_reserved_end_bytes"},
@@ -96,7 +95,7 @@ constexpr std::array kAddresses{
     Line{"zombies: mapped, used elsewhere", "end_zombie_bytes"},
 };
 constexpr std::array kDeferred{
-    Line{"waited, peak", "deferred_peak_bytes"},
+    Line{"pending free, peak", "deferred_peak_bytes"},
     Line{"batches", "deferred_flushes"},
 };
 constexpr std::array kMovement{
@@ -104,7 +103,7 @@ constexpr std::array kMovement{
     Line{"fetched back", "fetched_bytes"},
     Line{"reservations", "reservations"},
     Line{"reservation wait, median", "reservation_wait_p50_ns"},
-    Line{"reservation wait, 99 of 100", "reservation_wait_p99_ns"},
+    Line{"reservation wait, 99th percentile", "reservation_wait_p99_ns"},
     Line{"reservation wait, longest", "reservation_wait_max_ns"},
 };
 
@@ -125,7 +124,7 @@ std::string group_if_any(std::string_view title, std::span<const Line> lines, Fi
     return any ? group(title, lines, figures) : std::string();
 }
 
-// Where most of the peak was in use, if that wasn't when it was reached.
+// When most of the peak was in use, if that wasn't when it was reached.
 std::string fullest_text(Figures& figures, const Measurement& reached) {
     const Measurement* fullest = figures.find("peak_fullest_event");
     if (fullest == nullptr || fullest->whole == reached.whole)
@@ -163,7 +162,7 @@ std::string devices_group(Figures& figures, std::span<const DevicePeaks> devices
     if (devices.size() < 2)
         return {};
     Table table = Table::untitled("lrrrr");
-    table.row("Peak of each", "reserved", "allocated", "active", "requested");
+    table.row("Peak of each device", "reserved", "allocated", "active", "requested");
     for (std::size_t i = 0; i < devices.size(); ++i)
         table.row("  " + devices[i].text(i), format_bytes(devices[i].reserved),
                   format_bytes(devices[i].allocated), format_bytes(devices[i].active),
@@ -196,7 +195,7 @@ std::string other_group(Figures& figures) {
     return table.section("Other");
 }
 
-// What the run was allowed, and whether it is the recorded one; "" where nothing bounds it.
+// The limits of the run, and whether it is the recorded one; "" if it has no limit.
 std::string conditions_text(const Run& run) {
     std::string text;
     const auto add = [&text](const std::string& part) {
@@ -251,7 +250,7 @@ std::string hazards_text(const Run& run) {
     return text;
 }
 
-// What the driver says of a real device's memory.
+// What the driver reports about a real device's memory.
 std::string hardware_text(const Run& run) {
     if (!run.device_memory)
         return {};
@@ -270,14 +269,14 @@ std::string touch_text(const Run& run) {
     std::string text = fmt::format("\nTouched: {} in {}", format_bytes(touch.bytes),
                                    format_counted(touch.allocations, "allocation"));
     if (touch.failures > 0)
-        text += fmt::format(", {} failed by the device", format_count(touch.failures));
+        text += fmt::format(", {} failed on the device", format_count(touch.failures));
     if (touch.damaged == 0)
-        return text + (touch.failures == 0 ? ": every byte was as it was written\n" : "\n");
-    text += fmt::format("; {} in {} of them were not as they were written\n",
+        return text + (touch.failures == 0 ? ": every byte was read back as written\n" : "\n");
+    text += fmt::format("; {} in {} of them differ from what was written\n",
                         format_counted(touch.differing, "byte"), format_count(touch.damaged));
     if (const auto& first = touch.first_difference)
         text += fmt::format(
-            "  first at event {}: {:#x} of what event {} was granted, expected "
+            "  first at event {}: {:#x} in the block of event {}, expected "
             "{:08x}\n",
             format_count(first->event), to_integer(first->address), format_count(first->granted),
             first->expected);
@@ -312,9 +311,9 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     text += other_group(figures);
     if (run.peak_spread)
         text += fmt::format(
-            "\nFrom run to run the peak of reserved memory is {}, {} in the middle ({} replays, "
-            "each "
-            "as another run might go).\n",
+            "\nFrom run to run, the peak of reserved memory is {}, with a median of {} ({} "
+            "replays, "
+            "each as another run might go).\n",
             range_text(*run.peak_spread), format_bytes(run.peak_spread->p50),
             format_count(run.peak_spread->runs));
     if (!chart.empty())
@@ -330,8 +329,8 @@ std::string run_text(const std::string& name, const Run& run, const TraceInfo& i
     std::string notes = trace_notes(info);
     if (run.summary.skipped > 0)
         notes += fmt::format(
-            "note: {} frees and uses of what was never granted or allocated were "
-            "skipped\n",
+            "note: skipped {} frees and uses of blocks whose request failed or that were never "
+            "allocated\n",
             format_count(run.summary.skipped));
     for (const std::string& warning : run.warnings)
         notes += fmt::format("note: {}\n", printable(warning));

@@ -1,5 +1,6 @@
-// Text: the report of each command for people. Every function is pure and gives lines that end in a
-// new line; sizes and times in human units. Strings that come from files are made printable first.
+// Text: the report of each command for people. Every function is pure and returns lines that end in
+// a new line; sizes and times in human units. Strings that come from files are made printable
+// first.
 #pragma once
 
 #include <span>
@@ -26,7 +27,7 @@ std::string trace_text(const std::string& name, const TraceInfo& info, const Tra
 std::string run_text(const std::string& name, const Run& run, const TraceInfo& info,
                      const std::string& chart, const OutOfMemoryReport& failure = {});
 
-// `compare`: a table for each trace, the totals over several, and what it means.
+// `compare`: a table for each trace, the totals over several, and a verdict.
 std::string comparison_text(const Comparison& comparison, Emphasis emphasis);
 
 // `verify`: the counts, and the first difference with its neighbourhood.
@@ -39,7 +40,7 @@ std::string policy_text(const PolicyInfo& policy);
 // `generate` without a name: the generators with their options.
 std::string generators_text(std::span<const GeneratorInfo> generators);
 
-// What may be said for an option: "bytes, 4KiB..1GiB", "count, MiB", "first|best".
+// The values that an option takes: "bytes, 4KiB..1GiB", "count, MiB", "first|best".
 std::string option_kind_text(const OptionInfo& option);
 
 // Options with type, unit, range, default and meaning; each begins with an empty line.

@@ -1,4 +1,4 @@
-// Words for comparisons, for verify and for the catalogue of policies.
+// The text of comparisons, of verify and of the catalogue of policies.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,7 +36,7 @@ constexpr Title kTitles[] = {
     {"out_of_memory", "out of memory"},
 };
 
-// A column's title; a figure that has none here is called by its own name.
+// A column's title; a figure without one here keeps its own name.
 std::string title_of(std::string_view name) {
     for (const Title& each : kTitles)
         if (each.name == name)
@@ -44,7 +44,7 @@ std::string title_of(std::string_view name) {
     return std::string(name);
 }
 
-// "+4.1 %"; "=" where nothing changed; beyond a factor of ten "x 12".
+// "+4.1 %"; "=" if nothing changed; "x 12" beyond a factor of ten.
 std::string percent_change(double change) {
     if (change == 0)
         return "=";
@@ -56,13 +56,13 @@ std::string percent_change(double change) {
 }
 
 constexpr const char* kTextAnswersOther = " (other)";
-constexpr std::string_view kOtherMeans =
-    "(other): another allocator than the recorded one, for comparison";
+constexpr std::string_view kOtherMeans = "(other): not the recorded allocator, for comparison";
 
 constexpr std::string_view kFrontMeans =
-    "*: on the Pareto front: none needs less memory without more driver time, or the reverse";
+    "*: on the Pareto front: no policy needs less memory without needing more driver time, nor the "
+    "reverse";
 
-// The recorded run differs from the first policy's replay, be that of its settings, in what ranks.
+// Whether the recorded run differs from the baseline's replay in a figure that matters for ranking.
 bool is_apart(const TraceComparison& comparison) {
     const auto first = std::ranges::find(comparison.rows, true, &ComparisonRow::baseline);
     return comparison.recorded &&
@@ -73,11 +73,11 @@ bool is_apart(const TraceComparison& comparison) {
                                });
 }
 
-// The figure that ranks gets a column of its own for how it differs from the first policy.
+// The figure that ranks the rows also gets a column with its difference from the baseline.
 constexpr std::string_view kRanking = "peak_reserved_bytes";
 
-// The columns in the order of what matters, for a screen shows as many as it has room for: out of
-// memory comes first, where somebody was.
+// The columns, the most important first, since a screen shows as many as it has room for. Out of
+// memory comes first if any row has it.
 std::vector<std::size_t> order_of_columns(const TraceComparison& comparison) {
     constexpr std::array<std::string_view, 4> kFirst{"out_of_memory", kRanking, "driver_ns",
                                                      "retries"};
@@ -106,12 +106,12 @@ Table table_of(const TraceComparison& comparison) {
             continue;
         if (spread)
             columns.push_back({"run to run"});
-        columns.push_back({"vs first"});
+        columns.push_back({"vs baseline"});
     }
     const bool jitter = comparison.rows.front().jitter.has_value();
     if (jitter)
         columns.insert(columns.end(), {{"jittered"}, {"lowest in"}});
-    columns.push_back({"front"});
+    columns.push_back({"Pareto"});
     Table table(std::move(columns));
     std::vector<const ComparisonRow*> rows;
     for (const ComparisonRow& row : comparison.rows)
@@ -129,7 +129,7 @@ Table table_of(const TraceComparison& comparison) {
             if (cell.measurement.name == kRanking && spread)
                 cells.push_back({row.run.peak_spread ? range_text(*row.run.peak_spread) : ""});
             if (cell.measurement.name == kRanking)
-                cells.push_back({row.baseline      ? "first"
+                cells.push_back({row.baseline      ? "baseline"
                                  : cell.comparable ? percent_change(cell.change)
                                                    : ""});
         }
@@ -148,17 +148,17 @@ Table table_of(const TraceComparison& comparison) {
 Table table_of(const std::vector<ComparisonTotal>& totals) {
     Table table({{"policy", Align::left},
                  {"reserved / requested"},
-                 {"vs first"},
+                 {"vs baseline"},
                  {"driver time"},
                  {"stalled"},
                  {"out of memory"},
                  {"traces out of memory"},
-                 {"front"}});
+                 {"Pareto"}});
     for (const ComparisonTotal& total : totals) {
         table.add({{printable(total.label) + (total.other_allocator ? kTextAnswersOther : ""),
                     total.recommended},
                    {fmt::format("{:.3f}", total.overhead_ratio)},
-                   {total.baseline ? "first" : percent_change(total.change)},
+                   {total.baseline ? "baseline" : percent_change(total.change)},
                    {format_duration(total.driver_time)},
                    {format_duration(total.stall_time)},
                    {format_count(total.out_of_memory)},
@@ -168,7 +168,7 @@ Table table_of(const std::vector<ComparisonTotal>& totals) {
     return table;
 }
 
-// Where there are several devices, the peak of each: the table above has sums.
+// The peak of each device if there are several: the table above has sums.
 std::string devices_text(const TraceComparison& comparison, Emphasis emphasis) {
     const auto devices = device_peaks(comparison.rows.front().run.measurements);
     if (devices.size() < 2)
@@ -227,18 +227,18 @@ std::string option_range(const OptionInfo& option) {
     return fmt::format("{}..{}", option.minimum, option.maximum);
 }
 
-// A model that goes its own way may take segments of its own: there can be more differences than
-// decisions that were compared.
+// A model that diverges may reserve segments that the record doesn't have, so there can be more
+// differences than compared decisions.
 std::string verdict_text(const VerifyReport& report) {
     if (report.mismatches > report.decisions)
-        return fmt::format("{} from the {} of the record",
+        return fmt::format("{} from the {} recorded",
                            format_counted(report.mismatches, "difference"),
                            format_counted(report.decisions, "decision"));
     if (report.mismatches > 0)
         return fmt::format("{} of {} differ from the recorded ones",
                            format_count(report.mismatches),
                            format_counted(report.decisions, "decision"));
-    return report.compares() ? "every decision is the recorded one"
+    return report.compares() ? "every decision matches the recording"
                              : "nothing to compare: the file holds no decisions";
 }
 
@@ -311,7 +311,7 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
     add("of these, blocks of the final state", format_count(report.final_blocks));
     add("differences", format_count(report.mismatches));
     if (report.stats.ties > 0)
-        add("ties: another of equally good blocks", format_count(report.stats.ties));
+        add("ties: another equally good block", format_count(report.stats.ties));
     add("not inferable from the record", format_count(report.not_inferable));
     add("empty_cache inferred", format_count(report.inferred_trims));
     for (std::size_t i = 0; i < report.device_peaks.size(); ++i) {
@@ -320,8 +320,8 @@ std::string verify_text(const std::string& name, const VerifyReport& report) {
         add("peak reserved" + of, format_bytes(report.device_peaks[i].reserved));
         add("peak allocated" + of, format_bytes(report.device_peaks[i].allocated));
     }
-    add("segments taken", format_count(report.stats.segments_created));
-    add("segments given back", format_count(report.stats.segments_released));
+    add("segments reserved", format_count(report.stats.segments_created));
+    add("segments released", format_count(report.stats.segments_released));
     add("retries", format_count(report.stats.retries));
     add("out of memory", format_count(report.stats.out_of_memory));
     text += table.bare("  ");
@@ -361,7 +361,7 @@ std::string policies_text(std::span<const PolicyInfo> policies) {
 std::string policy_text(const PolicyInfo& policy) {
     std::string text =
         fmt::format("{}: {}\nfollows: {}{}\n", policy.name, policy.summary, policy.source,
-                    policy.only_read ? ", as it reads: not held against a recording of it" : "");
+                    policy.only_read ? ", from its source: not checked against a recording" : "");
     if (policy.options.empty())
         text += "no options\n";
     else
@@ -388,11 +388,11 @@ std::string written_text(const WrittenFile& file) {
     text += fmt::format(", from {} ({})\n", printable(file.source), printable(file.info.format));
     if (file.left_out_truth > 0)
         text += fmt::format(
-            "note: {} of the recorded allocator are left out: {} has no "
-            "word for them\n",
+            "note: {} of the recorded allocator are left out: {} can't express "
+            "them\n",
             format_counted(file.left_out_truth, "decision"), file.format);
     if (file.left_out_events > 0)
-        text += fmt::format("note: {} events are left out: {} has no word for them\n",
+        text += fmt::format("note: {} events are left out: {} can't express them\n",
                             format_count(file.left_out_events), file.format);
     if (file.backwards > 0)
         text += fmt::format(

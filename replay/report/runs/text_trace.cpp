@@ -1,4 +1,4 @@
-// The report of a trace as text: what recorded it, what happened in it, and what is odd about it.
+// The report of a trace as text: what recorded it, what happened in it, and its anomalies.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kBarWidth = 30;
 constexpr std::size_t kBinsMost = 16;
-constexpr std::size_t kShownMost = 16;  // streams, settings: the rest is counted
+constexpr std::size_t kShownMost = 16;  // streams, settings: of the rest, the count
 
 std::string devices(const TraceInfo& info) {
     constexpr std::size_t kNamedMost = 5;
@@ -53,8 +53,8 @@ std::string head(const std::string& name, const TraceInfo& info, const TraceSumm
     if (info.is_state())
         table.row("history", "none: this is the state at one moment, not a run");
     else if (info.preamble_count > 0)
-        table.row("starts inside",
-                  fmt::format("{} lived before the first event",
+        table.row("starts mid-run",
+                  fmt::format("{} live before the first event",
                               format_counted(summary.preamble_live, "allocation")));
     return fmt::format("{}\n{}", printable(name), table.bare("  "));
 }
@@ -86,7 +86,7 @@ std::string memory(const TraceInfo& info, const TraceSummary& summary) {
     table.row("live allocations, peak", format_count(summary.live.value),
               peak_text(summary.live, info));
     table.row("allocations", format_count(summary.allocations),
-              format_bytes(summary.allocated) + " together");
+              format_bytes(summary.allocated) + " in total");
     table.row("never freed", format_count(summary.never_freed),
               format_bytes(summary.never_freed_bytes));
     if (summary.out_of_memory > 0)
@@ -134,16 +134,16 @@ std::string uses(const UseCounts& counts) {
         return {};
     Table table = Table::untitled("lrl");
     table.row("launches, copies and fills", format_count(counts.launches));
-    table.row("blocks that they use", format_count(counts.uses), "each counted once a launch");
+    table.row("blocks that they use", format_count(counts.uses), "each counted once per launch");
     if (counts.possible > 0)
         table.row("of these, possible ones", format_count(counts.possible),
                   "an address within an argument, which may mean something else");
     if (counts.unknown_launches > 0)
-        table.row("launches of unknown uses", format_count(counts.unknown_launches),
+        table.row("launches with unknown uses", format_count(counts.unknown_launches),
                   "graphs, and kernels whose arguments aren't known");
     if (counts.executions > 0) {
         table.row("executions", format_count(counts.executions),
-                  "when the GPU ran them; of a graph each kernel");
+                  "when the GPU ran them; each kernel of a graph");
         table.row("their time, summed", format_duration(counts.execution_time));
     }
     return table.section("Uses");
@@ -168,7 +168,7 @@ std::string pools(const TraceInfo& info, const TraceSummary& summary) {
 }
 
 // The same with bins of `powers` powers of two each, for histograms that would fill a screen. A bin
-// keeps the lowest value that it was given.
+// keeps its lowest value.
 Histogram joined(const Histogram& bins, int powers) {
     Histogram result;
     int last = -1;  // which of the wider bins the last one is
@@ -217,8 +217,8 @@ std::string histogram(std::string_view title, const Histogram& all, Label label)
 
 std::string histograms(const TraceSummary& summary) {
     std::string text = histogram("size from", summary.sizes, format_bytes);
-    text += histogram("lives for events", summary.lifetime_events, format_count);
-    return text + histogram("lives for", summary.lifetime_times, [](std::uint64_t time) {
+    text += histogram("lifetime, events", summary.lifetime_events, format_count);
+    return text + histogram("lifetime", summary.lifetime_times, [](std::uint64_t time) {
                return format_duration(static_cast<Nanoseconds>(time));
            });
 }
@@ -247,12 +247,12 @@ std::string ranges(const TraceSummary& summary) {
 std::string trace_notes(const TraceInfo& info) {
     const Anomalies& odd = info.anomalies;
     const std::pair<std::uint64_t, std::string_view> counts[] = {
-        {odd.unknown_frees, "freed although it never lived"},
+        {odd.unknown_frees, "freed what was never allocated"},
         {odd.double_frees, "freed twice"},
         {odd.reused_live, "allocated at an address that was still live"},
         {odd.zero_sizes, "allocated with size 0"},
         {odd.giant_sizes, "allocated with a size that no machine has"},
-        {odd.unknown_actions, "of a kind that this version does not know"},
+        {odd.unknown_actions, "of a kind that this version doesn't know"},
         {odd.bad_records, "malformed and skipped"},
         {odd.backward_times, "earlier than the one before it"},
     };
@@ -269,7 +269,7 @@ std::string trace_text(const std::string& name, const TraceInfo& info,
                        const TraceSummary& summary) {
     std::string notes = trace_notes(info);
     if (info.is_state())
-        notes += fmt::format("note: to have a run, {}\n", facts::how_to_record(info));
+        notes += fmt::format("note: to replay a run, {}\n", facts::how_to_record(info));
     if (summary.unmatched > 0)
         notes += fmt::format("note: {} about allocations that the trace never introduced\n",
                              format_counted(summary.unmatched, "event"));

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 5> kLaws{"constant", "multiple", "shifted
 
 constexpr std::array<std::string_view, 5> kMeanings{
     "do not grow", "grow in proportion or with a power", "grow by a constant more",
-    "grow as far as kernels round them", "grow as nothing tells"};
+    "grow about in proportion, rounded by kernels", "grow in an unknown way"};
 
 std::string factor_text(const ScaleModel& model, const ScaleFactors& growth) {
     if (!model.laws.has_length)
@@ -49,7 +49,7 @@ std::string shape_text(const SizeLaws& laws) {
                        length);
 }
 
-// Steps that do something else than the largest.
+// Steps that do something other than the largest one does.
 std::vector<std::size_t> unlike_steps(const SizeLaws& laws, std::size_t count) {
     std::vector<std::size_t> found;
     for (std::size_t i = 1; i < count; ++i)
@@ -66,13 +66,12 @@ std::string unlike_text(const std::vector<std::size_t>& steps) {
     for (std::size_t i = 0; i < std::min(steps.size(), kMostNamed); ++i)
         names += fmt::format("{}{}", names.empty() ? "" : ", ", steps[i]);
     return fmt::format(
-        "Of another kind than the largest {} {}{}: requests that they share with it grow as its, "
-        "in their own order.\n",
-        steps.size() == 1 ? "is step" : "are steps", names,
-        steps.size() > kMostNamed ? ", ..." : "");
+        "{} {}{}: of a different kind from the largest; requests that they share with it grow the "
+        "same way, in their own order.\n",
+        steps.size() == 1 ? "Step" : "Steps", names, steps.size() > kMostNamed ? ", ..." : "");
 }
 
-// What the column of the whole run is about; "" = nothing is asked of it.
+// The title of the whole run's column; "" = there is none.
 std::string run_text(const ScaleModel& model, const ScaleQuestion& question) {
     const std::string steps =
         question.run.steps > 0 ? fmt::format("{} steps", format_count(question.run.steps)) : "";
@@ -91,30 +90,30 @@ std::string peaks_text(const ScaledPeak& peak) {
 std::string unknown_text(const std::vector<UnknownSite>& sites) {
     if (sites.empty())
         return {};
-    Table table({{"nothing tells how these grow", Align::left}, {"count"}, {"bytes"}});
+    Table table({{"it is unknown how these grow", Align::left}, {"count"}, {"bytes"}});
     for (const UnknownSite& site : sites)
-        table.row(site.site.empty() ? "without a stack" : one_line(site.site),
+        table.row(site.site.empty() ? "(no stack recorded)" : one_line(site.site),
                   format_count(site.requests), format_bytes(site.bytes));
     return table.ruled(Emphasis::none) + "\n";
 }
 
-// How good the laws are, by the recording's own largest step.
+// How good the laws are, checked with the recording's own largest step.
 std::string held_back_text(const ScaleReport& report) {
     if (report.rows.empty() || report.rows.front().held_back.recorded == 0)
         return {};
     const ScaleRow& row = report.rows.front();
     return fmt::format(
-        "Held back, the largest recorded step comes to {} by the others, with {}; it "
-        "took {}.\n",
+        "Check: predicted from the other steps, the largest recorded step needs {} with {}; it "
+        "needed {}.\n",
         format_bytes(row.held_back.predicted), row.policy, format_bytes(row.held_back.recorded));
 }
 
-// Leaks and drift, which more steps go on with.
+// Leaks, which keep growing with more steps.
 std::string growths_text(const ScaleReport& report) {
     std::string text;
     for (const StepGrowth& growth : report.growths)
         if (growth.kind == StepGrowthKind::leak)
-            text += fmt::format("goes on growing: {}\n",
+            text += fmt::format("keeps growing: {}\n",
                                 one_line(step_growth_text(growth, report.by_site)));
     return text;
 }
@@ -164,12 +163,12 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
     const ScaleQuestion& question = report.question;
     const std::string run = run_text(model, question);
     const BatchShape& shape = model.laws.reference_shape;
-    std::vector<TableColumn> columns{{"setting", Align::left}, {"as it was"}};
+    std::vector<TableColumn> columns{{"setting", Align::left}, {"unchanged"}};
     if (!run.empty())
         columns.push_back({run});
     if (question.run.grows())
         columns.push_back(
-            {fmt::format("one step more, {}", factor_text(model, question.run.growth))});
+            {fmt::format("one more step, {}", factor_text(model, question.run.growth))});
     if (question.memory > 0)
         columns.push_back({fmt::format("largest {} on {}",
                                        question.along == Axis::length ? "length"
@@ -195,8 +194,8 @@ std::string scale_text(const std::vector<std::string>& names, const ScaleModel& 
     if (model.laws.has_sizes || question.run.grows() || question.memory > 0)
         text += laws_text(model.laws) + "\n" + unknown_text(report.unknown);
     if (names.size() > 1)
-        text += fmt::format("Of {} ranks, what each figure is of the one that needs most\n",
-                            names.size());
+        text +=
+            fmt::format("Each figure is that of the rank, of {}, that needs most\n", names.size());
     text += "Peaks of reserved memory\n" + table.ruled(Emphasis::none);
     text += held_back_text(report) + growths_text(report) +
             unlike_text(unlike_steps(model.laws, model.requests.steps.size()));

@@ -1,4 +1,4 @@
-// What `tidemark scale` came to, in words and as an object.
+// The result of `tidemark scale`, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-// `names` are those of the ranks' recordings, `model` is the first one's.
+// `names` are the ranks' recordings, `model` is that of the first.
 std::string scale_text(const std::vector<std::string>& names, const ScaleModel& model,
                        const ScaleReport& report);
 

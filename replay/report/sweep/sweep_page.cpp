@@ -45,7 +45,7 @@ std::string answer_text(const SweepResult& sweep) {
         best.score.out_of_memory > 0
             ? fmt::format(", out of memory {}", format_times(best.score.out_of_memory))
             : "");
-    return text + (on_front == 1 ? "Nothing is better in anything."
+    return text + (on_front == 1 ? "No other setting is better in either."
                                  : fmt::format("{} are on the Pareto front.",
                                                format_counted(on_front, "setting")));
 }
@@ -56,12 +56,12 @@ std::size_t shown_of(const SweepResult& sweep, std::size_t top) {
 
 // Each row's texts, in the order of titles_of().
 std::array<std::string_view, 6> titles_of(const SweepResult& sweep) {
-    return {"setting", "front", ratio_name(sweep), time_name(sweep), "out of memory", "traces"};
+    return {"setting", "Pareto", ratio_name(sweep), time_name(sweep), "out of memory", "traces"};
 }
 
 std::array<std::string, 6> row_of(const SweepResult& sweep, std::size_t i) {
     const SettingScore& score = sweep.settings[i].score;
-    return {setting_name(sweep, sweep.settings[i]), sweep.front[i] ? "front" : "",
+    return {setting_name(sweep, sweep.settings[i]), sweep.front[i] ? "*" : "",
             fmt::format("{:.3f}", score.ratio),     format_duration(score.time),
             format_count(score.out_of_memory),      format_count(score.traces)};
 }
@@ -100,7 +100,7 @@ std::string map_markup(const SweepResult& sweep, const HeatMap& map) {
 std::string failed_markup(const SweepResult& sweep) {
     if (sweep.failed.empty())
         return "";
-    std::string text = "<section>\n<h2>Could not be made</h2>\n<ul>\n";
+    std::string text = "<section>\n<h2>Could not be created</h2>\n<ul>\n";
     for (const std::string& why : sweep.failed)
         text += fmt::format("<li class=\"untrusted\">{}</li>\n", escaped(printable(why)));
     return text + "</ul>\n</section>\n";
@@ -111,8 +111,8 @@ std::string unchecked_text(const SweepResult& sweep) {
     if (sweep.unchecked == 0)
         return "";
     return fmt::format(
-        "{} of them without a checksum, as older versions wrote them: whether "
-        "somebody changed these can't be seen",
+        "{} of them without a checksum, as older versions wrote them, so changes "
+        "to these can't be detected",
         format_count(sweep.unchecked));
 }
 
@@ -173,7 +173,7 @@ std::string sweep_result_text(const SweepResult& sweep, const SweepView& view) {
     }
     text += table.ruled(Emphasis::none);
     for (const std::string& why : sweep.failed)
-        text += fmt::format("could not be made: {}\n", printable(why));
+        text += fmt::format("could not be created: {}\n", printable(why));
     if (sweep.unchecked != 0)
         text += fmt::format("note: {}: {}\n", format_counted(sweep.units, "unit"),
                             unchecked_text(sweep));

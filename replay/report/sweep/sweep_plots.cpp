@@ -15,7 +15,7 @@ namespace {
 using Anchor = PlotText::Anchor;
 
 constexpr double kSweepMargin = 24;
-constexpr double kSweepNames = 150;  // width of what stands left of the cells
+constexpr double kSweepNames = 150;  // width of the names left of the cells
 constexpr double kSweepTop = 48;     // above them
 constexpr double kCellHeight = 30;
 constexpr double kNarrowCell = 44;  // narrower ones have no text
@@ -27,7 +27,7 @@ std::string sweep_ink(Colour Theme::*colour) {
     return css(light_theme().*colour);
 }
 
-// The ends of what is drawn, never one.
+// The ends of the drawn range, never equal.
 struct Span {
     double least = 0;
     double most = 0;
@@ -111,7 +111,7 @@ class HeatCells {
         if (width_ < kNarrowCell)
             return;
         text(x_of(column) + width_ / 2, top + 19,
-             refused(number) ? fmt::format("{} refused", setting.score.out_of_memory)
+             refused(number) ? fmt::format("{} OOM", setting.score.out_of_memory)
                              : fmt::format("{:.3f}", setting.score.ratio),
              Anchor::middle,
              !refused(number) && share < 0.5 ? sweep_ink(&Theme::plot) : sweep_ink(&Theme::text));

@@ -28,7 +28,7 @@ std::string tier_setting_text(const SweepReport& report, const TierSetting& sett
     return text;
 }
 
-// "vpmm on 80.0 GiB": likewise.
+// "vpmm on 80.0 GiB": limits are named where settings differ in them.
 std::string setting_text(const SweepReport& report, std::size_t number) {
     if (!report.tiers.empty())
         return tier_setting_text(report, report.tiers[number]);
@@ -103,13 +103,13 @@ std::string sweep_text(const SweepReport& report, std::size_t top) {
     if (shown < report.scores.size())
         text += fmt::format("The best {} of {} settings; --top 0 shows all.\n", shown,
                             format_count(report.scores.size()));
-    text += fmt::format("{} in {}: {} computed now, {} there before, {} missing.\n",
+    text += fmt::format("{} in {}: {} computed now, {} already there, {} missing.\n",
                         format_counted(report.planned, "unit"), printable(report.folder),
                         format_count(report.computed),
                         format_count(report.units.size() - report.computed),
                         format_count(report.missing));
     if (report.interrupted)
-        text += "note: interrupted: the same command goes on where this ended\n";
+        text += "note: interrupted: run the same command again to continue\n";
     return text;
 }
 

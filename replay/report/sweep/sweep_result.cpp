@@ -20,8 +20,8 @@ using report::Json;
 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-// "24GiB" of a number of bytes, exact and as options have it: so that values of one axis can be
-// told apart and put in order.
+// A number of bytes as "24GiB", exact and as in options, so that the values of an axis are distinct
+// and can be sorted.
 std::string exact_size(Bytes bytes) {
     for (const auto& [unit, size] : {std::pair("GiB", 1_GiB), {"MiB", 1_MiB}, {"KiB", 1_KiB}})
         if (bytes != 0 && bytes % size == 0)
@@ -34,7 +34,7 @@ std::string text_of_value(const Json& value) {
                              : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// What tells a unit's setting from others. Only units that were replayed say it all.
+// What distinguishes a unit's setting from others. Only units that were replayed have all of it.
 Values values_of(const Json& unit) {
     Values values;
     const auto add = [&](const char* key, const char* name) {
@@ -49,7 +49,7 @@ Values values_of(const Json& unit) {
             values.emplace_back(name, text_of_value(value));
     add("machine", "machine");
     add("machine_hash", "machine_hash");
-    // A share of the program's peak is another size on each trace.
+    // A share of the program's peak is a different size on each trace.
     const auto share = unit.find("gpu_memory_share");
     const bool is_share = share != unit.end() && share->is_number();
     add(is_share ? "gpu_memory_share" : "gpu_memory_bytes", "gpu_memory");
@@ -84,7 +84,7 @@ class Reading {
             }));
         if (over_tiers_.value_or(result.over_tiers) != result.over_tiers)
             return fail(ErrorCode::bad_input, "some units are over tiers, others are not", where,
-                        "report them apart: give each sweep a folder of its own");
+                        "report them separately: give each sweep its own folder");
         over_tiers_ = result.over_tiers;
         unchecked_ += result.has_checksum ? 0 : 1;
         if (result.figures.failed) {
@@ -99,7 +99,7 @@ class Reading {
 
     Result<SweepResult> take() {
         if (units_.empty())
-            return fail(ErrorCode::bad_input, "there is no unit of a sweep", name_,
+            return fail(ErrorCode::bad_input, "no unit of a sweep", name_,
                         "give a folder that `tidemark sweep` wrote to, or its --lines");
         SweepResult sweep;
         sweep.units = units_.size();
@@ -126,7 +126,7 @@ class Reading {
     }
 
   private:
-    // Of those that ran all traces and were refused least.
+    // Of those that ran all traces with the fewest requests out of memory.
     static std::vector<bool> front_of(std::span<const SweptSetting> settings) {
         std::vector<MemoryAndTime> points;
         std::size_t traces = 0;

@@ -18,26 +18,26 @@ struct SweepResult {
     std::vector<SweptSetting> settings;  // best first
     std::vector<bool> front;             // of each: the Pareto front
     std::vector<SweepAxis> axes;
-    bool over_tiers = false;  // then ratios are slowdowns, and times what streams were stalled
+    bool over_tiers = false;  // then ratios are slowdowns, and times are stalls of streams
     std::size_t units = 0;
     std::size_t unchecked = 0;  // of these: without a checksum, as older versions wrote them
     std::size_t traces = 0;
-    std::vector<std::string> failed;  // why, of units whose policy could not be made
+    std::vector<std::string> failed;  // why units' policies could not be created
 };
 
 // `lines`: units as `tidemark sweep` writes them, a line each (unit_line.h), in any order; a unit
-// that stands twice counts once. Errors (bad_input, where = `name`:line): another line; units over
-// tiers and others; no unit at all. O(bytes + settings^2).
+// that occurs twice counts once. Errors (bad_input, where = `name`:line): a line that isn't a
+// unit; units over tiers among others; no unit. O(bytes + settings^2).
 Result<SweepResult> read_sweep(std::string_view lines, const std::string& name);
 
-// What is drawn of it, and how it is called.
+// What is drawn, and its title.
 struct SweepView {
     std::string title;
     HeatMap map;
     std::size_t top = 0;  // settings in the table, 0 = all
 };
 
-// What the two figures of a setting are called.
+// The names of a setting's two figures.
 std::string_view ratio_name(const SweepResult& sweep);
 std::string_view time_name(const SweepResult& sweep);
 

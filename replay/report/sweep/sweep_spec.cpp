@@ -1,4 +1,4 @@
-// Members by name; what each may be is said by where it goes.
+// Members by name; where a member is stored decides what it may be.
 #include "replay/report/sweep/sweep_spec.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Error spec_fault(std::string_view where, const std::string& path, std::string wh
             hint.empty() ? "docs/guide/sweep.md has an example" : std::move(hint)};
 }
 
-constexpr JsonStyle kSpecStyle{.text = "a text", .error = spec_fault};
+constexpr JsonStyle kSpecStyle{.text = "a string", .error = spec_fault};
 
 constexpr std::array<std::pair<std::string_view, List>, 9> kLists{{
     {"traces", &SweepSpec::traces},
@@ -43,7 +43,7 @@ constexpr std::array<std::pair<std::string_view, List>, 9> kLists{{
 
 constexpr std::array<std::string_view, 5> kSingles{"output", "scale", "random", "seed", "halving"};
 
-// A text, or a list of them.
+// A string, or a list of them.
 std::vector<std::string> texts_of(const SpecValue& value) {
     if (value->is_string())
         return {value.text()};
@@ -98,7 +98,7 @@ Result<SweepSpec> read_sweep_spec(std::string_view text, const std::string& name
     JsonDocument document(kSpecStyle, name);
     const SpecValue object(document, &json);
     if (json.is_discarded())
-        object.refuse("is no JSON",
+        object.refuse("is not JSON",
                       name.ends_with("ml") ? "YAML is not read: write it as JSON" : "");
     SweepSpec spec;
     if (!object.at_fault() && object.is_object())

@@ -1,5 +1,5 @@
-// A sweep as a file, so that it can be kept beside its results and run again: a JSON object whose
-// members are the options of `tidemark sweep`, lists of texts as on the command line.
+// A sweep as a file, so that it can be stored next to its results and run again: a JSON object
+// whose members are the options of `tidemark sweep`, lists of strings as on the command line.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ struct SweepSpec {
     bool halving = false;
 };
 
-// Of any text. Errors (bad_input) say where, "sweep.json: /grid/1": no JSON; a member of another
-// kind, or unknown, with the nearest known name. O(length).
+// Of any text. Errors (bad_input) say where, "sweep.json: /grid/1": not JSON; a member of the wrong
+// type; an unknown one, with the nearest known name. O(length).
 Result<SweepSpec> read_sweep_spec(std::string_view text, const std::string& name);
 
 }  // namespace tidemark

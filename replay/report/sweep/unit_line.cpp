@@ -1,4 +1,4 @@
-// Written compactly: a folder of units is a file of JSON lines, cut up.
+// Compact: a folder of units is a JSON Lines file in pieces.
 #include "replay/report/sweep/unit_line.h"
 
 #include <cmath>
@@ -56,7 +56,7 @@ Json begin_line(const UnitIdentity& unit) {
 
 constexpr std::string_view kChecksumKey = R"(,"checksum":")";
 
-// What follows `line`, which has all but this.
+// The end of `line`, which has everything else.
 std::string checksum_end(std::string_view line) {
     const std::uint64_t hash = tmk::hash_bytes(std::as_bytes(std::span(line)));
     return fmt::format("{}{}\"}}\n", kChecksumKey, report::hash_text(hash));
@@ -69,7 +69,7 @@ std::string end_line(Json& object, const Error* error) {
     return line + checksum_end(line);
 }
 
-// Where the figures of such a unit are in its line.
+// The keys of a unit's figures in its line.
 struct FigureKeys {
     const char* ratio;
     const char* time;
@@ -104,15 +104,14 @@ std::string unit_line(const UnitIdentity& unit, const TierSetting& setting,
 
 Result<UnitResult> read_unit_line(std::string_view text, const std::string& name) {
     const auto bad = [&name](const char* what) {
-        return fail(ErrorCode::bad_input, what, name,
-                    "delete the file, and the unit is computed again");
+        return fail(ErrorCode::bad_input, what, name, "delete the file to compute the unit again");
     };
     if (!text.ends_with('\n') || text.find('\n') + 1 != text.size())
         return bad("is not one line");
     const std::size_t end = text.rfind(kChecksumKey);
     const bool has_checksum = end != std::string_view::npos;
     if (has_checksum && text.substr(end) != checksum_end(text.substr(0, end)))
-        return bad("was changed after it was written: its checksum is another");
+        return bad("was changed after it was written: its checksum differs");
     const Json object = Json::parse(text, nullptr, false);
     if (!object.is_object() || text_at(object, "unit") != name)
         return bad("is not the result of that unit");
@@ -132,7 +131,7 @@ Result<UnitResult> read_unit_line(std::string_view text, const std::string& name
     const double bytes = number_at(object, keys.bytes);
     for (const double value : {ratio, time, refused, bytes})
         if (!(value >= 0 && value < 0x1p62))
-            return bad("has not the figures of a unit");
+            return bad("does not have the figures of a unit");
     result.figures.ratio = ratio;
     result.figures.time = static_cast<Nanoseconds>(time);
     result.figures.out_of_memory = static_cast<std::uint64_t>(refused);

@@ -1,4 +1,4 @@
-// Words for comparisons of victim policies.
+// The text of comparisons of victim policies.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-// "1.42", "x 31" for the very large; nothing if there is nothing to compare with.
+// "1.42"; three digits if very large; "" if there is nothing to compare with.
 std::string times_text(double times) {
     if (times <= 0)
         return {};

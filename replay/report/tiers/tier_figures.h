@@ -6,8 +6,8 @@
 
 namespace tidemark::report {
 
-// Its question and its figures, without lists, and without what differs from one computer to
-// another: the same for everybody who replays it.
+// Its question and its figures, without lists, and without values that differ between computers:
+// every replay gives the same.
 Json tier_figures(const TierRun& run);
 
 }  // namespace tidemark::report

@@ -1,4 +1,4 @@
-// Words for one replay over tiers, and for the catalogue of victim policies.
+// The text of one replay over tiers, and of the catalogue of victim policies.
 #include "replay/report/tiers/tier_report.h"
 
 #include <algorithm>
@@ -52,12 +52,12 @@ std::string time_text(const TierRun& run) {
                                 format_counted(kernels, "kernel")));
     // Streams stall side by side, so the sum may exceed the length of the run.
     const TierStalls& stalls = run.stalls;
-    table.row("stalled, all streams together", format_duration(stalls.total()),
+    table.row("stalled, sum of all streams", format_duration(stalls.total()),
               share_text(stalls.total(), run.makespan));
     if (stalls.total() > 0) {
         table.row("  until a buffer was fetched", format_duration(stalls.fetch),
                   share_text(stalls.fetch, run.makespan));
-        table.row("  until others had left", format_duration(stalls.room),
+        table.row("  until others were evicted", format_duration(stalls.room),
                   share_text(stalls.room, run.makespan));
         table.row("  until a reservation was granted", format_duration(stalls.reservation),
                   share_text(stalls.reservation, run.makespan));
@@ -71,7 +71,7 @@ std::string bytes_text(const TierRun& run) {
               format_counted(run.kernels, "kernel"));
     if (run.kernels_not_run > 0)
         table.row("  not run", "",
-                  fmt::format("{} that use what was refused, or don't fit",
+                  fmt::format("{} that use failed allocations, or don't fit",
                               format_counted(run.kernels_not_run, "kernel")));
     table.row("  resident in time", format_bytes(run.hit_bytes), format_percent(run.hit_ratio()));
     if (run.late_bytes > 0)
@@ -83,11 +83,11 @@ std::string bytes_text(const TierRun& run) {
     if (run.prefetched_bytes > 0) {
         table.row("  before they were needed", format_bytes(run.prefetched_bytes),
                   format_share(run.prefetched_bytes, run.fetched_bytes));
-        table.row("  of these for nothing", format_bytes(run.wasted_bytes),
+        table.row("  of these, never used", format_bytes(run.wasted_bytes),
                   format_share(run.wasted_bytes, run.prefetched_bytes));
     }
     if (run.vain_bytes > 0)
-        table.row("copied in vain", format_bytes(run.vain_bytes), "freed or used meanwhile");
+        table.row("copied for nothing", format_bytes(run.vain_bytes), "freed or used meanwhile");
     table.row("dropped without a copy", format_bytes(run.dropped_bytes));
     table.row("largest kernel needs", format_bytes(run.needed_bytes));
     return table.section("Bytes");
@@ -125,7 +125,7 @@ std::string reservations_text(const TierRun& run) {
         table.row("requested", format_count(waits.requested));
         table.row("that had to wait", format_count(waits.waited));
         table.row("wait, median", format_duration(waits.p50));
-        table.row("wait, 99 of 100", format_duration(waits.p99));
+        table.row("wait, 99th percentile", format_duration(waits.p99));
         table.row("wait, longest", format_duration(waits.max));
         if (waits.refused > 0)
             table.row("failed", format_count(waits.refused));
@@ -140,7 +140,7 @@ std::string forecast_text(const TierRun& run) {
     const std::uint64_t all = score.right + score.wrong + score.silent;
     if (all == 0 || run.scenario.prefetch == Prefetch::oracle)
         return {};
-    return fmt::format("\nForecast: {} of {} operations named rightly, {} wrongly, {} not at all\n",
+    return fmt::format("\nForecast: {} of {} operations predicted right, {} wrong, {} not at all\n",
                        format_share(score.right, all), format_count(all),
                        format_share(score.wrong, all), format_share(score.silent, all));
 }
@@ -180,7 +180,7 @@ std::string rules_text(const TierScenario& scenario) {
             fmt::format("; spilling in the background from {} down to {}",
                         format_percent(scenario.spill_start), format_percent(scenario.spill_stop));
     if (!scenario.keep_copies)
-        text += "; copies are forgotten when a buffer comes back";
+        text += "; copies are dropped when a buffer is fetched back";
     return text + "\n";
 }
 
@@ -222,7 +222,7 @@ std::string tier_prediction_text(const TierRun& run, const TierRun& predicted) {
                             printable(run.copy_failure));
     return text + fmt::format("  content      {}\n",
                               run.wrong_bytes == 0
-                                  ? "every byte that was compared is right"
+                                  ? "every byte that was compared is correct"
                                   : format_bytes(run.wrong_bytes) + " of wrong content");
 }
 

@@ -1,5 +1,5 @@
-// Reports on replays over tiers: what one cost and why, comparisons of victim policies, and the
-// catalogue of these. Text for people and JSON for programs; pure, as text.h and json.h are.
+// Reports on replays over tiers: what one cost and why, comparisons of victim policies, and their
+// catalogue. Text for people and JSON for programs; pure, like text.h and json.h.
 #pragma once
 
 #include <span>
@@ -15,16 +15,16 @@
 namespace tidemark {
 
 // `replay` over tiers: time, stalls by cause, bytes by link, memory, reservations, and what the
-// figures rest on. `name` is what the user called the trace.
+// figures are based on. `name` is what the user called the trace.
 std::string tier_run_text(const std::string& name, const TierRun& run, const TierProgram& program,
                           const TraceInfo& info);
 std::string tier_run_json(const TierRun& run, const TierProgram& program,
                           const Provenance& provenance, const TierRun* predicted = nullptr);
 
-// What a run on a device was predicted to be, and how far that was off.
+// The prediction for a run on a device, and how far it was off.
 std::string tier_prediction_text(const TierRun& run, const TierRun& predicted);
 
-// `compare` over tiers: a table for each trace, one over several, and what it means.
+// `compare` over tiers: a table for each trace, one over several, and verdicts.
 std::string tier_comparison_text(const TierComparison& comparison, Emphasis emphasis);
 std::string tier_comparison_json(const TierComparison& comparison, const Provenance& provenance);
 
@@ -33,7 +33,7 @@ std::string victims_text(std::span<const VictimPolicyInfo> policies);
 std::string victim_text(const VictimPolicyInfo& policy);
 std::string victims_json(std::span<const VictimPolicyInfo> policies, const Provenance& provenance);
 
-// Names as the command line takes them.
+// Names as on the command line.
 std::string_view to_text(Prefetch prefetch);
 std::string_view to_text(ReservationMode mode);
 std::string_view to_text(OverReservationMode policy);

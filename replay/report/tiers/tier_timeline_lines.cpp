@@ -1,4 +1,4 @@
-// The header is made by the JSON library; spans, of which there may be millions, by hand.
+// The JSON library writes the header; spans, of which there may be millions, are written by hand.
 #include "replay/report/tiers/tier_timeline_lines.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using report::Json;
 
-// By begin; without stalls that took no time.
+// Ordered by start; without stalls that took no time.
 std::vector<const TierSpan*> sorted(const std::vector<TierSpan>& timeline) {
     std::vector<const TierSpan*> spans;
     spans.reserve(timeline.size());

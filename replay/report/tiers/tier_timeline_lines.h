@@ -1,6 +1,6 @@
 // What happened in a replay over tiers, as JSON Lines for viewers: a header that says where it
-// comes from, then one span a line, by begin, and among them what each memory held. The form is
-// described in docs/format-timeline.md.
+// comes from, then one span per line, ordered by start, and between them what each memory held.
+// docs/format-timeline.md describes the format.
 #pragma once
 
 #include "core/base/result.h"

@@ -272,7 +272,7 @@ def test_parameters_of_two_units_stay_as_they_are(torch, memory):
     layers[1]._parameters["other"] = layers[0]._parameters["weight"]
     deferred = tidemark.torch.defer_module(Sequential(*layers), memory)
     assert deferred.size == 4 * MIB
-    with pytest.raises(tidemark.OptionError, match="side by side"):
+    with pytest.raises(tidemark.OptionError, match="must not overlap"):
         tidemark.torch.defer_module(Module(*layers), memory, units=[layers[0], layers[0]])
 
 

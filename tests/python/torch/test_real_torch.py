@@ -165,7 +165,7 @@ def test_a_framework_calls_its_callback(tmp_path, framework, program):
     assert "20 steps: cuda:0 reserved 20.5 KiB at its peak (step 20)" in said
     assert "it grows by 10 B a step" in said
     assert said.rstrip().splitlines()[-1].startswith(
-        "tidemark.errors.Error: max_peak of cuda:0: the training reserved")
+        "tidemark.errors.Error: max_peak of cuda:0: the run reserved")
 
 
 USES = """

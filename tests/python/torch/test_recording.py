@@ -119,7 +119,7 @@ def test_it_waits_for_cuda(torch, tmp_path):
 
 def test_one_recording_at_a_time(torch, tmp_path):
     with tidemark.torch.record(tmp_path / "a.tml"):
-        with pytest.raises(tidemark.UnsupportedError, match="records already"):
+        with pytest.raises(tidemark.UnsupportedError, match="already recorded"):
             tidemark.torch.record(tmp_path / "b.tml")
     with tidemark.torch.record(tmp_path / "b.tml"):
         torch.event(ALLOC, 512, 512)

@@ -92,7 +92,7 @@ def test_a_long_training_keeps_few_samples(torch, monkeypatch):
 
 def test_limits_end_a_training(torch, monkeypatch, capsys):
     FakeGpu(monkeypatch, leak=MIB)
-    with pytest.raises(tidemark.Error, match="reserved 242 MiB in step 20, and 200 MiB") as peak:
+    with pytest.raises(tidemark.Error, match="242 MiB in step 20, but only 200 MiB") as peak:
         run(_training.TrainingMemory(max_peak="200MiB"), 20)
     assert (peak.value.where, "run.tml" in peak.value.hint) == ("max_peak of cuda:0", True)
     assert "20 steps: cuda:0 reserved 242 MiB at its peak" in capsys.readouterr().err

@@ -138,7 +138,7 @@ TEST_CASE("what a policy of the caller does wrong is told and refused", "[c_api]
     given = 0x1001;
     CHECK(take(context, 100, address) != TM_OK);
     REQUIRE(g_faults.size() == 2);
-    CHECK(g_faults[0].find("in no memory") != std::string::npos);
+    CHECK(g_faults[0].find("not in memory") != std::string::npos);
     CHECK(g_faults[1].find("multiple of 512") != std::string::npos);
     CHECK(tm_context_close(context, nullptr) == TM_OK);
 }

@@ -70,7 +70,7 @@ TEST_CASE("where too much lives at once nothing is suggested", "[findings][advis
     CHECK(lack->parts[0].bytes == 180_MiB);
     CHECK(of_kind(list, Kind::setting) == nullptr);
     const std::string text = advice_text("t", trace.info(), advice);
-    CHECK(contains(text, "No setting can help: 180 MiB are live at once, 100 MiB are there"));
+    CHECK(contains(text, "No setting can help: 180 MiB live at once, 100 MiB available"));
     CHECK(contains(text, "80.0 MiB would have to go"));
     CHECK_FALSE(contains(text, "export "));
 }

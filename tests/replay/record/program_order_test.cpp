@@ -57,7 +57,8 @@ TEST_CASE("a free that nothing orders after another stream's use is the program'
     CHECK(frees.count == 1);
     CHECK(frees.free_event == 3);
     CHECK(frees.use_event == 1);
-    CHECK(to_text(frees).find("event 3 frees on stream 0x10 what stream 0x20 used at event 1") !=
+    CHECK(to_text(frees).find(
+              "event 3 frees memory on stream 0x10 that stream 0x20 used at event 1") !=
           std::string::npos);
 }
 

@@ -288,7 +288,7 @@ class Client(unittest.TestCase):
 
     def test_a_port_in_use_says_what_to_do(self):
         served = self.serve()
-        for words, code, said in (([str(served.port), SAMPLE], 5, "--serve 0"), (["70000", SAMPLE], 2, "no port"),
+        for words, code, said in (([str(served.port), SAMPLE], 5, "--serve 0"), (["70000", SAMPLE], 2, "not a port"),
                                   ([SAMPLE, "--bind", "nowhere"], 2, "--bind"), ([], 2, "--attach"),
                                   ([SAMPLE, "--png", "x.png"], 2, "--png"), ([SAMPLE, "--view", "x"], 2, "--view")):
             done = subprocess.run([PROGRAM, "--serve", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -387,7 +387,7 @@ class InBrowser(unittest.TestCase):
             self.assertEqual(client.view_key, key)
             for colour in range(3):
                 self.assertEqual(bytes(client.pixels[colour::3]), pixels[colour::4])
-            browser.wait(lambda: "another page" in browser.evaluate("notice.textContent"), "it says so")
+            browser.wait(lambda: "Another page" in browser.evaluate("notice.textContent"), "it says so")
 
 
 def main():

@@ -49,7 +49,7 @@ TEST_CASE("a band says whose block it is, stack first, and a click selects it",
     const std::optional<ImVec2> second = find_band(screen, screen.second);
     REQUIRE(load);
     REQUIRE(second);
-    CHECK(has(selection.described, "lived\t"));
+    CHECK(has(selection.described, "lifetime\t"));
     CHECK(weights->y > load->y);
     CHECK(load->y > second->y);
     screen.frames(20);

@@ -136,7 +136,7 @@ TEST_CASE("the table under the mouse is copied whole, as CSV", "[viz][shell][mou
     screen.press({"g"});
     REQUIRE(screen.until([&] { return block_in_row(screen, 0).has_value(); }));
     screen.press({"Ctrl-E"});
-    CHECK(screen.clipboard.starts_with("size,requested,age,lived,freed at,address,stream,tag,"));
+    CHECK(screen.clipboard.starts_with("size,requested,age,lifetime,freed at,address,stream,tag,"));
     CHECK(has(screen.clipboard, "8.00 MiB,8.00 MiB,"));
     CHECK(has(screen.clipboard, ",input,load\r\n"));
     CHECK(std::count(screen.clipboard.begin(), screen.clipboard.end(), '\n') == 4);

@@ -139,7 +139,7 @@ TEST_CASE("under the timeline a card tells of a launch, and a click shows its bl
     const auto axpy = find("axpy<float>");
     REQUIRE(axpy);
     CHECK(has(selection.described, "2 blocks, 12.0 MiB"));
-    CHECK(has(selection.described, "of these perhaps\t1 block"));
+    CHECK(has(selection.described, "of these, possibly\t1 block"));
     screen.click(*axpy);
     CHECK(selection.used == std::vector<BlockIndex>{0, 1});
     screen.press({"Esc"});

@@ -87,7 +87,7 @@ TEST_CASE("Ctrl-O and Enter open the newest recording of a folder", "[viz][shell
     screen.press({"Enter"});
     CHECK(opened.requests == Requests{Paths{opened.folder.file("newest.csv")}});
     CHECK(screen.shell.state().popup.empty());
-    CHECK(screen.shell.state().message == "Opening newest.csv, beside what is open");
+    CHECK(screen.shell.state().message == "Opening newest.csv; what is open stays");
 }
 
 TEST_CASE("letters find a file, arrows another one", "[viz][shell][open]") {
@@ -145,7 +145,7 @@ TEST_CASE("a path that is typed in full is opened, one that isn't there is said 
     screen.press({"Esc", "Ctrl-O"});
     screen.type(opened.folder.file("no/such/folder"));
     Opened::rest(screen);
-    CHECK(has(screen.shell.state().problem, "there is no such folder; the nearest that is there"));
+    CHECK(has(screen.shell.state().problem, "there is no such folder; the nearest that exists"));
 }
 
 TEST_CASE("the mouse opens by a double click, and all of a folder by a button",
@@ -170,7 +170,7 @@ TEST_CASE("what is dropped is opened at once, and shown as soon as it has begun"
     Screen screen(session, opened.host());
     drop(screen, {"/a/run.tmk", "/b/c.pickle"});
     CHECK(opened.requests == Requests{Paths{"/a/run.tmk", "/b/c.pickle"}});
-    CHECK(screen.shell.state().message == "Opening 2 files, beside what is open");
+    CHECK(screen.shell.state().message == "Opening 2 files; what is open stays");
     CHECK(screen.shell.selection().run == 0);
     CHECK(screen.shell.state().page == "views");
     SampleSession other;
@@ -214,7 +214,7 @@ TEST_CASE("who may not open files is not offered any", "[viz][shell][open]") {
     Screen screen(content.session);
     screen.press({"Ctrl-O"});
     CHECK(screen.shell.state().popup.empty());
-    CHECK(has(screen.shell.state().message, "none can be opened from here"));
+    CHECK(has(screen.shell.state().message, "can be opened from here"));
     drop(screen, {"/etc/passwd"});
     CHECK(content.session.runs.size() == 1);
     for (float x = 60; x < 1300; x += 8) {

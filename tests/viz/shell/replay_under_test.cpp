@@ -228,7 +228,7 @@ TEST_CASE("a replay that is chosen in the window is compared with what is open",
     // It is there already; what was cancelled is tried again.
     replay_under("buddy");
     CHECK(session.runs.size() == 2);
-    CHECK(screen.shell.state().message == "Already here: buddy");
+    CHECK(screen.shell.state().message == "Already open: buddy");
     session.runs[1].state.phase = LoadState::Phase::failed;
     replay_under("buddy");
     CHECK(session.runs.size() == 3);

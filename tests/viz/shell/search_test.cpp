@@ -126,10 +126,10 @@ TEST_CASE("steps go round the ends and say so; they can be taken back", "[viz][s
     CHECK(screen.shell.state().message.find("again") == std::string::npos);
     screen.press({"Shift-Enter"});
     CHECK(screen.shell.selection().block == 90U);
-    CHECK(screen.shell.state().message.find("from the last one again") != std::string::npos);
+    CHECK(screen.shell.state().message.find("continued from the last one") != std::string::npos);
     screen.press({"Enter"});
     CHECK(screen.shell.selection().block == 0U);
-    CHECK(screen.shell.state().message.find("from the first one again") != std::string::npos);
+    CHECK(screen.shell.state().message.find("continued from the first one") != std::string::npos);
     screen.press({"Ctrl-Z"});
     CHECK(screen.shell.selection().block == 90U);
     CHECK(screen.shell.selection().cursor == screen.born(90));
@@ -159,17 +159,17 @@ TEST_CASE("what is outside of the window comes into it", "[viz][shell][search]")
 TEST_CASE("that there is nothing is said plainly", "[viz][shell][search]") {
     ScreenOf<HundredBlocks> screen;
     screen.press({"F3"});
-    CHECK(screen.shell.state().message.find("Nothing is searched for") != std::string::npos);
+    CHECK(screen.shell.state().message.find("No search yet") != std::string::npos);
     CHECK(screen.io().WantTextInput);
     screen.type("gradd");
     await(screen);
-    CHECK(screen.shell.state().found == "no block has it in its tag or call stack");
+    CHECK(screen.shell.state().found == "no match in any tag or call stack");
     screen.press({"Enter"});
-    CHECK(screen.shell.state().message.find("No block has it") != std::string::npos);
+    CHECK(screen.shell.state().message.find("No match") != std::string::npos);
     CHECK_FALSE(screen.shell.selection().cursor);
     screen.press({"Esc"});
     find(screen, ">1x");
-    CHECK(screen.shell.state().found == "'>1x' is no size");
+    CHECK(screen.shell.state().found == "'>1x' is not a size");
     screen.press({"Esc"});
     CHECK(screen.shell.state().found.empty());
 

@@ -28,7 +28,7 @@ TEST_CASE("a wrong line of settings is named", "[viz][settings]") {
     for (const auto& [text, what] :
          {std::pair{"theme = pink", "line 1: 'theme' can't be 'pink'"},
           {"theme = dark\nsize = 3", "line 2: there is no setting 'size'"},
-          {"\ndark", "line 2: is no 'name = value'"},
+          {"\ndark", "line 2: is not 'name = value'"},
           {"stacks.fold = yes", "line 1: 'stacks.fold' can't be 'yes'"}}) {
         const auto read = parse_settings(text);
         REQUIRE_FALSE(read);

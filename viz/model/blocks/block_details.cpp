@@ -14,7 +14,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr const char* kNobody = "nobody had these bytes";
+constexpr const char* kNobody = "no block had these bytes";
 constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
 
 // Addresses without wrapping.
@@ -29,7 +29,7 @@ bool has_times(const History& history) {
 }
 
 // The piece of memory, or of reserved addresses, that holds a block after `event`. Second mappings
-// that are there then go to `views`.
+// that exist then go to `views`.
 std::optional<Segment> segment_of(const History& history, const Block& block, std::uint16_t device,
                                   EventIndex event, ViewHomes& views, const Cancelled& cancelled) {
     std::optional<Segment> found;
@@ -43,7 +43,8 @@ std::optional<Segment> segment_of(const History& history, const Block& block, st
         const bool holds = segment.died > event && segment.device == device &&
                            segment.begin <= block.address &&
                            end_of(segment.begin, segment.size) > to_integer(block.address);
-        // Pages lie within reservations: the smaller piece says more, the larger has the others.
+        // Pages are inside reservations: the smaller piece says more, the larger one has the
+        // others.
         if (holds && (!found || segment.size > found->size))
             found = segment;
     }
@@ -85,7 +86,7 @@ class DetailsBuilder {
         add("Size", fmt::format("{} ({} B)", format_bytes(block_.size), format_count(block_.size)));
         const Bytes more = block_.size - std::min(block_.size, block_.requested);
         if (more == 0)
-            add("Requested", "exactly this");
+            add("Requested", "exactly this size");
         else
             add("Requested",
                 fmt::format("{}, rounded up by {} ({:.1f} %)", format_bytes(block_.requested),
@@ -96,26 +97,26 @@ class DetailsBuilder {
     }
 
     void add_life() {
-        add("Born", moment_text(history_, block_.born));
+        add("Allocated", moment_text(history_, block_.born));
         const bool ends = block_.freed != kNever;
         if (!ends) {
             add("Freed", history_.complete() ? "not in this run" : "not yet");
             return;
         }
         add("Freed", moment_text(history_, block_.freed));
-        add("Life", stretch_text(history_, block_.born, block_.freed));
+        add("Lifetime", stretch_text(history_, block_.born, block_.freed));
         if (block_.reused == kNever)
-            add("Waiting", "the device was never done with it");
+            add("Pending free", "until the end of the run");
         else if (block_.reused > block_.freed)
-            add("Waiting",
-                stretch_text(history_, block_.freed, block_.reused) + " until the device was done");
+            add("Pending free",
+                stretch_text(history_, block_.freed, block_.reused) + " until the device finished");
     }
 
     void add_site() {
         if (std::string tag = names_.tag(site_); !tag.empty())
             add("Tag", std::move(tag));
         if (const std::string& call_site = names_.call_site(site_.stack); !call_site.empty())
-            add("Place", call_site);
+            add("Call site", call_site);
         add("Stream", names_.stream(site_.stream));
         if (site_.pool != PoolId::default_pool)
             add("Pool", names_.pool(site_.pool));
@@ -154,7 +155,7 @@ class DetailsBuilder {
         if (const Segment* const view = views_.at(site_.device, block_.address)) {
             add("Segment", fmt::format("second mapping of memory at {:#x}",
                                        to_integer(view->home + (block_.address - view->begin))));
-            return;  // what is beside it counts elsewhere
+            return;  // its neighbours count elsewhere
         }
         const std::uint64_t low = segment ? to_integer(segment->begin) : 0;
         const std::uint64_t high = segment ? end_of(segment->begin, segment->size) : kTop;
@@ -235,7 +236,7 @@ BlockDetails block_details(const History& history, BlockIndex block, EventIndex 
 std::string to_text(const BlockDetails& details) {
     std::string text = details.title + "\n";
     for (const auto& [label, value] : details.facts)
-        text += fmt::format("{:<12}{}\n", label, value);
+        text += fmt::format("{:<14}{}\n", label, value);
     if (!details.frames.empty())
         text += "Stack, innermost first:\n";
     for (const std::string& frame : details.frames)

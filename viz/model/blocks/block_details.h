@@ -1,7 +1,8 @@
-// BlockDetails: everything that a history knows about one block, as text: what it is, how long it
-// lived, who requested it, who had its bytes before and after, and what lies beside it.
+// BlockDetails: everything that a history knows about one block, as text: its size, its lifetime,
+// who requested it, which blocks had its bytes before and after, and which blocks are next to it.
 //
-// Pure; for jobs: O(frames + segments + live blocks), and more where neighbours in time are far.
+// Pure; for jobs: O(frames + segments + live blocks), and more where neighbours in time are
+// distant.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ namespace tidemark::viz {
 
 struct BlockDetails {
     BlockIndex block = kNoBlock;
-    EventIndex at = 0;  // the moment that its neighbours are of
+    EventIndex at = 0;  // the moment for which its neighbours are given
     std::string title;  // "512 MiB at 0x7f3a80000000"
     // A label and its value, in the order of a screen; labels may be empty where a line
     // goes on.
@@ -36,7 +37,7 @@ BlockDetails block_details(const History& history, BlockIndex block, EventIndex 
 // The details as lines of text, for the clipboard.
 std::string to_text(const BlockDetails& details);
 
-// "1.20 s, 4,211 events": the length of (from, to]; a run without times has events alone.
+// "1.20 s, 4,211 events": the length of (from, to]; a run without times has only events.
 std::string stretch_text(const History& history, EventIndex from, EventIndex to);
 
 // "event 4,211, 1.20 s".

@@ -118,15 +118,15 @@ std::string BlockSearch::text(std::optional<BlockIndex> selected) const {
                           : fmt::format("{} so far, {}", format_count(count), searching);
     }
     if (count == 0 && filter_.pool && history_)
-        return fmt::format("no block has it: this run has {}",
+        return fmt::format("no match: this run has {}",
                            history_->pools().size() <= 1
-                               ? std::string("pool 0 alone")
+                               ? std::string("only pool 0")
                                : fmt::format("pools 0 to {}", history_->pools().size() - 1));
     if (count == 0 && !filter_.text.empty() && history_)
         return nothing_said(*history_) ? "no tags and no call stacks were recorded"
-                                       : "no block has it in its tag or call stack";
+                                       : "no match in any tag or call stack";
     if (count == 0)
-        return "no block has it";
+        return "no match";
     if (selected && hits_->contains(*selected))
         return fmt::format("hit {} of {}", format_count(hits_->rank(*selected) + 1),
                            format_count(count));

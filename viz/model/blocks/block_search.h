@@ -17,22 +17,22 @@
 
 namespace tidemark::viz {
 
-// A hit, and how a step has come to it.
+// A hit, and how a step has reached it.
 struct Hit {
     BlockIndex block = kNoBlock;
-    bool wrapped = false;  // round the end of all hits, to their other end
+    bool wrapped = false;  // past the last hit, round to the other end
 };
 
 class BlockSearch {
   public:
-    // Begins anew if the filter or the history is another one, or the history has grown much: then
-    // what was known stays until the new answer is whole. No history: nothing is known. Each frame;
+    // Starts again if the filter or the history is another one, or the history has grown much: the
+    // old answer stays until the new one is complete. No history: nothing is known. Each frame;
     // O(1).
     void update(const std::shared_ptr<const History>& history, const Filter& filter);
 
     bool running() const { return job_.running(); }
 
-    // What is known by now, numbered in the order of birth; null if the filter hides nothing, or
+    // What is known so far, numbered in order of allocation; null if the filter hides nothing, or
     // there is no history.
     const RankedBits* hits() const { return hits_.get(); }
 
@@ -42,18 +42,18 @@ class BlockSearch {
     // How much of the blocks has been looked at: 0 to 1.
     double share() const;
 
-    // The first hit that isn't before `from` in the order of birth; if not `forward`, the last one
-    // before it. Behind the last one comes the first, and the other way round. None if there is no
-    // hit yet. O(log blocks).
+    // The first hit that isn't before `from` in order of allocation; if not `forward`, the last one
+    // before it. After the last one comes the first, and vice versa. None if there is no hit yet.
+    // O(log blocks).
     std::optional<Hit> next(BlockIndex from, bool forward) const;
 
-    // For a strip of `columns` columns over [begin, end): how many hits are born in each. O(columns
-    // * log blocks).
+    // For a strip of `columns` columns over [begin, end): how many hits are allocated in each.
+    // O(columns * log blocks).
     std::vector<std::uint32_t> ticks(AxisUnit unit, Position begin, Position end,
                                      std::size_t columns) const;
 
     // "1,234 of 50,000 blocks, 2.5 %"; "hit 14 of 1,234" if `selected` is one; "searching 40 %"
-    // while it runs; "no block has it". Empty where nothing is searched for.
+    // while it runs; "no match". Empty if no search is set.
     std::string text(std::optional<BlockIndex> selected) const;
 
     // Waits for the answer: for stills.
@@ -61,7 +61,7 @@ class BlockSearch {
 
   private:
     void begin(bool grows);
-    void adopt();  // the answer is whole
+    void adopt();  // the answer is complete
 
     std::shared_ptr<const History> history_;
     Filter filter_;

@@ -96,7 +96,7 @@ class Collector {
             case BlockOrder::requested:
                 return block.requested;
             case BlockOrder::age:
-                return ~std::uint64_t{index};  // the oldest is first born
+                return ~std::uint64_t{index};  // the oldest is allocated first
             case BlockOrder::lived:
                 return block.freed == kNever
                            ? ~std::uint64_t{0}
@@ -118,7 +118,7 @@ class Collector {
     const BlockQuestion& question_;
     const Cancelled& cancelled_;
     BlockFilter filter_;
-    AxisUnit unit_;  // that lives are measured in
+    AxisUnit unit_;  // unit of lifetimes
     std::vector<std::uint32_t> ranks_;
     std::vector<KeyedBlock> keyed_;
     BlockRows rows_;

@@ -1,5 +1,5 @@
-// BlockTable: the blocks that live at an instant, or come and go in a stretch, filtered and sorted:
-// rows for a table of any length, made in the background.
+// BlockTable: the blocks that are live at one moment, or at any moment of a stretch, filtered and
+// sorted: rows for a table of any length, made in the background.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class BlockOrder : std::uint8_t {
     size,
     requested,
     age,
-    lived,  // until it was freed; what was not lives longest
+    lived,  // until it was freed; blocks that were not freed have the longest
     freed,
     address,
     stream,
@@ -28,8 +28,8 @@ enum class BlockOrder : std::uint8_t {
 
 // What a table of blocks shows.
 struct BlockQuestion {
-    EventIndex event = 0;                // blocks that live after it
-    std::optional<EventSpan> span = {};  // if set: those that live at some moment of it instead
+    EventIndex event = 0;                // blocks that are live after it
+    std::optional<EventSpan> span = {};  // if set: those that are live at some moment of it instead
     Filter filter = {};
     BlockOrder order = BlockOrder::size;
     bool descending = true;
@@ -41,12 +41,13 @@ struct BlockRows {
     BlockQuestion question;
     std::vector<BlockIndex> rows;
     Bytes bytes = 0;           // of the rows
-    Bytes largest = 0;         // likewise
-    std::uint64_t hidden = 0;  // blocks that the filter holds back
+    Bytes largest = 0;         // the same
+    std::uint64_t hidden = 0;  // blocks that the filter hides
     Bytes hidden_bytes = 0;
 };
 
-// Answers the question; ties are broken by birth. O(live log live + sites log sites); cancelled:
+// Answers the question; ties are broken by allocation order. O(live log live + sites log sites);
+// cancelled:
 // an empty answer.
 BlockRows block_rows(const History& history, const BlockQuestion& question,
                      const Cancelled& cancelled);

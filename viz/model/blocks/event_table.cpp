@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-// One pass: a block is looked at when it is born, each of its events then costs one bit.
+// One pass: a block is looked at when it is allocated; each of its events then costs one bit.
 void find_rows(const History& history, const Filter& filter, RankedBits& rows,
                const Cancelled& cancelled) {
     const BlockFilter blocks(history, filter, cancelled);

@@ -19,7 +19,7 @@ namespace tidemark::viz {
 
 class EventTable {
   public:
-    // What is to be shown from now on. Each frame; O(1) where nothing has changed.
+    // What to show from now on. Each frame; O(1) where nothing has changed.
     void ask(const std::shared_ptr<const History>& history, const Filter& filter);
 
     std::uint64_t rows() const;
@@ -32,7 +32,7 @@ class EventTable {
 
     bool filtered() const { return bits_ != nullptr; }
 
-    // Rows are still being looked for; and what share of the events has been.
+    // Rows are still being searched for; and what share of the events has been searched.
     bool running() const { return job_.running(); }
 
     double share() const { return bits_ == nullptr ? 1 : bits_->share(); }

@@ -1,8 +1,8 @@
-// FrameFold: which frames of call stacks are left out, so that those of the program are seen. Rules
-// are names with blanks between them:
+// FrameFold: which frames of call stacks are left out, so that the program's own are seen. Rules
+// are names separated by blanks:
 //   torch     PyTorch's Python
 //   python    Python's own library
-//   c++       all that is no Python
+//   c++       every frame that isn't Python
 //   anything else: frames whose file has it in its path, "transformers/", "/usr/lib"
 //
 // Immutable, thread-safe.
@@ -25,7 +25,7 @@ class FrameFold {
         return frame.file < files_.size() && files_[frame.file];
     }
 
-    // The frames that stay, in their order; all of them where none would. O(frames).
+    // The frames that are kept, in their order; all of them if none would be. O(frames).
     std::vector<tidemark::Frame> shown(std::span<const tidemark::Frame> frames) const;
 
   private:

@@ -1,4 +1,4 @@
-// Leaks: what lives at the end of a stretch and is younger than its begin.
+// Leaks: blocks that are live at the end of a stretch and were allocated within it.
 #include "viz/model/blocks/leaks.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ std::string leaks_text(const History& history, const Leaks& leaks) {
                             format_count(group.blocks),
                             format_count(history.block(group.oldest).born), group.name);
     if (leaks.lost > 0)
-        text += fmt::format("{} events are missing in between: the list is a guess\n",
+        text += fmt::format("{} events are missing in between: the list is an estimate\n",
                             format_count(leaks.lost));
     return text;
 }

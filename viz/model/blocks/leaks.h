@@ -1,5 +1,5 @@
-// Leaks: what a stretch of a run allocated and did not let go of, by where it was allocated. Some
-// of it is meant to stay; what appears again in each of several steps is not.
+// Leaks: what a stretch of a run allocated and did not free, by call site. Some of it is meant to
+// stay; what appears again in each of several steps is not.
 //
 // Pure; for jobs: O(live at the end + sites).
 #pragma once
@@ -32,10 +32,10 @@ struct Leaks {
     std::uint64_t blocks = 0;
     Bytes bytes = 0;
     std::uint64_t lost = 0;  // events that are missing in the stretch: some blocks may have been
-                             // let go, and others are not listed
+                             // freed, and others are not listed
 };
 
-// Blocks born in `span` that the program holds at its end. Cancelled: empty.
+// Blocks that were allocated in `span` and that the program holds at its end. Cancelled: empty.
 Leaks find_leaks(const History& history, const EventSpan& span, const Filter& filter,
                  const Cancelled& cancelled);
 

@@ -1,5 +1,5 @@
-// MeasuredRange: the figures of the measured stretch, worked out beside the frames: what stands at
-// the selection in whichever view. The screen's thread only.
+// MeasuredRange: the figures of the measured stretch, computed in the background: every view shows
+// them at the selection. The screen's thread only.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tidemark::viz {
 
 class MeasuredRange {
   public:
-    // What is measured in the run now; `waits`: until it is known.
+    // What is measured in the run now; `waits`: blocks until it is known.
     void update(const std::shared_ptr<const History>& history, AxisUnit unit,
                 const std::optional<Window>& measure, bool waits) {
         std::optional<RangeQuestion> question;
@@ -26,7 +26,7 @@ class MeasuredRange {
             range_.finish();
     }
 
-    // Of that stretch, not of an older one; null as long as it isn't known.
+    // Of that stretch, not of an earlier one; null as long as it isn't known.
     const RangeSummary* of(AxisUnit unit, const Window& measure) const {
         const RangeSummary* const known = range_.answer();
         const bool is_it =

@@ -1,4 +1,4 @@
-// What lives at either moment, put down to its owner.
+// What is live at either moment, by owner.
 #include "viz/model/blocks/moment_diff.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class Differ {
     }
 
   private:
-    // What came is what one looks for, then what went.
+    // Users look for what came first, then for what went.
     void keep_largest(OwnerDiff& diff, BlockSum OwnerDiff::*part, BlockIndex index, Bytes size) {
         const int rank = part == &OwnerDiff::came ? 2 : part == &OwnerDiff::went ? 1 : 0;
         ranks_.resize(owners_.size());
@@ -112,7 +112,7 @@ MomentDiff moment_diff(const History& history, const DiffQuestion& question,
         history.for_each_live(span.first, [&](BlockIndex block) { differ.take(block); });
     if (span.last != kNever)
         history.for_each_live(span.last, [&](BlockIndex block) {
-            // What lived at both is known.
+            // Blocks that were live at both moments are known.
             if (span.first == kNever || history.block(block).born > span.first)
                 differ.take(block);
         });
@@ -120,7 +120,7 @@ MomentDiff moment_diff(const History& history, const DiffQuestion& question,
         return {};
     MomentDiff diff = std::move(differ).answer();
     diff.question = question;
-    // Owners without any change stand as their memory does.
+    // Owners without any change are in the order of their memory.
     sort_owners(diff, DiffOrder::stayed);
     sort_owners(diff, DiffOrder::came);
     sort_owners(diff, DiffOrder::change);

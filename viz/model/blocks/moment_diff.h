@@ -1,6 +1,6 @@
-// MomentDiff: what became of a run's allocated memory between two moments, by who holds it: blocks
-// that came, blocks that went, and those that stayed. What came less what went is by how much the
-// allocated memory has grown.
+// MomentDiff: how a run's allocated memory changed between two moments, by owner: blocks that came,
+// blocks that went, and blocks that stayed. What came minus what went is the growth of allocated
+// memory.
 //
 // Pure; for jobs.
 #pragma once
@@ -34,9 +34,9 @@ struct BlockSum {
 
 struct OwnerDiff {
     BlockClass owner;
-    BlockSum came;                  // live at the end alone
-    BlockSum went;                  // live at the begin alone
-    BlockSum stayed;                // at both
+    BlockSum came;                  // live only at the end
+    BlockSum went;                  // live only at the start
+    BlockSum stayed;                // live at both
     BlockIndex largest = kNoBlock;  // of those that came, else of those that went, else of all
 
     // Negative: it has shrunk.
@@ -53,7 +53,7 @@ enum class DiffOrder : std::uint8_t { change, came, went, stayed };
 
 struct MomentDiff {
     DiffQuestion question;
-    std::vector<OwnerDiff> owners;  // by change, largest first, whichever way
+    std::vector<OwnerDiff> owners;  // by change, largest first, in either direction
     OwnerDiff all;
 };
 
@@ -61,7 +61,7 @@ struct MomentDiff {
 MomentDiff moment_diff(const History& history, const DiffQuestion& question,
                        const Cancelled& cancelled);
 
-// The largest first; of what is equal, as it was. O(owners * log owners).
+// The largest first; equal ones keep their order. O(owners * log owners).
 void sort_owners(MomentDiff& diff, DiffOrder order);
 
 // The same as a table of text, for the clipboard.

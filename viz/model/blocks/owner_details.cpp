@@ -1,4 +1,4 @@
-// One walk over what lives.
+// One walk over the live blocks.
 #include "viz/model/blocks/owner_details.h"
 
 #include <unordered_map>

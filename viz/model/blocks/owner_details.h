@@ -1,5 +1,5 @@
-// OwnerDetails: what one owner's memory is made of at a moment: how many blocks, and the call stack
-// that most of it is from.
+// OwnerDetails: what one owner's memory consists of at a moment: how many blocks, and the call
+// stack that most of it is from.
 //
 // Pure; for jobs.
 #pragma once
@@ -29,8 +29,8 @@ struct OwnerDetails {
     Bytes of_stack = 0;
 };
 
-// The same of the blocks that `counts` says true of and the program holds after `event`; without a
-// question. O(live blocks). Cancelled: wrong.
+// The same for the blocks for which `counts` is true and that the program holds after `event`;
+// without a question. O(live blocks). Cancelled: wrong.
 OwnerDetails sum_live(const History& history, EventIndex event,
                       const std::function<bool(BlockIndex)>& counts, const Cancelled& cancelled);
 

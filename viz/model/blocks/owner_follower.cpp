@@ -1,4 +1,4 @@
-// Making series, and extending those that are still right.
+// Makes series, and extends those that are still right.
 #include "viz/model/blocks/owner_follower.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ OwnerFollower::Answer OwnerFollower::make(const std::shared_ptr<const History>& 
     return right ? Answer{std::move(*series), *right} : Answer{};
 }
 
-// A series that was found to be wrong is shown until the next one is there; where that can't be any
+// A series that was found to be wrong is shown until the next one is ready; where the next can't be
 // better, it stays.
 void OwnerFollower::take(std::optional<Answer> answer) {
     if (!answer)

@@ -1,4 +1,4 @@
-// OwnerFollower: who holds the memory of the run that is shown, worked out in a job and swept on
+// OwnerFollower: who holds the memory of the run that is shown, computed in a job and extended
 // while its history grows.
 //
 // The screen's thread only.
@@ -18,15 +18,15 @@ namespace tidemark::viz {
 
 class OwnerFollower {
   public:
-    // The owners of `history`'s memory by `trait`; blocks that the filter hides belong together.
-    // Null until all that there was has been swept for the first time; while others are asked for,
-    // those from before. With `wait` it is those. O(1) without.
+    // The owners of `history`'s memory by `trait`; blocks that the filter hides are one owner. Null
+    // until everything so far has been swept for the first time; while other owners are requested,
+    // the earlier ones. With `wait` it is the requested ones. O(1) without.
     std::shared_ptr<const OwnerSeries> look(const std::shared_ptr<const History>& history,
                                             BlockTrait trait, const Filter& filter, bool wait);
 
-    // What look() gave last, in the columns that History::series gave: moments, and owners() bytes
-    // for each. `request` says by another number that they are others than before. Valid until the
-    // next call.
+    // The last answer of look(), in the columns that History::series gave: moments, and owners()
+    // bytes for each. `request` has another number whenever they have changed. Valid until the next
+    // call.
     void columns(std::span<const SeriesColumn> of, std::size_t request);
 
     std::span<const EventIndex> moments() const { return moments_; }
@@ -35,7 +35,7 @@ class OwnerFollower {
 
     bool busy() const { return job_.running(); }
 
-    // There is no room on the disk: what isn't known stays so.
+    // The disk is full: what isn't known stays unknown.
     bool failed() const { return failed_; }
 
   private:
@@ -44,7 +44,7 @@ class OwnerFollower {
         BlockTrait trait = BlockTrait::tag;
         Filter filter;
         std::size_t sites = 0;    // whose classes it knows
-        std::size_t strings = 0;  // likewise
+        std::size_t strings = 0;  // the same
 
         friend bool operator==(const Question&, const Question&) = default;
     };
@@ -73,7 +73,7 @@ class OwnerFollower {
     std::shared_ptr<const OwnerSeries> columns_of_;
     std::size_t known_ = 0;  // events, when the columns were made
     std::size_t request_ = 0;
-    Job<Answer> job_;  // the last member: its end comes before that of what it works on
+    Job<Answer> job_;  // the last member: it ends before what it works on
 };
 
 }  // namespace tidemark::viz

@@ -1,6 +1,5 @@
-// Owners: who blocks are put down to, in the views that ask who holds the memory: by tag, call
-// site, module, annotation, stream, pool or size; and what the filter has to say for one of them
-// alone.
+// Owners: to whom views attribute blocks when they show who holds the memory: by tag, call site,
+// module, annotation, stream, pool or size; and the filter that selects one owner.
 //
 // Pure; what is O(blocks) is for jobs.
 #pragma once
@@ -20,7 +19,7 @@
 
 namespace tidemark::viz {
 
-// What owners can be told apart by, and what that is called where one types and on the screen.
+// The traits that tell owners apart, with their names for typing and on the screen.
 struct OwnerChoice {
     BlockTrait trait;
     std::string_view word;
@@ -40,17 +39,17 @@ constexpr std::array<OwnerChoice, 7> kOwnerChoices{{
 // The choice of that word; null if there is none.
 const OwnerChoice* owner_choice(std::string_view word);
 
-// The choice for a trait other than life.
+// The choice for a trait other than lifetime.
 const OwnerChoice& owner_choice(BlockTrait trait);
 
-// Which of them tell anything in this history: O(1), of its first few thousand sites.
+// Which of them are informative in this history: O(1), from its first few thousand sites.
 std::vector<OwnerChoice> owner_choices(const History& history);
 
 // At most `most` classes, with call sites and modules called as everywhere in the viewer.
 BlockClasses classes_of(const History& history, BlockTrait trait, std::size_t most,
                         const Cancelled& cancelled);
 
-// All owners of blocks, however many there are, numbered as they come up. Not thread-safe.
+// All owners of blocks, however many, numbered in order of appearance. Not thread-safe.
 class OwnerGroups {
   public:
     // By size: O(blocks), at most a million of them; else O(sites).
@@ -78,11 +77,11 @@ class OwnerGroups {
     std::vector<std::uint32_t> by_key_;  // group + 1 of a site, name or class; 0: not met yet
 };
 
-// Whether the filter means this owner alone, whatever else it says.
+// Whether the filter selects this owner only, whatever else it says.
 bool means_owner(const Filter& filter, BlockTrait trait, const BlockClass& owner);
 
-// From now on the filter means this owner alone; if it did so already, any owner. What it says of
-// text stays. False: the owner is what is left of many, which no filter means.
+// From now on the filter selects only this owner; if it did already, any owner. Its text stays.
+// False: the owner is the rest of many owners, which no filter selects.
 bool toggle_owner(Filter& filter, BlockTrait trait, const BlockClass& owner);
 
 }  // namespace tidemark::viz

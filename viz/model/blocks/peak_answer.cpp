@@ -1,4 +1,4 @@
-// Wording the answer. All of its figures are the summary's.
+// Words the answer. All of its figures come from the summary.
 #include "viz/model/blocks/peak_answer.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kLittle = 0.02;  // of the peak: less isn't worth a word
+constexpr double kLittle = 0.02;  // of the peak: less isn't worth mentioning
 
 Bytes less(Bytes whole, Bytes part) {
     return whole - std::min(whole, part);
@@ -22,7 +22,7 @@ std::string peak_text(const PeakSummary& summary) {
     return fmt::format("{} reserved at the peak", format_bytes(summary.parts.reserved));
 }
 
-// Where the free memory lay that a request didn't fit into: below all that was reserved.
+// The free memory that a request didn't fit into: drawn at the top of what was reserved.
 void locate(PeakAnswer& answer, const History& history, const facts::UnfitRequest& request,
             EventIndex moment) {
     answer.event = request.event;
@@ -43,8 +43,8 @@ PeakAnswer refusal(const History& history, const PeakSummary& summary) {
     answer.is_waste = request.space.free >= request.requested;
     const std::string free = format_bytes(request.space.free);
     const std::string wanted = format_bytes(request.requested);
-    answer.label = answer.is_waste ? fmt::format("{} lay free, {} did not fit", free, wanted)
-                                   : fmt::format("{} did not fit, {} lay free", wanted, free);
+    answer.label = answer.is_waste ? fmt::format("{} was free, but {} did not fit", free, wanted)
+                                   : fmt::format("{} did not fit, {} was free", wanted, free);
     answer.label += device_text(history, request);
     answer.detail =
         fmt::format("of {} reserved; the largest piece: {}", format_bytes(request.space.held),
@@ -66,10 +66,10 @@ PeakAnswer growth(const History& history, const PeakSummary& summary) {
     PeakAnswer answer;
     locate(answer, history, request, request.event - 1);
     answer.is_waste = true;
-    answer.label = fmt::format("{} lay free{}, {} did not fit", free, where, wanted);
+    answer.label = fmt::format("{} was free{}, but {} did not fit", free, where, wanted);
     answer.detail =
         fmt::format("the largest piece: {}", piece_text(request.space.largest, request.requested));
-    answer.headline = fmt::format("{}; it grew for {} though {} lay free{}", peak_text(summary),
+    answer.headline = fmt::format("{}; it grew for {} although {} was free{}", peak_text(summary),
                                   wanted, free, where);
     return answer;
 }
@@ -82,7 +82,7 @@ PeakAnswer composition(const PeakSummary& summary) {
     answer.from = parts.reserved - parts.free();
     answer.is_waste = share_of(parts.free(), parts.reserved) >= kLittle;
     if (answer.is_waste) {
-        answer.label = fmt::format("{} of it lay free ({})", format_bytes(parts.free()),
+        answer.label = fmt::format("{} of it was free ({})", format_bytes(parts.free()),
                                    format_brief_share(parts.free(), parts.reserved));
         answer.detail = fmt::format("{} cached, {} fragmentation", format_bytes(parts.cached),
                                     format_bytes(parts.fragmentation));

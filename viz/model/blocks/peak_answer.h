@@ -1,5 +1,5 @@
-// PeakAnswer: what a run's memory comes to in a sentence, and the place in its curves where that is
-// to be seen: where memory was out, else the peak.
+// PeakAnswer: a sentence that sums up a run's memory, and the point of its curves that shows it:
+// where the run was out of memory, else the peak.
 //
 // Pure; O(1).
 #pragma once
@@ -11,14 +11,14 @@
 namespace tidemark::viz {
 
 struct PeakAnswer {
-    std::string headline;  // the whole of it: "8.30 GiB at the peak. 2.08 GiB lay free, ..."
-    std::string label;     // for the place: "2.08 GiB lay free, 643 MiB did not fit"
+    std::string headline;  // all of it: "8.30 GiB at the peak. 2.08 GiB was free, ..."
+    std::string label;     // at the point: "2.08 GiB was free, but 643 MiB did not fit"
     std::string detail;    // below it: "the largest piece: 574 MiB"
     EventIndex event = 0;  // where it happened
     Bytes from = 0;        // what the label is about, in the curves: free memory, up to what was
     Bytes to = 0;          // reserved
     bool is_refusal = false;
-    bool is_waste = false;  // it lay free and was of no use
+    bool is_waste = false;  // it was free, but of no use
 };
 
 // Of a history with events, and its summary.

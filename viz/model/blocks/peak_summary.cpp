@@ -1,4 +1,4 @@
-// Summing up a peak.
+// Sums up a peak.
 #include "viz/model/blocks/peak_summary.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace tidemark::viz {
 namespace {
 
-// Blocks of one name, and what finds them.
+// Blocks of one name, and the filter that finds them.
 struct Named {
     facts::LiveBlocks blocks;
     Filter filter;
 };
 
-// What finds the blocks of a site: its tag, else the function that allocates.
+// The filter that finds the blocks of a site: its tag, else the function that allocates.
 Filter filter_of(const History& history, SiteNames& names, const Site& site) {
     Filter filter;
     filter.text = history.strings()[site.tag];
@@ -33,13 +33,13 @@ Filter filter_of(const History& history, SiteNames& names, const Site& site) {
     return filter;
 }
 
-// Those of all sizes that `one` and `other` are of.
+// The blocks of all sizes from that of `one` to that of `other`.
 void widen(Filter& one, Bytes size, bool is_first) {
     one.least = is_first ? size : std::min(one.least, size);
     one.most = is_first ? size : std::max(one.most, size);
 }
 
-// Sites of the same name are one holder; where nobody has a name, blocks of about the same size.
+// Sites of the same name are one holder; if nobody has a name, blocks of about the same size.
 void add_holders(const History& history, PeakSummary& summary, const Cancelled& cancelled) {
     const facts::LiveSites live = facts::live_sites(history, summary.peak, 0, cancelled);
     if (cancelled.load())
@@ -85,7 +85,7 @@ PeakSummary peak_summary(const History& history, const Cancelled& cancelled) {
     summary.at_peak = history.values(summary.peak);
     summary.parts = facts::memory_parts(history, summary.peak, cancelled);
     add_holders(history, summary, cancelled);
-    // A refusal in this run goes before those of the recording.
+    // A refusal in this run takes precedence over those of the recording.
     for (const MarkKind kind : {MarkKind::out_of_memory, MarkKind::recorded_out_of_memory})
         if (summary.refused.count == 0 && !cancelled.load()) {
             summary.refused = facts::refused_requests(history, kind, 1, cancelled);

@@ -1,7 +1,7 @@
-// PeakSummary: what to read first about a run: how much at its peak, whose it was, and where memory
-// was out.
+// PeakSummary: what to read first about a run: its peak, who held the memory there, and where the
+// run was out of memory.
 //
-// Pure; for jobs: O((blocks alive at the peak + segments) log segments), and O(marks) up to the
+// Pure; for jobs: O((blocks live at the peak + segments) log segments), and O(marks) up to the
 // first refusal.
 #pragma once
 
@@ -18,26 +18,27 @@
 
 namespace tidemark::viz {
 
-// Who held memory: one call site, one tag; without these, blocks of a size.
+// Who held memory: one call site or one tag; without these, blocks of a size.
 struct PeakHolder {
     std::string name;
     Bytes bytes = 0;
     std::uint64_t blocks = 0;
     BlockIndex largest = kNoBlock;  // of its blocks, the first of equals
-    Filter filter;                  // what finds them; hides nothing if no filter can
+    Filter filter;                  // finds them; hides nothing if no filter can
 };
 
 struct PeakSummary {
-    std::uint64_t events = 0;  // so many there were when this was made
+    std::uint64_t events = 0;  // how many there were when this was made
     EventIndex peak = 0;       // of what is reserved, where most of it is in use
     SeriesValues at_peak;
     facts::MemoryParts parts;         // at the peak
     std::vector<PeakHolder> holders;  // the largest first, at most kMostHolders
-    bool holders_are_sizes = false;   // no tag or stack was recorded: who is of one size
+    bool holders_are_sizes = false;   // no tag or stack was recorded: holders are blocks of one
+                                      // size
     PeakHolder others;                // the rest of them as one
-    std::uint64_t other_names = 0;    // so many are in it
+    std::uint64_t other_names = 0;    // how many holders are in it
     facts::RefusedRequests refused;   // the first of them
-    bool was_recorded = false;        // they were when this was recorded, not in this run
+    bool was_recorded = false;        // they were refused when this was recorded, not in this run
     std::optional<facts::UnfitRequest> grown_for;
 };
 

@@ -1,4 +1,4 @@
-// Two walks: over the events of a stretch, and over the blocks born in it.
+// Two walks: over the events of a stretch, and over the blocks allocated in it.
 #include "viz/model/blocks/range_summary.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr EventIndex kEventsAtOnce = 4096;
 
-// Least, most, and the sum of values times how long each held.
+// Minimum, maximum, and the sum of values times how long each lasted.
 class CurveSums {
   public:
     CurveSums(const SeriesValues& entry, Position begin)

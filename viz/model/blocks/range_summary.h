@@ -1,5 +1,5 @@
-// RangeSummary: what a stretch of a run was like: least, most and mean of the curves, and how large
-// the blocks are that were allocated in it and how long they lived.
+// RangeSummary: figures of a stretch of a run: minimum, maximum and mean of the curves, and the
+// sizes and lifetimes of the blocks that were allocated in it.
 //
 // Pure; for jobs.
 #pragma once
@@ -25,11 +25,11 @@ struct RangeQuestion {
     friend bool operator==(const RangeQuestion&, const RangeQuestion&) = default;
 };
 
-// Of the values that held at some moment of the stretch, the one on entry included.
+// Of the values at any moment of the stretch, the one on entry included.
 struct SeriesRange {
     Bytes min = 0;
     Bytes max = 0;
-    Bytes mean = 0;  // each value counts for as long as it held on the axis
+    Bytes mean = 0;  // each value counts for as long as it lasted on the axis
 };
 
 struct RangeSummary {
@@ -39,15 +39,14 @@ struct RangeSummary {
     // Of blocks in GPU memory that were allocated in it.
     std::uint64_t blocks = 0;
     Bytes bytes = 0;
-    std::uint64_t unfreed_blocks = 0;  // of them: the program never let go of them
+    std::uint64_t unfreed_blocks = 0;  // of them: those that the program never freed
     Bytes unfreed_bytes = 0;
-    Histogram sizes;        // bytes, as granted
+    Histogram sizes;        // bytes, as allocated
     bool has_times = true;  // else lifetimes are counted in events
-    Histogram lifetimes;    // of those that were let go: ns from allocation until then
+    Histogram lifetimes;    // of those that were freed: ns from allocation until the free
 };
 
-// O(events + blocks of the stretch). Of a run that has ended the stretch ends with it. Cancelled:
-// wrong.
+// O(events + blocks of the stretch). The stretch ends with a run that has ended. Cancelled: wrong.
 RangeSummary range_summary(const History& history, const RangeQuestion& question,
                            const Cancelled& cancelled);
 

@@ -1,6 +1,6 @@
-// RankedBits: which of many numbered things are meant, at a bit each, with the way from the n-th of
-// them to its number and back in O(log n). It may be looked at while it is filled: readers see the
-// part that is published, so that the first rows of a long list show at once.
+// RankedBits: marks some of many numbered things, at a bit each, and finds the n-th marked one, or
+// the rank of a number, in O(log n). It may be read while it is filled: readers see the part that
+// is published, so that the first rows of a long list show immediately.
 //
 // One writer, any number of readers.
 #pragma once
@@ -15,7 +15,7 @@ namespace tidemark::viz {
 
 class RankedBits {
   public:
-    // Room for things numbered below `size`, none of them meant.
+    // Room for things numbered below `size`, none of them marked.
     explicit RankedBits(std::size_t size)
         : size_(size), bits_(size / 64 + 1), ranks_(size / kStride + 2) {}
 
@@ -37,7 +37,7 @@ class RankedBits {
 
     std::size_t size() const { return size_; }
 
-    // So many are decided.
+    // How many are decided.
     std::size_t published() const { return published_.load(std::memory_order_acquire); }
 
     bool complete() const { return published() == size_; }
@@ -47,20 +47,20 @@ class RankedBits {
         return size_ == 0 ? 1 : static_cast<double>(published()) / static_cast<double>(size_);
     }
 
-    // There are `count` things by now, enough more to be worth deciding all of them anew. `whole`:
+    // There are `count` things by now, enough more to be worth deciding all of them again. `whole`:
     // there will be no others.
     bool outgrown(std::size_t count, bool whole) const {
         return count > size_ && (whole || count - size_ > size_ / 8 + kStride);
     }
 
-    // How many of the decided ones are meant. O(1).
+    // How many of the decided ones are marked. O(1).
     std::size_t count() const { return rank(published()); }
 
     bool contains(std::size_t number) const {
         return number < published() && (bits_[number / 64] >> number % 64 & 1) != 0;
     }
 
-    // How many below `number` are meant, of those that are decided. O(1).
+    // How many marked ones are below `number`, of those that are decided. O(1).
     std::size_t rank(std::size_t number) const {
         const std::size_t end = published();
         number = number < end ? number : end;
@@ -72,7 +72,7 @@ class RankedBits {
         return rank;
     }
 
-    // The number of the `nth` that is meant, from 0 on; size() if there are not so many. O(log).
+    // The number of the `nth` marked one, from 0 on; size() if there are fewer. O(log).
     std::size_t select(std::size_t nth) const {
         if (nth >= count())
             return size_;

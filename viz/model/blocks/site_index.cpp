@@ -43,7 +43,7 @@ void SiteIndex::mark_text(const Filter& filter, const Cancelled& cancelled) {
     strings_.resize(strings.size());
     for (std::uint32_t i = 1; i < strings.size() && !cancelled; ++i)
         strings_[i] = contains_text(strings[i], filter.text);
-    // No name of a function or file has these: it is a frame as it is printed, "resnet.py:154
+    // No name of a function or file has these: the text is a frame as it is printed, "resnet.py:154
     // forward".
     const bool is_printed = filter.text.find_first_of(": ") != std::string::npos;
     const SiteNames names(history_);

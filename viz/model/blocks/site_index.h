@@ -1,6 +1,6 @@
-// SiteIndex: which sites a filter means: those with a text in their tag, or in a function or file
-// of any frame of their stack, without case; those of one owner. Strings are looked at once each,
-// then stacks, then sites, so that a search through 10^8 blocks is a look at a bit for each.
+// SiteIndex: which sites match a filter: those with a text in their tag, or in a function or file
+// of any frame of their stack, ignoring case; those of one owner. Strings are searched once each,
+// then stacks, then sites, so that a search through 10^8 blocks reads a bit for each.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tidemark::viz {
 
-// `part` is in `text`, letters of the Latin alphabet compared without case. O(product) at worst.
+// `part` is in `text`, ignoring the case of Latin letters. O(product) at worst.
 bool contains_text(std::string_view text, std::string_view part);
 
 // Which sites a filter's text, owner, stream and pool let through. Immutable, thread-safe.
@@ -50,8 +50,8 @@ class SiteIndex {
     std::vector<bool> sites_;
 };
 
-// What a filter says about blocks: size, site and annotation. What was freed when is the lists'
-// business.
+// What a filter says about blocks: size, site and annotation. The lists handle what it says about
+// freed blocks.
 class BlockFilter {
   public:
     BlockFilter(const History& history, const Filter& filter, const Cancelled& cancelled);

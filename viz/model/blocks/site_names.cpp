@@ -1,5 +1,5 @@
-// Names for sites. What to show of a stack is the analysis' business (replay/analysis); how it is
-// cut to a row is ours.
+// Names for sites. The analysis decides what to show of a stack (replay/analysis); this file
+// decides how it is cut to fit a row.
 #include "viz/model/blocks/site_names.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// SiteNames: sites, stacks and tags of a history as texts that fit a row, made once and kept. What
-// comes from the trace is made printable, whatever it holds, and cut to a length that no layout
-// breaks on.
+// SiteNames: sites, stacks and tags of a history as texts that fit a row, made once and kept. Texts
+// of the trace are made printable, whatever they contain, and cut to a length that breaks no
+// layout.
 //
 // Not thread-safe: one for each thread.
 #pragma once
@@ -25,25 +25,25 @@ class SiteNames {
     // `history` must outlive the names.
     explicit SiteNames(const History& history);
 
-    // Where in the program a stack is from: "models/resnet.py:155 forward"; "" if not recorded.
+    // The call site of a stack: "models/resnet.py:155 forward"; "" if not recorded.
     const std::string& call_site(std::uint32_t stack);
 
-    // The part of the program that the call site is in: a Python file, "models/resnet.py", or what
-    // a C++ name is within, "aten"; "" if it says none. O(length).
+    // The part of the program that the call site is in: a Python file, "models/resnet.py", or the
+    // C++ namespace or class of its name, "aten"; "" if the name has none. O(length).
     std::string module(std::uint32_t stack);
 
     // The tag, or "".
     std::string tag(const Site& site) const;
 
-    // What the site is called where there is little room: its tag and call site, as far as it
-    // has them, else "no stack recorded".
+    // The name of the site where there is little room: its tag and call site, as far as it has
+    // them, else "no stack recorded".
     std::string name(const Site& site);
 
     // All frames, innermost first, a line each. O(frames).
     std::vector<std::string> frames(std::uint32_t stack) const;
 
-    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; without its folders
-    // brief_call_site() makes it.
+    // One frame of any stack: "torch/nn/modules/module.py:1779 _call_impl"; brief_call_site()
+    // removes its folders.
     std::string frame(const tidemark::Frame& frame) const;
 
     // Any site has a tag. O(sites that are new since the last call).

@@ -1,4 +1,4 @@
-// Reading whole files, line by line.
+// Reads whole files, line by line.
 #include "viz/model/blocks/source_lines.h"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// SourceLines: lines of source files that a stack names, where these are on this machine. A trace
-// may name anything: only regular files of a moderate size are read, each once.
+// SourceLines: lines of source files that a stack names, if they are on this machine. A trace may
+// name anything: only regular files of a moderate size are read, each once.
 //
 // Not thread-safe.
 #pragma once
@@ -14,8 +14,8 @@ namespace tidemark::viz {
 
 class SourceLines {
   public:
-    // The line of a file, counted from 1, printable and without blanks at its ends; "" if there is
-    // none. O(bytes of the file) the first time, then O(1).
+    // The line of a file, counted from 1, printable and without blanks at its ends; "" if it does
+    // not exist. O(bytes of the file) the first time, then O(1).
     std::string line(std::string_view path, std::uint32_t number);
 
   private:

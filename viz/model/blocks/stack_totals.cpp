@@ -1,4 +1,4 @@
-// Sums by stack first, then a tree of those that have any, then its nodes in order of size.
+// First sums by stack, then a tree of the stacks that have any, then its nodes in order of size.
 #include "viz/model/blocks/stack_totals.h"
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class Summer {
             return;
         const std::uint32_t stack = history_.site(block.site).stack;
         StackSum& sum = sums_[stack < sums_.size() ? stack : 0];
-        // Sizes of a feed that lies may be more than all memory there is: then the sum stays there.
+        // Sizes in a broken feed may add up to more than all memory: then the sum stays at the
+        // maximum.
         constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
         const auto bytes =
             static_cast<std::int64_t>(std::min(block.size, static_cast<Bytes>(kMost)));
@@ -92,7 +93,7 @@ class Tree {
   public:
     Tree() : nodes_(1), best_(1) {}
 
-    // `frames` as they stand below the root, the last one at the root.
+    // `frames` in their order below the root, the last one at the root.
     void add(std::span<const tidemark::Frame> frames, std::uint32_t stack, const StackSum& sum) {
         const auto bytes = static_cast<Bytes>(sum.bytes);
         const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(sum.blocks, 0));
@@ -110,7 +111,7 @@ class Tree {
         nodes_[node].own += bytes;
     }
 
-    // Level by level, the children of a node side by side, the largest first.
+    // Level by level, the children of a node next to each other, the largest first.
     std::vector<TotalsNode> in_order() const {
         std::vector<std::vector<std::uint32_t>> children(nodes_.size());
         for (std::uint32_t i = 1; i < nodes_.size(); ++i)

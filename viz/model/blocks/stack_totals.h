@@ -1,5 +1,5 @@
-// StackTotals: bytes and blocks summed over call stacks, as a tree from the outermost frame
-// inwards and as a list by site; and drawn as an icicle whose cost is bounded by pixels.
+// StackTotals: bytes and blocks summed over call stacks, as a tree from the outermost frame inwards
+// and as a list by site; and drawn as an icicle whose cost is bounded by pixels.
 //
 // Pure; sums are for jobs, layouts for the screen's thread.
 #pragma once
@@ -16,9 +16,9 @@
 namespace tidemark::viz {
 
 enum class TotalsOf : std::uint8_t {
-    live,       // what lives at an instant
-    allocated,  // all that is born in a stretch
-    growth,     // what lives more at the end of a stretch than at its begin
+    live,       // what is live at one moment
+    allocated,  // what is allocated in a stretch
+    growth,     // what is live at the end of a stretch and not at its start
 };
 
 struct TotalsQuestion {
@@ -32,7 +32,7 @@ struct TotalsQuestion {
     friend bool operator==(const TotalsQuestion&, const TotalsQuestion&) = default;
 };
 
-// A frame below all frames that called it; where the tree is inverted, below those that it called.
+// A frame below all frames that called it; in an inverted tree, below those that it called.
 struct TotalsNode {
     tidemark::Frame frame;
     std::uint32_t parent = 0;       // the root is its own
@@ -45,7 +45,7 @@ struct TotalsNode {
     std::uint32_t stack = 0;  // the one of most bytes that ends at or below here
 };
 
-// One site in the program with all that is put down to it.
+// One call site with everything that is attributed to it.
 struct SiteTotals {
     std::string name;
     Bytes bytes = 0;
@@ -55,11 +55,11 @@ struct SiteTotals {
 
 struct StackTotals {
     TotalsQuestion question;
-    std::vector<TotalsNode> nodes;       // [0] is the root: all of it
+    std::vector<TotalsNode> nodes;       // [0] is the root: everything
     std::vector<SiteTotals> call_sites;  // the largest first
     Bytes unknown = 0;                   // of the root's bytes, without a stack
-    Bytes shrunk = 0;  // of `growth`: what lives less at the end, over the stacks that shrank; it
-                       // is not in the tree
+    Bytes shrunk = 0;  // of `growth`: by how much less is live at the end, over the stacks that
+                       // shrank; it is not in the tree
     std::uint32_t depth = 0;
 
     Bytes bytes() const { return nodes.empty() ? 0 : nodes[0].bytes; }
@@ -77,7 +77,8 @@ struct IcicleBar {
     double right = 0;
     std::uint32_t row = 0;
     std::uint32_t node = 0;    // of StackTotals::nodes
-    std::uint32_t merged = 0;  // > 0: so many siblings from `node` on, each too narrow for itself
+    std::uint32_t merged = 0;  // > 0: that many siblings from `node` on, each too narrow to be
+                               // drawn alone
     Bytes bytes = 0;
 };
 
@@ -87,13 +88,13 @@ struct IcicleBar {
 std::vector<IcicleBar> icicle(const StackTotals& totals, std::uint32_t top, double narrowest,
                               std::uint32_t first_row, std::uint32_t rows);
 
-// The frame from which on stacks differ: below it is what there is to see. O(depth).
+// The frame from which on stacks differ: the interesting part is below it. O(depth).
 std::uint32_t where_stacks_part(const StackTotals& totals);
 
 // The frames from the root to `node`, both included. O(depth).
 std::vector<std::uint32_t> path_to(const StackTotals& totals, std::uint32_t node);
 
-// Frames of a stack beyond so many from the outermost are put down to the last of these.
+// Frames of a stack beyond this many from the outermost are attributed to the last of these.
 constexpr std::uint32_t kDeepestStack = 1000;
 
 }  // namespace tidemark::viz

@@ -1,4 +1,4 @@
-// The tables whose rows go into files. docs/guide/view.md says what stands in which column.
+// The tables whose rows go into files. docs/guide/view.md describes their columns.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ std::unique_ptr<TableRows> event_rows_for_file(std::shared_ptr<const History> hi
                                                std::shared_ptr<const RankedBits> bits,
                                                std::uint64_t events);
 
-// Lines that are there already, each with its end, behind their titles.
+// Lines that exist already, each with its end, after their titles.
 std::unique_ptr<TableRows> text_rows_for_file(std::string titles, std::vector<std::string> lines);
 
-// Writes the rows as comma-separated values; the file appears when it is whole. `report` gets how
-// much is written, 0 to 1. Gives the rows. Errors: those of OutputFile; cancelled. O(rows), a few
-// MB of memory.
+// Writes the rows as comma-separated values; the file appears when it is complete. `report` gets
+// the share that is written, 0 to 1. Returns the rows. Errors: those of OutputFile; cancelled.
+// O(rows), a few MB of memory.
 Result<std::uint64_t> write_csv(TableRows& rows, const OutputTarget& target,
                                 const std::function<void(double share)>& report,
                                 const Cancelled& cancelled);

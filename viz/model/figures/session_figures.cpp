@@ -1,4 +1,4 @@
-// The same functions as the views', without drawing.
+// Uses the same functions as the views, without drawing.
 #include "viz/model/figures/session_figures.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Json memory_of(const PeakSummary& summary) {
             {"cached_bytes", parts.cached}};
 }
 
-// What the timeline's legend says at the peak, by its own sweep over the run.
+// What the timeline's legend shows at the peak, by its own sweep over the run.
 Json legend_of(const std::shared_ptr<const History>& history, EventIndex event) {
     const Cancelled never = false;
     const auto curve = FragmentationCurve::create(history);

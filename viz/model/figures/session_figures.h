@@ -1,5 +1,4 @@
-// What the views say of a session, as figures: for `--figures`, and for whoever reads a page by a
-// program.
+// What the views show of a session, as figures: for `--figures`, and for programs that read a page.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// When bands are made anew.
+// Decides when bands are made again.
 #include "viz/model/memory/band_follower.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void BandFollower::look(const std::shared_ptr<const OwnerSeries>& series, const 
     if (!series_ || job_.running() || is_up_to_date())
         return;
     start();
-    take(job_.take());  // where no thread was to be had, it is there
+    take(job_.take());  // without a thread, the answer is ready now
 }
 
 void BandFollower::finish() {

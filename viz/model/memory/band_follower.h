@@ -1,6 +1,6 @@
 // BandFollower: the bands of the window that is looked at, made in a job. While the camera moves
-// the last answer stays, to be drawn stretched, and the job that runs is let finish: the next one
-// is of where the camera is by then. The answer of the widest window stays as well, for what lies
+// the last answer stays, to be drawn stretched, and the running job is left to finish: the next one
+// is for the camera's position then. The answer for the widest window stays as well, for the parts
 // outside of the last one.
 //
 // The screen's thread only.
@@ -18,7 +18,7 @@ namespace tidemark::viz {
 
 class BandFollower {
   public:
-    // Each frame, with what is to be seen in it; null: nothing. O(1).
+    // Each frame, with what is in view; null: nothing. O(1).
     void look(const std::shared_ptr<const OwnerSeries>& series, const BandLook& look);
 
     // Waits until the answer is of the last look: for stills.
@@ -31,7 +31,7 @@ class BandFollower {
 
     const std::shared_ptr<const BlockBands>& wide() const { return wide_; }
 
-    // Another number whenever one of them is another.
+    // Another number whenever one of them has changed.
     std::uint64_t revision() const { return revision_; }
 
   private:
@@ -50,7 +50,7 @@ class BandFollower {
     Stopwatch since_start_;
     Stopwatch since_end_;
     Nanoseconds cost_ = 0;
-    Job<Answer> job_;  // the last member: its end comes before that of what it works on
+    Job<Answer> job_;  // the last member: it ends before what it works on
 };
 
 }  // namespace tidemark::viz

@@ -1,5 +1,5 @@
-// BarLines: the memory of an instant written like text: segment after segment on one scale, broken
-// where a line is full. So all of it fits any screen, and a byte is as wide everywhere.
+// BarLines: the memory at one moment written like text: segment after segment on one scale, broken
+// where a line is full. So all of it fits any screen, and a byte is equally wide everywhere.
 //
 // Pure; O(bars + blocks + pixels).
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace tidemark::viz {
 
-// A part of a bar that lies on one line.
+// A part of a bar on one line.
 struct BarPart {
     std::uint32_t bar = 0;  // of MemoryNow::bars
     std::uint32_t line = 0;
@@ -25,7 +25,7 @@ struct BarPart {
     double right = 0;
 };
 
-// What lies at a pixel.
+// What is at a pixel.
 struct BarPosition {
     std::uint32_t bar = 0;
     Bytes at = 0;  // on the bar
@@ -51,7 +51,8 @@ class BarLines {
 
     std::optional<BarPosition> find(std::uint32_t line, double x) const;
 
-    // Where a stretch of a bar lies: its parts, cut to it. O(parts of the bar + log parts).
+    // The parts of a bar that a stretch of it covers, cut to the stretch. O(parts of the bar + log
+    // parts).
     std::vector<BarPart> stretch(std::uint32_t bar, Bytes begin, Bytes end) const;
 
     // A cell for each pixel, line by line, coloured by class.

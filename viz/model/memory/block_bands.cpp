@@ -1,4 +1,4 @@
-// Which blocks have a band, and what is left of their owners' sums.
+// Which blocks have a band, and what remains of their owners' sums.
 #include "viz/model/memory/block_bands.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr Bytes kTallPixels = 6;  // a band so high is drawn however short it lives
+constexpr Bytes kTallPixels = 6;  // a band this high is drawn, however short its lifetime
 
-// The columns in whose moments a block lives.
+// The columns in whose moments a block is live.
 class BandFinder {
   public:
     BandFinder(BlockBands& bands, const BlockLevels& levels, const Cancelled& cancelled)
@@ -21,7 +21,7 @@ class BandFinder {
           first_(bands.first_known()),
           last_(bands.last_known()) {}
 
-    // All bands and what is left without; `bands_` has moments, and sums of all blocks.
+    // All bands, and the memory without one; `bands_` has moments, and sums of all blocks.
     void find() {
         if (first_ == last_)
             return;
@@ -41,7 +41,7 @@ class BandFinder {
                          [&](BlockIndex index, const Block& block) { add(index, block); });
     }
 
-    // What is high in a column for a moment: the peaks that one looks for.
+    // Bands that are high in a column for a moment: the peaks that users look for.
     void find_tall() {
         EventIndex last = kNever;
         for (std::size_t column = first_; column < last_ && !cancelled_; ++column) {
@@ -103,8 +103,8 @@ class BandFinder {
         std::ranges::sort(bands_.bands, {}, &BlockBand::block);
     }
 
-    // What `changes` add up to from column to column leaves the owners' sums. Of a living program
-    // a sum may not know yet what has ended: nothing goes below nothing.
+    // Takes what `changes` add up to from column to column out of the owners' sums. For a live
+    // program a sum may not include yet what has ended: nothing goes below zero.
     void take_from_owners() {
         const std::size_t owners = bands_.series->owners();
         std::vector<Bytes> changes((bands_.moments.size() + 1) * owners);
@@ -119,7 +119,7 @@ class BandFinder {
         changes[band.last * owners + band.owner] -= band.size;  // wraps, and back
     }
 
-    // Gives what was taken of each column.
+    // Puts back what was taken out of each column.
     std::vector<Bytes> take(const std::vector<Bytes>& changes) {
         const std::size_t owners = bands_.series->owners();
         std::vector<Bytes> taken(bands_.moments.size());
@@ -136,7 +136,7 @@ class BandFinder {
         return taken;
     }
 
-    // What lived before the recording and has no band goes from its owners to the ground.
+    // What was live before the recording and has no band moves from its owners to the ground.
     void gather_before() {
         const History& history = bands_.series->history();
         const BlockIndex end = history.born_before(bands_.look.preamble);

@@ -1,13 +1,13 @@
 // BlockBands: a window of the axis as a stack over time in which large blocks have a band of their
-// own, as high as they are large, from their allocation to their end; all else is summed by owner.
-// Older blocks lie below newer ones, whatever the window; what ends lets everything above it down.
+// own, as high as they are large, from their allocation to their end; the rest is summed by owner.
+// Older blocks are below newer ones in every window; when a block ends, everything above it drops.
 //
-//   top     what has no band, by owner, in the order of OwnerSeries
+//   top     memory without a band, by owner, in the order of OwnerSeries
 //           blocks with a band, the oldest at the bottom
-//   ground  what was there before the recording and has no band
+//   ground  memory from before the recording without a band
 //
-// A column shows the event after which most is allocated in it. All of it together is what
-// History::series calls allocated there, to the byte: bands are taken out of their owners' sums.
+// A column shows the event after which most is allocated in it. Together it equals, to the byte,
+// what History::series calls allocated there: bands are taken out of their owners' sums.
 //
 // Pure; for jobs.
 #pragma once
@@ -27,13 +27,13 @@
 
 namespace tidemark::viz {
 
-// What bands are wanted of.
+// What the bands are made from.
 struct BandLook {
     AxisUnit unit = AxisUnit::time;
     Window window;
     std::uint32_t columns = 1;  // of pixels
-    Bytes pixel = 1;            // so many bytes are one high
-    EventIndex preamble = 0;    // the first so many events rebuild what lived before the recording
+    Bytes pixel = 1;            // how many bytes are one high
+    EventIndex preamble = 0;    // the first events that rebuild what was live before the recording
 
     friend bool operator==(const BandLook&, const BandLook&) = default;
 };
@@ -41,7 +41,7 @@ struct BandLook {
 struct BlockBand {
     BlockIndex block = 0;
     Bytes size = 0;
-    std::uint32_t first = 0;  // it is there in columns [first, last)
+    std::uint32_t first = 0;  // it exists in columns [first, last)
     std::uint32_t last = 0;
     std::uint8_t owner = 0;  // of the series
 };
@@ -59,19 +59,19 @@ struct BlockBands {
     std::size_t first_known() const;
     std::size_t last_known() const;
 
-    // Whether a block has a band, which may lie in other columns. O(log bands).
+    // Whether a block has a band, which may be in other columns. O(log bands).
     const BlockBand* band_of(BlockIndex block) const;
 
-    // What column a position of the axis lies in; none outside.
+    // The column that a position of the axis is in; none outside.
     std::optional<std::size_t> column_at(Position position) const;
 
-    // So many blocks have a band at most: those that take the most of the picture.
+    // At most this many blocks have a band: those that take most of the picture.
     static constexpr std::size_t kMost = 8192;
 };
 
-// A block has a band if it is a pixel high and lives about as long as a column, or is some pixels
-// high in any column. `levels` is of the series' history and the look's unit. O(columns * (64 +
-// log events) + bands + blocks from before the recording). Cancelled: nothing.
+// A block has a band if it is a pixel high and its lifetime is at least about a column, or if it is
+// several pixels high in any column. `levels` is of the series' history and the look's unit.
+// O(columns * (64 + log events) + bands + blocks from before the recording). Cancelled: nothing.
 std::optional<BlockBands> make_bands(const std::shared_ptr<const OwnerSeries>& series,
                                      const BlockLevels& levels, const BandLook& look,
                                      const Cancelled& cancelled);
@@ -88,7 +88,7 @@ struct BandSlice {
     friend bool operator==(const BandSlice&, const BandSlice&) = default;
 };
 
-// What a rest or what was before is made of, in a column that has a moment.
+// What a rest, or the memory from before, consists of in a column that has a moment.
 struct RestQuestion {
     std::shared_ptr<const BlockBands> bands;
     std::size_t column = 0;
@@ -101,19 +101,19 @@ struct RestQuestion {
 OwnerDetails rest_details(const History& history, const RestQuestion& question,
                           const Cancelled& cancelled);
 
-// Goes through the columns from left to right, and gives each from the ground up.
+// Goes through the columns from left to right, and returns each from the ground up.
 class BandSweep {
   public:
     // `bands` must outlive it.
     explicit BandSweep(const BlockBands& bands) : bands_(bands) {}
 
-    // Of a column that isn't before the last one that was asked for. Nothing is empty; valid until
-    // the next call. O(slices + bands that have begun or ended since).
+    // Of a column that isn't before the last requested one. Nothing is empty; valid until the next
+    // call. O(slices + bands that have started or ended since).
     std::span<const BandSlice> at(std::size_t column);
 
   private:
     const BlockBands& bands_;
-    std::size_t next_ = 0;              // the first band that hasn't begun
+    std::size_t next_ = 0;              // the first band that hasn't started
     std::vector<std::uint32_t> alive_;  // bands, the oldest first
     std::vector<BandSlice> slices_;
 };

@@ -1,4 +1,4 @@
-// Building the tree.
+// Builds the tree.
 #include "viz/model/memory/block_levels.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ std::size_t BlockLevels::life_class(Position life) {
     return std::min(power / 2, kLives - 1);
 }
 
-// Quarters of powers of two, rising; 0 is no block at all.
+// Quarters of powers of two, rising; 0 means no block at all.
 std::uint8_t BlockLevels::size_class(Bytes size) {
     const auto power = static_cast<unsigned>(std::bit_width(size));
     const Bytes quarter = power < 3 ? 0 : size >> (power - 3) & 3U;
     return static_cast<std::uint8_t>(std::min(4 * power + quarter + 1, Bytes{255}));
 }
 
-// Of what has not ended nobody knows how long it will live: for ever, until it has.
+// Of a block that has not ended nobody knows the lifetime: it counts as infinite.
 Position BlockLevels::life_of(const Block& block) const {
     if (block.freed == kNever)
         return std::numeric_limits<Position>::max();
@@ -49,7 +49,7 @@ void BlockLevels::add_run(BlockIndex begin) {
     for (std::size_t life = kLives - 1; life > 0; --life)
         node.most[life - 1] = std::max(node.most[life - 1], node.most[life]);
     nodes_.push_back(node);
-    // Whoever has all of its children now.
+    // Nodes that have all of their children now.
     for (std::size_t level = 1, done = runs_ + 1; done % TreeOrder::kFanOut == 0; ++level) {
         done /= TreeOrder::kFanOut;
         Node above;

@@ -1,9 +1,9 @@
-// BlockLevels: which blocks are large and live long: found in a tree of runs of blocks, each with
-// the largest size among those that live so long, so that a question about a window costs what it
-// finds and not what the run holds.
+// BlockLevels: finds blocks that are large and have long lifetimes, in a tree of runs of blocks.
+// Each node has the largest size for each class of lifetimes, so that the cost of a query about a
+// window depends on what it finds and not on the size of the run.
 //
-// Made for one unit of the axis: how long a block lives is said in its positions. Building it walks
-// all blocks, some 50 ns each; it keeps 1.4 bytes a block. One thread at a time.
+// Made for one unit of the axis: lifetimes are in its positions. Building it walks all blocks,
+// about 50 ns each; it keeps 1.4 bytes a block. One thread at a time.
 #pragma once
 
 #include <array>
@@ -27,24 +27,25 @@ class BlockLevels {
 
     AxisUnit unit() const { return unit_; }
 
-    // Takes in the blocks that the history has by now. O(those that are new). Cancelled: some are
-    // not in the tree yet, which makes questions slower, not wrong.
+    // Adds the blocks that the history has by now. O(new blocks). Cancelled: some are not in the
+    // tree yet, which makes queries slower, not wrong.
     void extend(const Cancelled& cancelled);
 
-    // Calls `visit(index, block)`, by birth, for each block of `least` bytes or more that lives at
-    // least `life` positions and lives after an event of [begin, end], as the program sees it: what
-    // only waits for its device has ended.
+    // Calls `visit(index, block)`, in order of allocation, for each block of `least` bytes or more
+    // with a lifetime of at least `life` positions that is live after an event of [begin, end], as
+    // the program sees it: a block that is pending free has ended.
     template <class Visit>
     void for_each(EventIndex begin, EventIndex end, Bytes least, Position life,
                   Visit&& visit) const;
 
   private:
     static constexpr std::size_t kRun = 32;    // blocks of a leaf
-    static constexpr std::size_t kLives = 32;  // classes of lives, a factor of four each
+    static constexpr std::size_t kLives = 32;  // classes of lifetimes, a factor of four each
 
     struct Node {
         Position last_born = 0;
-        std::array<std::uint8_t, kLives> most{};  // size class, of what lives so long or longer
+        std::array<std::uint8_t, kLives> most{};  // size class of blocks with this lifetime or a
+                                                  // longer one
     };
 
     static std::size_t life_class(Position life);
@@ -65,7 +66,7 @@ void BlockLevels::for_each(EventIndex begin, EventIndex end, Bytes least, Positi
     const Position from = history_->position(unit_, begin);
     const std::size_t beyond = history_->born_before(end + 1);
     const std::uint8_t size = size_class(least);
-    // What was born in a node and lives at `from` has lived since.
+    // A block that was allocated in a node and is live at `from` has been live since.
     const auto holds = [&](const Node& node) {
         return node.most[life_class(std::max(life, from - node.last_born))] >= size;
     };

@@ -1,4 +1,4 @@
-// Which heatmaps are made when, and which are shown.
+// Decides which heatmaps are made when, and which are shown.
 #include "viz/model/memory/map_tiles.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr Nanoseconds kMapTilesRest = 4;         // times the last heatmap's cos
 constexpr Nanoseconds kLeastRest = 100'000'000;  // between two heatmaps of a run that grows
 constexpr std::size_t kClasses = 16;
 
-// Few blocks deserve fewer cells: they are there sooner.
+// Few blocks deserve fewer cells: these are ready sooner.
 OccupancyFrame ground_frame(const History& history, const AddressLayout& layout, AxisUnit unit) {
     const bool many = history.counts().blocks > 2'000'000;
     return whole_frame(history, layout, unit, many ? 4096 : 2048, many ? 2048 : 1024);
@@ -52,7 +52,7 @@ OccupancyOptions options_of(const std::optional<BlockFilter>& filter, const Canc
     return options;
 }
 
-// What is looked at with a quarter around it, so that the next step is in it already.
+// What is looked at with a quarter around it, so that the next step is already inside.
 OccupancyFrame detail_frame(const MapGround& ground, const MapLook& look) {
     OccupancyFrame frame;
     frame.unit = look.unit;

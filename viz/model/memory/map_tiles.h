@@ -1,8 +1,8 @@
-// MapTiles: what the address map shows, made while people look. A heatmap of the whole run is there
+// MapTiles: what the address map shows, made while people look. A heatmap of the whole run comes
 // first and stays; a sharp one of what is looked at, a bit larger than the screen, follows each
-// movement as soon as it is done; until then the last ones are shown stretched. Heatmaps that were
-// seen lately are kept, so that the way back is short. Where few blocks are in sight they are there
-// one by one.
+// movement as soon as it is ready; until then the last ones are shown stretched. Heatmaps that were
+// seen recently are kept, so that the way back is short. Where few blocks are in view, they are
+// available one by one.
 //
 // Long work is done by jobs; what a frame costs grows with its pixels. A history that grows is
 // drawn again and again, for a fifth of one core's time at most. The screen's thread only.
@@ -35,7 +35,7 @@ struct MapLook {
     Filter filter;
     RowOrder order = RowOrder::address;
 
-    // Of heatmaps for the one, some can be used for the other.
+    // Some heatmaps that were made for it are usable for the other.
     bool same_kind(const MapLook& other) const {
         return unit == other.unit && trait == other.trait && filter == other.filter &&
                order == other.order;
@@ -44,7 +44,7 @@ struct MapLook {
     friend bool operator==(const MapLook&, const MapLook&) = default;
 };
 
-// A block in sight: a rectangle.
+// A block in view: a rectangle.
 struct MapBlock {
     BlockIndex block = kNoBlock;
     Position born = 0;
@@ -80,12 +80,12 @@ class MapTiles {
     // Each frame, with what is to be seen in it. Starts what is missing.
     void look(const std::shared_ptr<const History>& history, const MapLook& look);
 
-    // Waits until what look() wanted is there: for stills.
+    // Waits until the heatmaps that look() requested are ready: for stills.
     void finish();
 
     bool busy() const { return ground_job_.running() || detail_job_.running(); }
 
-    // Null until the first heatmap is there. Its layout is what AddressWindow is a share of.
+    // Null until the first heatmap is ready. Its layout is what AddressWindow is a share of.
     const MapGround* ground() const { return ground_.get(); }
 
     // Of the heatmap of all, 0 to 1, while there is none yet.
@@ -94,16 +94,15 @@ class MapTiles {
     // Changes when the cells do.
     std::uint64_t revision() const { return revision_; }
 
-    // Calls `put(column, row, cell)` for each pixel of the look, row 0, that of
-    // the lowest addresses, at the top. ground() must
-    // be there. O(pixels), about 3 ns each.
+    // Calls `put(column, row, cell)` for each pixel of the look; row 0, that of the lowest
+    // addresses, is at the top. ground() must be ready. O(pixels), about 3 ns each.
     template <class Put>
     void for_each_cell(Put&& put) const;
 
     // One of them. O(1).
     OccupancyCell cell(std::uint32_t column, std::uint32_t row) const;
 
-    // The blocks in sight, if they are few and known; null otherwise. Some lie outside.
+    // The blocks in view, if they are few and known; null otherwise. Some are outside.
     const std::vector<MapBlock>* blocks() const;
 
     // The block that takes `offset` of the layout at `position`; of several very small ones within
@@ -115,7 +114,7 @@ class MapTiles {
 
     Bytes top() const { return top_; }
 
-    // At most so many are shown one by one.
+    // At most this many are shown one by one.
     static constexpr std::size_t kFew = 5000;
     static constexpr std::size_t kKeptBytes = std::size_t{24} << 20U;
 
@@ -133,7 +132,7 @@ class MapTiles {
     void start_missing();
     void start_ground();
     bool ground_is_stale() const;
-    void choose();  // what is shown of what there is
+    void choose();  // what is shown of the available ones
     bool is_sharp(const MapDetail& detail) const;
     bool belongs(const MapDetail& detail) const;
     Sampling sample(const OccupancyFrame& frame) const;
@@ -144,11 +143,11 @@ class MapTiles {
     Bytes top_ = 1;
     std::uint64_t revision_ = 0;
     std::shared_ptr<const MapGround> ground_;
-    std::shared_ptr<const MapGround> next_;              // newer, but its detail isn't there yet
+    std::shared_ptr<const MapGround> next_;              // newer, but its detail is missing so far
     std::shared_ptr<const MapDetail> detail_;            // what is shown over the ground
     std::deque<std::shared_ptr<const MapDetail>> kept_;  // the latest first
     std::shared_ptr<std::atomic<double>> progress_;
-    Stopwatch since_ground_;  // was begun
+    Stopwatch since_ground_;  // was started
     Stopwatch ground_done_;
     Nanoseconds ground_cost_ = 0;
     Sampling over_;   // the detail
@@ -157,15 +156,15 @@ class MapTiles {
     Job<std::shared_ptr<const MapDetail>> detail_job_;
 };
 
-// The two works themselves, for those who can wait. `cancelled` makes them give up: null then.
+// The two works themselves, for callers that can wait. `cancelled` makes them give up: null then.
 std::shared_ptr<const MapGround> make_ground(const std::shared_ptr<const History>& history,
                                              const MapLook& look, const Cancelled& cancelled,
                                              std::atomic<double>* progress = nullptr);
 std::shared_ptr<const MapDetail> make_detail(const std::shared_ptr<const MapGround>& ground,
                                              const MapLook& look, const Cancelled& cancelled);
 
-// What maps are coloured by if the session wants `colour_by`: where nothing has a tag or a stack,
-// the next best thing in which blocks differ. O(sites), at most a few thousand.
+// What maps are coloured by if the session requests `colour_by`: where nothing has a tag or a
+// stack, the next best trait in which blocks differ. O(sites), at most a few thousand.
 BlockTrait shown_trait(const History& history, ColourBy colour_by);
 
 // The classes that all maps of a run have.

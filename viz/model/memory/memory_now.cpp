@@ -1,4 +1,4 @@
-// Putting the live blocks into the memory that holds them.
+// Puts the live blocks into the memory that holds them.
 #include "viz/model/memory/memory_now.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr Bytes kTogether = 32_MiB;  // blocks without a segment that are nearer are on one bar
+constexpr Bytes kTogether = 32_MiB;  // blocks without a segment that are closer than this are on
+                                     // one bar
 constexpr Bytes kHoleShare = 16;     // a hole takes at most this part of its bar's memory
 
 Bytes last_of(Address begin, Bytes size) {
@@ -91,7 +92,7 @@ void MemoryNowMaker::find_segments() {
     for (std::size_t i = 0; i < count && !cancelled_; ++i) {
         const Segment segment = history_.segment(static_cast<SegmentIndex>(i));
         if (segment.born > event_)
-            break;  // they are in order of birth
+            break;  // they are in order of allocation
         if (segment.died <= event_ || segment.size == 0)
             continue;
         Stretch stretch{segment.device, to_integer(segment.begin),
@@ -124,7 +125,7 @@ void MemoryNowMaker::add_stretch(std::uint16_t device, Range range, BlockIndex b
         {device, to_integer(range.begin), last_of(range.begin, range.size), {}, block});
 }
 
-// Pages of one reservation, or without one side by side, are one bar.
+// Pages of one reservation, or adjacent pages without one, are one bar.
 std::size_t MemoryNowMaker::end_of_bar(std::size_t begin) const {
     std::size_t end = begin + 1;
     const SegmentKind kind = memory_[begin].segment.kind;
@@ -159,7 +160,7 @@ void MemoryNowMaker::add_gap(NowBar& bar, Bytes at, Bytes size) {
     }
 }
 
-// `covered` is the offset on the bar up to which all is accounted for.
+// `covered` is the offset on the bar up to which everything is accounted for.
 void MemoryNowMaker::add_block(NowBar& bar, const Stretch& stretch, Bytes at, Bytes& covered) {
     const Block block = history_.block(stretch.block);
     NowBlock one;
@@ -227,7 +228,7 @@ std::size_t MemoryNowMaker::add_bar(std::size_t begin, std::size_t end, std::siz
     return block;
 }
 
-// Blocks that no memory holds: those near each other are one bar.
+// Blocks that no memory holds: those close to each other are one bar.
 std::size_t MemoryNowMaker::add_stray(std::size_t block, const Stretch* next) {
     NowBar bar;
     const Stretch& first = blocks_[block];
@@ -248,7 +249,7 @@ std::size_t MemoryNowMaker::add_stray(std::size_t block, const Stretch* next) {
     const Bytes origin = first.begin;
     for (std::size_t i = block; i < end; ++i)
         add_block(bar, blocks_[i], blocks_[i].begin - origin, covered);
-    bar.memory = bar.taken;  // what is between them may be anybody's
+    bar.memory = bar.taken;  // what is between them may belong to anyone
     bar.gap = 0;
     bar.gaps = 0;
     now_.bars.push_back(bar);

@@ -1,6 +1,6 @@
-// MemoryNow: the memory that a run holds at one instant, segment by segment, with every block at
-// its position: what is taken, what waits, what is free and in which pieces. Second mappings
-// (views) have bars too, without memory; a block in one is there and, where it counts, at home.
+// MemoryNow: the memory that a run holds at one moment, segment by segment, with every block at its
+// position: what is in use, what is pending free, what is free and in which pieces. Second mappings
+// (views) have bars too, without memory; a block in one is on both bars, and counts at its home.
 //
 // Pure, thread-safe; for jobs: O(segments + live log live).
 #pragma once
@@ -18,7 +18,7 @@ struct NowBlock {
     Bytes at = 0;  // on the bar
     Bytes size = 0;
     std::uint32_t site = 0;
-    bool waits = false;  // let go; the device isn't done
+    bool waits = false;  // pending free
 
     friend bool operator==(const NowBlock&, const NowBlock&) = default;
 };
@@ -27,7 +27,7 @@ struct NowBlock {
 struct NowHole {
     Bytes at = 0;
     Bytes shown = 0;  // its length on the bar
-    Bytes size = 0;   // and in truth: long ones are cut short
+    Bytes size = 0;   // and the real length: long ones are cut short
 
     friend bool operator==(const NowHole&, const NowHole&) = default;
 };
@@ -42,7 +42,7 @@ struct NowBar {
     std::uint32_t stream = 0;
     EventIndex born = 0;
     Bytes memory = 0;
-    Bytes taken = 0;    // by blocks, those that wait included
+    Bytes taken = 0;    // by blocks, pending free ones included
     Bytes waiting = 0;  // of it
     Bytes gap_at = 0;   // the largest free piece, on the bar
     Bytes gap = 0;

@@ -11,12 +11,12 @@ namespace {
 
 using PoolKey = std::pair<PoolId, StreamId>;
 
-// What a pool has taken by now, and the changes of its envelope.
+// What a pool has reserved by now, and the changes of its envelope.
 struct PoolLevel {
     Bytes taken = 0;
     Bytes high_water = 0;
     std::vector<LevelPyramid::Change> highs;
-    std::vector<std::pair<EventIndex, Bytes>> segments;  // what comes, and wraps where it goes
+    std::vector<std::pair<EventIndex, Bytes>> segments;  // what is added; wraps where it shrinks
 };
 
 class PoolWalk {
@@ -67,7 +67,7 @@ class PoolWalk {
     void begin(EventIndex event, BlockIndex index, const Block& block, const Site& site) {
         claim(event, block, site);
         if (block.freed == event)
-            return;  // it never lived
+            return;  // it was never live
         PoolLevel& level = level_of(site);
         level.taken += block.size;
         if (level.taken > level.high_water) {
@@ -78,7 +78,8 @@ class PoolWalk {
             unsaid_.push({block.freed, index});
     }
 
-    // The segments that the block lies in, or their mapped pages, are its pool's from their birth.
+    // The segments that contain the block, or their mapped pages, belong to its pool from their
+    // birth.
     void claim(EventIndex event, const Block& block, const Site& site) {
         add_segments(event);
         const std::uint64_t begin = to_integer(block.address);
@@ -142,7 +143,8 @@ class PoolWalk {
     std::map<PoolKey, PoolLevel> levels_;
     std::map<Piece, SegmentIndex> pieces_;
     std::size_t next_segment_ = 0;
-    std::priority_queue<End, std::vector<End>, std::greater<>> unsaid_;  // ends no event is about
+    std::priority_queue<End, std::vector<End>, std::greater<>> unsaid_;  // ends that no event is
+                                                                         // about
 };
 
 }  // namespace

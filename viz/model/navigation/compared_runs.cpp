@@ -1,4 +1,4 @@
-// Choosing and wording.
+// Chooses and words.
 #include "viz/model/navigation/compared_runs.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tidemark::viz {
 namespace {
 
-// What a better run has less of, the weightiest first.
+// What a better run has less of, the most important first.
 std::pair<std::uint64_t, Bytes> cost_of(const ViewedRun& run) {
     const EventIndex peak = run.history->peak_event(Series::reserved);
     const Bytes reserved = run.history->values(peak)[Series::reserved];

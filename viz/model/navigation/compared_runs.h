@@ -1,5 +1,5 @@
-// Compared runs: which of a session stand beside each other, in which order, and what comes of them
-// in a sentence. Pure; O(runs * marks).
+// Compared runs: which runs of a session are compared, in which order, and the result in a
+// sentence. Pure; O(runs * marks).
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace tidemark::viz {
 
-// Of the runs with events, as indexes of the session: A and B first, then the best one, then the
-// others as they are. A is the picked one, else the first; B the picked one, else the shown one,
+// The runs with events, as indexes of the session: A and B first, then the best one, then the
+// others in their order. A is the picked one, else the first; B the picked one, else the shown one,
 // else the best of the others.
 std::vector<std::size_t> comparison_order(const Session& session, const Selection& selection);
 
-// Of runs with events, at least one: which peaks lowest among those with the fewest refusals; the
-// first of equals.
+// Of runs with events, at least one: the one that peaks lowest among those with the fewest
+// out-of-memory errors; the first of equals.
 std::size_t best_run(const Session& session, const std::vector<std::size_t>& runs);
 
 // "vpmm peaks 1.70 GiB lower than torch (-20.5 %): ...; the lowest of 4". Of such an order of at

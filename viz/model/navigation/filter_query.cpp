@@ -19,7 +19,7 @@ constexpr Bytes kMost = ~Bytes{0};
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kSigns[] = {">=", "<=", ">", "<", "="};  // the longer ones first
 
-// Of what owners can be told apart by, what is typed by name; the others are numbers and sizes.
+// The traits that are typed by name; the others are numbers and sizes.
 constexpr std::array kNamedOwners{BlockTrait::tag, BlockTrait::stack, BlockTrait::module,
                                   BlockTrait::annotation};
 
@@ -78,7 +78,7 @@ std::string take_name(std::string_view& query) {
     return name;
 }
 
-// Takes "tag=weights" and the like off the front, if it is there.
+// Takes "tag=weights" and similar off the front, if it is there.
 bool take_owner(std::string_view& query, Filter& filter) {
     for (const BlockTrait trait : kNamedOwners) {
         const std::string_view word = owner_choice(trait).word;
@@ -109,8 +109,8 @@ std::string owner_word(const OwnerName& owner) {
 Result<void> take_size(std::string_view word, std::string_view sign, Filter& filter) {
     const Result<Bytes> size = parse_bytes(word.substr(sign.size()));
     if (!size)
-        return fail(ErrorCode::bad_option, fmt::format("'{}' is no size", word), "find",
-                    "say >=1MiB, <64KiB or =512");
+        return fail(ErrorCode::bad_option, fmt::format("'{}' is not a size", word), "find",
+                    "give >=1MiB, <64KiB or =512");
     const bool is_strict = sign.size() == 1 && sign != "=";
     if (sign == "<" && *size == 0)
         return fail(ErrorCode::bad_option, "nothing is smaller than 0 bytes", "find");

@@ -1,6 +1,5 @@
-// Findings for the list: what is worth a look in a run, as text and with the event to go
-// to. What is found, and how urgent it is, is replay/findings' business; the texts are the
-// report's.
+// Findings for the list: what is worth a look in a run, as text and with the event to go to.
+// replay/findings decides what is found, and how urgent it is; the texts are the report's. |
 //
 // Thread-safe; meant for a worker's thread.
 #pragma once
@@ -26,12 +25,13 @@ struct AdvisedFindings {
     std::vector<Finding> findings;
 };
 
-// With what `advise` found in the trace with that `info`; `policy` is the run's, as understood.
+// With the results of `advise` for the trace with that `info`; `policy` is the run's, as
+// understood.
 AdvisedFindings findings_of(const History& history, const std::string& policy,
                             const TraceInfo& info, const Advice& advice,
                             const Cancelled& cancelled);
 
-// Runs `advise` on the trace. Errors: advise's; cancelled, soon after it was.
+// Runs `advise` on the trace. Errors: advise's; cancelled, soon after the request.
 Result<Advice> cancellable_advice(const Trace& trace, const AdviseOptions& options,
                                   const Cancelled& cancelled);
 

@@ -47,7 +47,7 @@ FolderEntry entry_of(const fs::directory_entry& found, fs::file_time_type now) {
     return entry;
 }
 
-// Where a path ends to exist.
+// The longest part of a path that exists.
 std::string nearest_folder(fs::path path) {
     std::error_code error;
     while (path.has_relative_path() && !fs::is_directory(path, error))
@@ -58,13 +58,13 @@ std::string nearest_folder(fs::path path) {
 Error why_not_listed(const std::string& folder, const std::error_code& error) {
     if (error == std::errc::no_such_file_or_directory)
         return {ErrorCode::not_found, "there is no such folder", shown_path(folder),
-                fmt::format("the nearest that is there is {}", shown_path(nearest_folder(folder)))};
+                fmt::format("the nearest that exists is {}", shown_path(nearest_folder(folder)))};
     if (error == std::errc::not_a_directory)
         return {ErrorCode::bad_option, "is a file, not a folder", shown_path(folder),
                 "Enter opens it"};
     if (error == std::errc::permission_denied)
         return {ErrorCode::io, "you may not read this folder", shown_path(folder),
-                "its owner can let you (chmod), or choose another one"};
+                "ask its owner for access (chmod), or choose another one"};
     return {ErrorCode::io, error.message(), shown_path(folder), {}};
 }
 

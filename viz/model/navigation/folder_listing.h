@@ -1,7 +1,7 @@
-// FolderListing: what is in a folder, newest first, and which of it is a recording: for whoever
-// looks for a file to open. Names are bytes as the file system has them: printable() shows them.
+// FolderListing: the contents of a folder, newest first, and which of it is a recording: for
+// finding a file to open. Names are bytes as the file system has them: printable() shows them.
 //
-// Functions of the file system alone; thread-safe. Folders may be slow: list them in a job.
+// Depends only on the file system; thread-safe. Folders may be slow: list them in a job.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +36,13 @@ struct FolderListing {
 // O(entries * log entries). Cancelled: what was found so far.
 FolderListing list_folder(const std::string& folder, const Cancelled& cancelled);
 
-// Of `count` entries from `first` on, as far as there are so many, which a reader recognises by
-// their first bytes. O(count) files opened.
+// Of `count` entries from `first` on, as far as there are that many, those that a reader recognises
+// by their first bytes. O(count) files opened.
 std::vector<bool> recordings_among(const FolderListing& listing, std::size_t first,
                                    std::size_t count, const Cancelled& cancelled);
 
-// What somebody typed who looks for a file: a folder, and a part of a name in it. "~" is the home
-// folder; what is no whole path begins at the folder at hand.
+// What a user who looks for a file typed: a folder, and a part of a name in it. "~" is the home
+// folder; a relative path starts at the current folder.
 struct TypedPath {
     std::string folder;
     std::string part;  // "" is all of it

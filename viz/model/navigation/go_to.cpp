@@ -1,4 +1,4 @@
-// Going to a location: camera, cursor, run and block.
+// Goes to a location: camera, cursor, run and block.
 #include <algorithm>
 #include <limits>
 
@@ -32,8 +32,8 @@ Result<EventIndex> first_out_of_memory(const History& history) {
         if (mark.kind == MarkKind::out_of_memory || mark.kind == MarkKind::recorded_out_of_memory)
             return mark.event;
     }
-    return fail(ErrorCode::not_found, "memory was never out in this run", "go to oom",
-                "peak is where it was nearest");
+    return fail(ErrorCode::not_found, "this run never ran out of memory", "go to oom",
+                "peak is where it came closest");
 }
 
 Result<Position> landmark_position(ViewLocation::Landmark landmark, const ViewedRun& run,
@@ -47,7 +47,7 @@ Result<Position> landmark_position(ViewLocation::Landmark landmark, const Viewed
         return peak_time(*run.tiers, Tier::gpu);
     if (run.tiers && history == nullptr)
         return fail(ErrorCode::not_found, "a replay over tiers keeps no list of refusals", "go to",
-                    "the overview says how many there were; peak is where GPUs are fullest");
+                    "the overview shows their number; peak is where GPUs are fullest");
     if (history == nullptr || history->counts().events == 0)
         return fail(ErrorCode::not_found, "this run has no events with a peak", "go to");
     EventIndex event = fullest_event(*history);
@@ -65,13 +65,13 @@ Result<Position> step_position(std::uint64_t number, const ViewedRun& run, const
         return steps.position(*found, camera.unit());
     if (steps.size() == 0)
         return fail(ErrorCode::not_found, "this run has no steps", "go to step",
-                    "ranges or marks called \"step 1\" or the like are some");
+                    "name ranges or marks \"step 1\" or similar");
     return fail(ErrorCode::not_found, fmt::format("there is no step {}", number), "go to step",
                 fmt::format("the first one is {}, the last one {}", steps.number(0),
                             steps.number(steps.size() - 1)));
 }
 
-// An error if `position` lies beyond the run.
+// An error if `position` is beyond the run.
 Result<void> check_extent(const Camera& camera, Position position) {
     if (position >= 0 && position < camera.extent())
         return {};
@@ -90,7 +90,7 @@ Result<void> show_window(const ViewLocation& location, const History* history, C
     }
     if (history == nullptr)
         return fail(ErrorCode::not_found, "this run has no events to count", "go to",
-                    "give a stretch of time");
+                    "give a range of time");
     const AxisUnit before = camera.unit();
     camera.set_unit(location.unit, history->end(location.unit), window);
     convert(*history, before, location.unit, selection);
@@ -123,9 +123,9 @@ Result<void> select_block(const ViewLocation& location, const History* history,
     }
     return fail(
         ErrorCode::not_found,
-        fmt::format("nothing lies at {:#x} at {}", static_cast<std::uint64_t>(*location.address),
+        fmt::format("no block is at {:#x} at {}", static_cast<std::uint64_t>(*location.address),
                     position_text(camera.unit(), at)),
-        "go to address", "move the cursor to when something does");
+        "go to address", "move the cursor to a time when one is");
 }
 
 }  // namespace

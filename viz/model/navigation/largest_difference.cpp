@@ -1,4 +1,4 @@
-// Best first: the stretch that may hold most is cut next.
+// Best first: the stretch that may contain the largest difference is cut next.
 #include "viz/model/navigation/largest_difference.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class LargestSearch {
         }
     }
 
-    // What holds on leaving the column is exact; in a longer one there may be more.
+    // The values on leaving the column are exact; in a longer one there may be more.
     void take(const Window& part, const SeriesColumn& one, const SeriesColumn& other) {
         if (one.events == 0 && other.events == 0)
             return consider(part.begin, one.last[series_], other.last[series_]);

@@ -10,14 +10,14 @@ namespace tidemark::viz {
 
 struct LargestDifference {
     Position position = 0;
-    std::int64_t bytes = 0;  // what the one has more than the other there; negative: less
+    std::int64_t bytes = 0;  // by how much one exceeds the other there; negative: less
 
     friend bool operator==(const LargestDifference&, const LargestDifference&) = default;
 };
 
-// The first of the largest differences in `series`, up to the end of the shorter one; none where
-// they never differ or it was cancelled. Stretches are cut into columns only as far as their bounds
-// say that they may hold more: some ten queries in practice, O(events) at worst.
+// The first of the largest differences in `series`, up to the end of the shorter one; none if they
+// never differ or it was cancelled. Stretches are cut into columns only as far as their bounds
+// allow a larger difference: about ten queries in practice, O(events) at worst.
 std::optional<LargestDifference> largest_difference(const History& one, const History& other,
                                                     Series series, AxisUnit unit,
                                                     const Cancelled& cancelled);

@@ -1,4 +1,4 @@
-// Loader: files as work for threads, and the box through which these hand over what they have.
+// Loader: files as work for threads, and the box through which these hand over their results.
 #include "viz/model/navigation/loader.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace tidemark::viz {
 namespace {
 
-// Of more files nobody wants to wait for the many replays that `advise` makes of each: it waits
-// until it is asked.
+// With more files than this nobody wants to wait for the many replays that `advise` makes of each:
+// it waits until it is requested.
 constexpr std::size_t kMostAdvisedFiles = 8;
 
 constexpr const char* kAsRecorded =
@@ -34,7 +34,7 @@ LoadState ready() {
     return {LoadState::Phase::ready, 1, {}, {}};
 }
 
-// What became of a run since the last poll.
+// What happened to a run since the last poll.
 struct RunUpdate {
     LoadState state;
     std::shared_ptr<const History> history;
@@ -46,7 +46,7 @@ struct RunUpdate {
     std::unique_ptr<TierRun> tiers;
 };
 
-// What became of its findings.
+// What happened to its findings.
 struct FindingsUpdate {
     LoadState state;
     std::optional<AdvisedFindings> found;
@@ -72,7 +72,7 @@ class Box {
         change(runs_[run]);
     }
 
-    // No list: the one that there is stays.
+    // No list: the current one stays.
     void set_findings(std::size_t run, LoadState state, std::optional<AdvisedFindings> found = {},
                       std::uint64_t unadvised_events = 0) {
         const std::lock_guard lock(mutex_);
@@ -144,7 +144,7 @@ std::string policy_of(const LoadRequest& request, std::size_t choice) {
     return request.policies.empty() ? std::string() : request.policies[choice];
 }
 
-// "lru, 60%": what a run over tiers differs in from its siblings.
+// "lru, 60%": how a run over tiers differs from its siblings.
 std::string choice_label(const LoadRequest& request, std::size_t choice) {
     if (!request.tiers.wanted()) {
         const std::string policy = policy_of(request, choice);
@@ -160,7 +160,7 @@ Result<void> check_names(const LoadRequest& request, std::size_t choice) {
                                   : check_policy(policy_of(request, choice));
 }
 
-// Names of files, with their folder where names are alike.
+// Names of files, with their folder where names are equal.
 std::vector<std::string> distinct_names(const std::vector<std::string>& files) {
     std::map<std::string, std::size_t> uses;
     for (const std::string& file : files)
@@ -187,7 +187,7 @@ std::string free_label(const Session& session, std::string label) {
     return free;
 }
 
-// One file: opened once, then replayed by a task for each of its runs. Lives as long as its tasks.
+// One file: opened once, then replayed by a task for each of its runs. Exists as long as its tasks.
 class FileWork : public std::enable_shared_from_this<FileWork> {
   public:
     FileWork(LoadRequest request, std::string path, std::size_t first_run, std::shared_ptr<Box> box,
@@ -204,7 +204,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         tasks_.add([self = shared_from_this()] { self->open(); });
     }
 
-    // Asks `advise` in any case. The trace is read again: nobody kept it for that.
+    // Runs `advise` in any case. The trace is read again: nobody kept it for that.
     void start_advice(std::shared_ptr<const Cancelled> cancelled) {
         tasks_.add([self = shared_from_this(), cancelled = std::move(cancelled)] {
             self->advise_again(*cancelled);
@@ -244,7 +244,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         for (const std::size_t choice : choices)
             if (choice != first)
                 tasks_.add([self = shared_from_this(), choice] { self->replay(choice); });
-        // At once, so that of a thousand ranks a few are open, not all.
+        // Immediately, so that of a thousand ranks a few are open, not all.
         replay(first);
     }
 
@@ -263,7 +263,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         if (--open_choices_ != 0)
             return;
         if (request_.advises && history_ && !is_long()) {
-            // Behind the other files: they can be looked at before anybody advises.
+            // After the other files: they can be looked at before `advise` runs.
             tasks_.add([self = shared_from_this()] {
                 self->advise();
                 self->trace_.reset();
@@ -329,8 +329,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     // What the run shows by itself.
     void look(std::size_t choice, const History& history) {
         const std::size_t run = first_run_ + choice;
-        box_->set_findings(run,
-                           {LoadState::Phase::loading, 0, "looking for what is worth a look", {}});
+        box_->set_findings(run, {LoadState::Phase::loading, 0, "looking for findings", {}});
         std::vector<Finding> seen = findings_of_history(history, *cancelled_);
         box_->set_findings(run, cancelled_->load() ? was_cancelled() : ready(),
                            AdvisedFindings{{}, std::move(seen)});
@@ -376,7 +375,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
                            findings_of(*history_, policy_, trace.info(), *advice, cancelled));
     }
 
-    // What can't be read again can't be advised about later.
+    // `advise` can't run later on what can't be read again.
     std::uint64_t askable(std::uint64_t events) const { return path_ == "-" ? 0 : events; }
 
     AdviseOptions advise_options() const {
@@ -394,7 +393,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
         return options;
     }
 
-    static constexpr const char* kAsking = "asking what would need less";
+    static constexpr const char* kAsking = "looking for settings that need less";
 
     const LoadRequest request_;
     const std::string path_;
@@ -408,7 +407,7 @@ class FileWork : public std::enable_shared_from_this<FileWork> {
     std::atomic<std::size_t> open_choices_;   // runs that aren't finished
 };
 
-// Empty for what is no file.
+// Empty for what is not a file.
 std::string file_path(const std::string& named) {
     return named == "-" || named.starts_with("generate:") ? std::string() : named;
 }
@@ -441,7 +440,7 @@ struct Loader::Shared {
     std::shared_ptr<Box> box = std::make_shared<Box>();
     std::shared_ptr<Cancelled> cancelled = std::make_shared<Cancelled>(false);
     std::map<std::size_t, std::shared_ptr<FileWork>> advised;  // by the first run of each file
-    std::map<std::size_t, LoadRequest> sources;  // of each run: its file alone, as it was asked for
+    std::map<std::size_t, LoadRequest> sources;  // for each run: only its file, as requested
     TaskPool tasks{"tm-load", kHasThreads ? std::min(hardware_threads(), 8U) : 0,
                    lower_thread_priority};
 };
@@ -516,7 +515,7 @@ Result<std::size_t> Loader::show_next_gpu(std::size_t run) {
     const auto source = shared_->sources.find(run);
     const ViewedRun& from = session_.runs[run];
     if (source == shared_->sources.end() || from.gpus < 2)
-        return fail(ErrorCode::bad_option, "has one GPU", from.label);
+        return fail(ErrorCode::bad_option, "has only one GPU", from.label);
     LoadRequest request = source->second;
     if (request.files.front() == "-")
         return fail(ErrorCode::bad_option, "standard input can't be read again", from.label,

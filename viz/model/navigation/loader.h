@@ -1,6 +1,6 @@
-// Loader: opens traces, replays them under policies or over tiers, and puts what comes of it into a
-// session: histories as soon as they have begun, figures when they are complete, what `advise`
-// finds at the end. All work is done on threads of its own; the session is touched by poll() alone.
+// Loader: opens traces, replays them under policies or over tiers, and puts the results into a
+// session: histories as soon as they have started, figures when they are complete, what `advise`
+// finds at the end. All work is done on threads of its own; only poll() touches the session.
 //
 // The screen's thread only.
 #pragma once
@@ -47,7 +47,7 @@ struct LoadRequest {
     // Asks `advise` in another process, called by the thread that would do it here; the findings of
     // the file's first run are loading until its owner brings them.
     std::function<void()> advise_elsewhere = {};
-    // Beside what poll() brings: how far the work is, called by the thread that does it.
+    // In addition to poll(): how far the work is, called by the thread that does it.
     std::function<void(double share, const std::string& activity)> on_progress = {};
 };
 
@@ -61,46 +61,47 @@ class Loader {
     Loader(const Loader&) = delete;
     Loader& operator=(const Loader&) = delete;
 
-    // Stops all work and waits until it has.
+    // Stops all work and waits until it has stopped.
     ~Loader();
 
-    // Adds the runs to the session and begins. Wrong names (a policy that isn't) become the error
-    // of their run, reported before a file is read.
+    // Adds the runs to the session and starts them. Wrong names (an unknown policy) become the
+    // error of their run, reported before a file is read.
     void add(LoadRequest request);
 
-    // Asks `advise` about the file whose first run this is although it is longer than its request
-    // allows, or was cancelled; what comes of it becomes findings of that run. Nothing if it cannot
-    // run: see ViewedRun::unadvised_events.
+    // Runs `advise` on the file whose first run this is, although it is longer than its request
+    // allows, or was cancelled; the results become findings of that run. Nothing if it cannot run:
+    // see ViewedRun::unadvised_events.
     void advise(std::size_t run);
 
-    // Replays the run's trace under another policy, as a run of its own, unless that is there
-    // already: gives its index either way. Errors: bad_option (no such policy; a run that has none;
-    // a trace that can't be read again).
+    // Replays the run's trace under another policy, as a run of its own, unless that exists
+    // already: returns its index either way. Errors: bad_option (no such policy; a run without a
+    // policy; a trace that can't be read again).
     Result<std::size_t> replay(std::size_t run, const std::string& policy);
 
-    // Shows the next GPU of the run's trace, as a run of its own, unless that is there already:
-    // gives its index either way. Errors: bad_option (the trace has one; it can't be read again).
+    // Shows the next GPU of the run's trace, as a run of its own, unless that exists already:
+    // returns its index either way. Errors: bad_option (the trace has only one; it can't be read
+    // again).
     Result<std::size_t> show_next_gpu(std::size_t run);
 
-    // Brings what has come into the session; true if there was anything. O(runs).
+    // Brings new results into the session; true if there were any. O(runs).
     bool poll();
 
     // Something is still being read, replayed or advised.
     bool running() const;
 
-    // Where there are no threads (kHasThreads): does the next piece of work, here; false: there is
-    // none. Elsewhere nothing is left to do.
+    // Without threads (see kHasThreads): does the next piece of work, here; false: there is none.
+    // With threads nothing is left to do.
     bool step();
 
     // Waits until nothing is, and polls: for stills.
     void wait();
 
-    // Stops what goes on; runs that aren't complete end with ErrorCode::cancelled, and what they
-    // have shown so far stays.
+    // Stops all work; runs that aren't complete end with ErrorCode::cancelled, and what they have
+    // shown so far stays.
     void cancel();
 
   private:
-    struct Shared;  // threads and what they have to hand over
+    struct Shared;  // threads and their results
 
     Session& session_;
     std::unique_ptr<Shared> shared_;

@@ -136,7 +136,7 @@ bool step_events(const Session& session, Camera& camera, Selection& selection, s
     const auto here = event_at(*history, unit, start_of(camera, selection));
     const std::int64_t from = here ? static_cast<std::int64_t>(*here) : -1;
     const auto event = static_cast<EventIndex>(std::clamp<std::int64_t>(from + by, 0, last));
-    // Events of the same time are one position: a step on must leave it.
+    // Events at the same time share a position: a step forward must leave it.
     Position position = history->position(unit, event);
     if (here && by > 0 && position == history->position(unit, *here)) {
         const EventIndex next = history->event_from(unit, position + 1);
@@ -278,7 +278,7 @@ std::string state_text(const Session& session, const Camera& camera, const Selec
     const bool has_ended = *at >= end_of_run(*history, camera.unit());
     std::string text = fmt::format("{} at {}{}\n", session.runs[selection.run].label,
                                    position_text(camera.unit(), *at),
-                                   has_ended ? ", after its end; it ended with" : "");
+                                   has_ended ? ", after its end; values at its end" : "");
     const SeriesValues values = event ? history->values(*event) : SeriesValues{};
     for (std::size_t i = 0; i < kSeriesCount; ++i) {
         const auto series = static_cast<Series>(i);

@@ -1,6 +1,6 @@
-// PolicyForm: a policy with a field for each of its options, as somebody fills them in, and the
-// setting that they make. All of it is what policies declare (core/allocator/allocator.h), read by
-// the parser that command lines have (core/allocator/spec.h). Pure.
+// PolicyForm: a policy with a field for each of its options, as a user fills them in, and the
+// resulting setting. All of it is what policies declare (core/allocator/allocator.h), read by the
+// parser of the command lines (core/allocator/spec.h). Pure.
 #pragma once
 
 #include <string>
@@ -30,11 +30,11 @@ struct PolicyForm {
     Result<PolicySpec> read() const { return parse_policy(typed()); }
 };
 
-// The policies whose name or sentence has all words of `text`, without case; those whose name
-// begins with it first.
+// The policies whose name or sentence has all words of `text`, ignoring case; those whose name
+// starts with it first.
 std::vector<const PolicyInfo*> policies_with(std::string_view text);
 
-// "--policy vpmm:page=2MiB", in single quotes where a shell wants them.
+// "--policy vpmm:page=2MiB", in single quotes where a shell needs them.
 std::string policy_argument(const std::string& spec);
 
 }  // namespace tidemark::viz

@@ -21,7 +21,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr double kRead = 0.2;  // share of a run that reading its file takes; then it's explained
+constexpr double kRead = 0.2;  // share of a run that reading its file takes; after that, inference
 constexpr std::string_view kDefaultPolicy = "torch";
 constexpr std::string_view kDefaultMachine = "h200-node";
 
@@ -111,7 +111,7 @@ Result<OpenedForView> open_for_view(const std::string& path, const LoadRequest& 
     if (request.as_recorded)
         return of_gpu(std::move(trace), request);
     const std::uint64_t events = trace->info().event_count;
-    const std::string activity = "finding what " + name + " leaves unsaid";
+    const std::string activity = "finding what " + name + " leaves out";
     report(kRead, activity);
     const auto progress = [&](std::uint64_t done) {
         report(kRead + (kOpened - kRead) * done_share(done, events), activity);
@@ -147,10 +147,10 @@ Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& reque
     TM_ASSIGN(RecordedRun recorded,
               record_history(trace, scenario, options).map_error(in_file(path)));
     if (recorded.from_cache)
-        recorded.history->bring_in(cancelled);  // it is being looked at already
+        recorded.history->bring_in(cancelled);  // somebody looks at it already
     if (is_unknown) {
         recorded.run.warnings.push_back(fmt::format(
-            "the file doesn't say which allocator it was recorded under: shown is {} with its "
+            "the file doesn't name the allocator it was recorded under: this shows {} with its "
             "defaults; --policy names another",
             kDefaultPolicy));
     }

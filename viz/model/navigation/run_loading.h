@@ -1,5 +1,5 @@
-// The work of a loader, step by step, on whatever thread calls it: opening a trace, replaying it,
-// each reporting how far it is. For loader.cpp.
+// The work of a loader, step by step, on the thread that calls it: opening a trace, replaying it,
+// each with progress reports. For loader.cpp.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ struct OpenedForView {
     std::size_t gpus = 1;
 };
 
-// Opens `path`, with what a record leaves out put in where it can be inferred. Its share of the
-// whole ends at kOpened. Errors: those of open_trace; cancelled; bad_option (no such GPU).
+// Opens `path`, and adds what a recording leaves out if it can be inferred. Its share of the whole
+// ends at kOpened. Errors: those of open_trace; cancelled; bad_option (no such GPU).
 Result<OpenedForView> open_for_view(const std::string& path, const LoadRequest& request,
                                     const ReportProgress& report, const Cancelled& cancelled);
 
@@ -32,7 +32,7 @@ constexpr double kOpened = 0.3;
 
 using HistoryBegun = std::function<void(std::shared_ptr<const History>)>;
 
-// Replays under `policy` ("" = as recorded; where the trace doesn't say under what, under torch's
+// Replays under `policy` ("" = as recorded; if the trace doesn't name its policy, under torch's
 // defaults, with a warning). Errors: record_history's.
 Result<RecordedRun> record_for_view(const Trace& trace, const LoadRequest& request,
                                     const std::string& path, const std::string& policy,
@@ -55,7 +55,7 @@ Result<TierRun> tiers_for_view(const Trace& trace, const LoadRequest& request,
                                const std::string& path, const TierChoice& choice,
                                const ReportProgress& report);
 
-// The last part of a path, or what else the file is called by people.
+// The last part of a path, or what people call the file otherwise.
 std::string file_label(const std::string& path);
 
 // Checks the names of a run before its file is read. Errors: unknown names, bad values.

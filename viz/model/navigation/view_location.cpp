@@ -18,7 +18,7 @@ struct Unit {
     std::uint64_t size;  // in positions
 };
 
-// Of those that end alike the longer one first.
+// Of those with equal endings the longer one first.
 constexpr std::array<Unit, 6> kTimeUnits{{
     {"ns", 1},
     {"us", 1'000},
@@ -44,7 +44,7 @@ tl::unexpected<Error> location_error(std::string what, std::string hint = std::s
     return fail(ErrorCode::bad_option, std::move(what), "--goto", std::move(hint));
 }
 
-// "12.5" times `unit`, exactly; nullopt if it is no number, too fine or too large.
+// "12.5" times `unit`, exactly; nullopt if it is not a number, too fine or too large.
 std::optional<Position> scaled(std::string_view digits, std::uint64_t unit) {
     const std::size_t point = std::min(digits.find('.'), digits.size());
     const std::string_view whole = digits.substr(0, point);
@@ -60,7 +60,7 @@ std::optional<Position> scaled(std::string_view digits, std::uint64_t unit) {
         if (digit < '0' || digit > '9')
             return std::nullopt;
         if (digit_unit % 10 != 0) {
-            // Sixths of minutes and the like end here as well: only zeros may follow.
+            // Sixths of minutes and similar end here as well: only zeros may follow.
             if (digit != '0')
                 return std::nullopt;
             continue;
@@ -99,8 +99,8 @@ std::optional<Position> parse_position(AxisUnit unit, std::string_view text) {
 
 std::string position_error(AxisUnit unit, std::string_view text) {
     if (unit == AxisUnit::time)
-        return fmt::format("'{}' is no time: a number with ns, us, ms, s, m or h", text);
-    return fmt::format("'{}' is no event: a number, with up to three decimals", text);
+        return fmt::format("'{}' is not a time: give a number with ns, us, ms, s, m or h", text);
+    return fmt::format("'{}' is not an event: give a number, with up to three decimals", text);
 }
 
 // "1.2s..1.4s", or a moment.
@@ -119,7 +119,7 @@ Result<void> read_stretch(ViewLocation& location, AxisUnit unit, std::string_vie
     if (!end)
         return location_error(position_error(unit, last));
     if (*end <= *begin)
-        return location_error(fmt::format("'{}' ends before it begins", value));
+        return location_error(fmt::format("'{}' ends before it starts", value));
     location.unit = unit;
     location.window = Window{*begin, *end};
     return {};
@@ -129,7 +129,7 @@ Result<void> read_cursor(ViewLocation& location, std::string_view value) {
     const AxisUnit unit = value.starts_with('#') ? AxisUnit::events : AxisUnit::time;
     const auto position = parse_position(unit, value);
     if (!position)
-        return location_error(position_error(unit, value), "a time, or #123 for an event");
+        return location_error(position_error(unit, value), "give a time, or #123 for an event");
     location.cursor = AxisPosition{unit, *position};
     return {};
 }
@@ -137,7 +137,7 @@ Result<void> read_cursor(ViewLocation& location, std::string_view value) {
 Result<void> read_measure(ViewLocation& location, std::string_view value) {
     const std::size_t dots = value.find("..");
     if (dots == std::string_view::npos)
-        return location_error(fmt::format("'{}' is no stretch", value),
+        return location_error(fmt::format("'{}' is not a range", value),
                               "as in measure=1.2s..1.4s or measure=#100..#200");
     const AxisUnit unit = value.starts_with('#') ? AxisUnit::events : AxisUnit::time;
     const std::string_view first = value.substr(0, dots);
@@ -147,7 +147,7 @@ Result<void> read_measure(ViewLocation& location, std::string_view value) {
     if (!begin || !end)
         return location_error(position_error(unit, begin ? last : first));
     if (*end <= *begin)
-        return location_error(fmt::format("'{}' ends before it begins", value));
+        return location_error(fmt::format("'{}' ends before it starts", value));
     location.measure = {AxisPosition{unit, *begin}, AxisPosition{unit, *end}};
     return {};
 }
@@ -160,8 +160,8 @@ Result<void> read_owners(ViewLocation& location, std::string_view value) {
     std::vector<std::string_view> names;
     for (const OwnerChoice& choice : kOwnerChoices)
         names.push_back(choice.word);
-    return location_error(fmt::format("owners can't be told apart by '{}'", value),
-                          fmt::format("there are {}", fmt::join(names, ", ")));
+    return location_error(fmt::format("owners can't be grouped by '{}'", value),
+                          fmt::format("give one of {}", fmt::join(names, ", ")));
 }
 
 template <class Number>
@@ -186,14 +186,14 @@ Result<void> read_block(ViewLocation& location, std::string_view value) {
             return {};
         }
     }
-    return location_error(fmt::format("'{}' is no block", value),
+    return location_error(fmt::format("'{}' is not a block", value),
                           "block=#81 by its number, block=0x7f00 by an address in it");
 }
 
 Result<void> read_step(ViewLocation& location, std::string_view value) {
     location.step = whole_number<std::uint64_t>(value);
     if (!location.step)
-        return location_error(fmt::format("'{}' is no number of a step", value), "as in step=12");
+        return location_error(fmt::format("'{}' is not a step's number", value), "as in step=12");
     return {};
 }
 
@@ -225,25 +225,25 @@ Result<void> read_word(ViewLocation& location, std::string_view name, std::strin
     }
     location.run = whole_number<std::size_t>(value);
     if (!location.run)
-        return location_error(fmt::format("'{}' is no number of a run", value),
+        return location_error(fmt::format("'{}' is not a run's number", value),
                               "the first one is run=0");
     return {};
 }
 
-// Each word once, and only one that says where on the axis.
+// Each word once, and only one that gives a place on the axis.
 Result<void> check_word(std::string_view word, std::vector<std::string_view>& seen,
                         bool has_value) {
     if (std::ranges::find(kKeys, word) == kKeys.end()) {
         const std::string_view near = nearest(word, kKeys);
         return location_error(fmt::format("there is no '{}' to go to", word),
-                              near.empty() ? fmt::format("known are {}", fmt::join(kKeys, ", "))
+                              near.empty() ? fmt::format("give one of {}", fmt::join(kKeys, ", "))
                                            : fmt::format("did you mean {}?", near));
     }
     if (landmark_of(word).has_value() == has_value)
         return location_error(has_value ? fmt::format("'{}' takes no value", word)
                                         : fmt::format("'{}' needs a value", word));
     if (std::ranges::find(seen, word) != seen.end())
-        return location_error(fmt::format("'{}' is there twice", word));
+        return location_error(fmt::format("'{}' is given twice", word));
     seen.push_back(word);
     return {};
 }
@@ -253,7 +253,7 @@ Result<void> check_whole(const std::vector<std::string_view>& seen) {
         return word == "t" || word == "event" || word == "step" || landmark_of(word);
     };
     if (std::ranges::count_if(seen, says_where) > 1)
-        return location_error("says twice where to go",
+        return location_error("gives two targets",
                               "give one of t, event, step, peak, oom, start, end");
     return {};
 }
@@ -316,7 +316,7 @@ Result<ViewLocation> parse_location(std::string_view text) {
             TM_TRY(read_word(location, name, trimmed(word.substr(equals + 1))));
     }
     if (seen.empty())
-        return location_error("says nowhere to go");
+        return location_error("gives no target");
     TM_TRY(check_whole(seen));
     return location;
 }

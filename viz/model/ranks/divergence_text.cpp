@@ -1,4 +1,4 @@
-// Two sentences: of requests, and of reserved memory.
+// Two sentences: about requests, and about reserved memory.
 #include "viz/model/ranks/divergence_text.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ std::string requests_text(const Session& session, std::span<const RankFigures> r
     const RequestDivergence& where = *found.requests[*first];
     const History& history = *session.runs[rows[*first].run].history;
     return fmt::format(
-        "{} at {} (event {}, by order of requests): {} requests {} where the others request {}.",
-        count == 1 ? fmt::format("Rank {} leaves what the others do", rows[*first].number)
-                   : fmt::format("{} ranks leave what most do, the first", count),
+        "{} at {} (event {}, request by request): {} requests {} where the others request {}.",
+        count == 1 ? fmt::format("Rank {} diverges from the others", rows[*first].number)
+                   : fmt::format("{} ranks diverge from the majority, the first", count),
         format_duration(history.time(where.event)), format_count(where.event),
         count == 1 ? "it" : "rank " + rows[*first].number, format_bytes(where.size),
         format_bytes(where.usual));
@@ -41,10 +41,10 @@ std::string reserved_text(std::span<const RankFigures> rows, const RankDivergenc
     }
     const std::string& other = rows[reference].number;
     if (count == 0)
-        return fmt::format("In reserved memory none differs from rank {} by more than {}.", other,
+        return fmt::format("Reserved memory: no rank differs from rank {} by more than {}.", other,
                            format_bytes(threshold));
     const ReservedDivergence& where = *found.reserved[first];
-    return fmt::format("In reserved memory {} from rank {} by more than {}{} at {}, {}.",
+    return fmt::format("Reserved memory: {} from rank {} by more than {}{} at {}, {}.",
                        count == 1 ? fmt::format("rank {} differs", rows[first].number)
                                   : fmt::format("{} ranks differ", count),
                        other, format_bytes(threshold),
@@ -52,7 +52,7 @@ std::string reserved_text(std::span<const RankFigures> rows, const RankDivergenc
                        format_duration(where.time),
                        where.by_request
                            ? "compared request by request"
-                           : "compared at the same time, as their requests differ by then");
+                           : "compared at the same time, because their requests differ by then");
 }
 
 }  // namespace

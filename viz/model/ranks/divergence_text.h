@@ -1,4 +1,4 @@
-// What the ranks' divergence is in words, and how it was found. Pure; O(ranks).
+// The ranks' divergence as text, and how it was found. Pure; O(ranks).
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Sequences side by side, a stretch at a time; and a search by halves for the first difference.
+// Compares sequences a stretch at a time, and bisects for the first difference.
 #include "viz/model/ranks/rank_divergence.h"
 
 #include <algorithm>
@@ -58,7 +58,8 @@ class Majority {
     }
 
   private:
-    // Where not all that are together request the same, from at_ on; none if all have ended.
+    // Finds where ranks that are together request different sizes, from at_ on; none if all have
+    // ended.
     std::optional<std::uint64_t> first_difference() const {
         const std::vector<std::size_t>& together = majority_.together();
         const auto count = [this](std::size_t rank) { return ranks_[rank].count(); };
@@ -121,12 +122,12 @@ class ReservedPair {
                  const Cancelled& cancelled)
         : rank_(rank), reference_(reference), threshold_(threshold), cancelled_(cancelled) {}
 
-    // `alike` requests are the same in both.
+    // The requests that both have in common are compared one by one.
     std::optional<ReservedDivergence> find(std::uint64_t alike) const {
         if (const auto index = by_request(0, alike))
             return ReservedDivergence{rank_.history().time(rank_.event(*index)), after(*index),
                                       true};
-        // The last one that was alike has been compared; time goes on behind it.
+        // The last request that was the same has been compared; time goes on after it.
         Position begin = 0;
         if (alike > 0)
             begin = std::max(rank_.history().time(rank_.event(alike - 1)),
@@ -147,7 +148,7 @@ class ReservedPair {
         return signed_difference(value(rank_), value(reference_));
     }
 
-    // What holds at the end of that nanosecond.
+    // The value at the end of that nanosecond.
     std::int64_t at(Position time) const {
         const auto value = [time](const Requests& requests) {
             SeriesColumn column;
@@ -219,7 +220,7 @@ RankDivergences find_divergences(std::span<const RankHistory> ranks, std::size_t
     RankDivergences found;
     found.requests = Majority(requests, cancelled).find();
     found.reserved.resize(ranks.size());
-    // How many requests of a rank are those of all that stayed together.
+    // How many requests of a rank are those of all ranks that stayed together.
     const auto alike = [&](std::size_t rank) {
         return found.requests[rank] ? found.requests[rank]->index : requests[rank].count();
     };

@@ -1,12 +1,12 @@
-// Rank divergence: where ranks that should do the same stop doing the same. Two questions, in this
-// order, since ranks that do the same need not run at the same speed:
+// Rank divergence: where ranks that should do the same stop doing so. Two questions, in this order,
+// since ranks that do the same need not run at the same speed:
 //
-// Requests, by order: which rank's sequence of requested sizes leaves that of the others, and
-// where. The others are the most ranks that agree; of equally many those with the lowest one. Who
-// ends earlier than others has not left them.
+// Requests, by order: which rank's sequence of requested sizes diverges from that of the others,
+// and where. The others are the largest set of ranks that agree; of equally large ones the set with
+// the lowest rank. A rank that ends earlier than others has not diverged.
 //
 // Reserved memory: where a rank differs from a reference by more than a threshold. As long as both
-// have requested the same it is compared request by request; from where one of them leaves, or
+// have requested the same, it is compared request by request; from where one of them diverges, or
 // ends, by the time on the shared axis.
 //
 // Pure; on any thread.
@@ -24,15 +24,15 @@
 
 namespace tidemark::viz {
 
-// A rank's history, complete; its first `preamble` events rebuild what lived before.
+// A rank's history, complete; its first `preamble` events rebuild what was live before.
 struct RankHistory {
     std::shared_ptr<const History> history;
     EventIndex preamble = 0;
 };
 
 struct RequestDivergence {
-    std::uint64_t index = 0;  // requests that were alike
-    EventIndex event = 0;     // of this rank's first other one
+    std::uint64_t index = 0;  // requests that were the same
+    EventIndex event = 0;     // of this rank's first different one
     Bytes size = 0;           // that it requests there
     Bytes usual = 0;          // that the others request
 
@@ -51,8 +51,8 @@ struct RankDivergences {
     std::vector<std::optional<RequestDivergence>> requests;  // of each rank
     std::vector<std::optional<ReservedDivergence>> reserved;
 
-    // Who leaves the others after the fewest requests, the lowest of several; none: nobody does.
-    // O(ranks).
+    // Who diverges from the others after the fewest requests, the lowest of several; none: nobody
+    // does. O(ranks).
     std::optional<std::size_t> first_to_leave() const;
 
     friend bool operator==(const RankDivergences&, const RankDivergences&) = default;

@@ -70,8 +70,8 @@ struct Candidate {
     std::vector<std::string> numbers;
 };
 
-// Of the numbers of the names those that the ranks are known by: one that is another in each of
-// them, rather one that is called so, else the shortest; all that differ if none does alone.
+// The numbers of the names that identify the ranks: one that differs in each of them, preferably
+// one that is called rank, else the shortest; all that differ if none does alone.
 std::vector<std::size_t> telling_numbers(const std::vector<Candidate>& ranks,
                                          std::string_view name) {
     std::vector<std::size_t> telling;

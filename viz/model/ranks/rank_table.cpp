@@ -11,7 +11,7 @@
 namespace tidemark::viz {
 namespace {
 
-constexpr Bytes kSegment = 2 << 20;  // what PyTorch asks a device for, at least
+constexpr Bytes kSegment = 2 << 20;  // what PyTorch requests from a device, at least
 constexpr Bytes kThresholdParts = 50;
 
 Bytes reserved_of(const RankFigures& row) {
@@ -49,7 +49,7 @@ std::string refusals_text(const Session& session, const std::vector<RankFigures>
                        time_text(session.runs[first->run], first->refused_at));
 }
 
-// What isn't there yet, or never will be.
+// What is missing so far, or failed to load.
 std::string missing_text(const Session& session, const std::vector<RankFigures>& rows) {
     std::vector<const RankFigures*> failed;
     std::size_t loading = 0;
@@ -109,7 +109,7 @@ bool RankTable::take_in(const ViewedRun& run, RankFigures& row, Seen& seen) cons
         row.refused_at = kNever;
         seen.marks = 0;
     }
-    EventIndex last = kNever;  // what was recorded and what happens again are one
+    EventIndex last = kNever;  // refusals in the recording and in the replay are one
     for (; seen.marks < counts.marks; ++seen.marks) {
         const Mark mark = run.history->mark(seen.marks);
         if ((mark.kind != MarkKind::out_of_memory &&
@@ -178,9 +178,9 @@ void RankTable::conclude(const Session& session) {
     if (known.size() == 1)
         headline_ = fmt::format("Rank {} reserves {}.", most.number, format_bytes(largest_peak()));
     else if (more <= rank_threshold(middle))
-        headline_ = fmt::format("All ranks reserve alike: {} at most, rank {}, {} at least.",
-                                format_bytes(largest_peak()), most.number,
-                                format_bytes(peak(known.front())));
+        headline_ = fmt::format(
+            "All ranks reserve about the same: at most {} (rank {}), at least {}.",
+            format_bytes(largest_peak()), most.number, format_bytes(peak(known.front())));
     else
         headline_ =
             fmt::format("Rank {} reserves {}, {} more than {}, which it passes at {}.", most.number,

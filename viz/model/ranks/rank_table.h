@@ -1,6 +1,6 @@
 // RankTable: what each rank reserves at its peak, how far that is from the median's, and where it
-// was out of memory; and who needs most, in a sentence. Kept from frame to frame: only what has
-// grown is looked at again. The screen's thread only.
+// was out of memory; and which rank needs most, in a sentence. Kept from frame to frame: only new
+// events are looked at. The screen's thread only.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class RankTable {
 
     std::size_t known() const { return known_; }
 
-    // Which rank needs most and where it passes the others, what failed and what is to come.
+    // Which rank needs most and where it exceeds the others, what failed and what is still loading.
     const std::string& headline() const { return headline_; }
 
   private:
@@ -65,7 +65,7 @@ class RankTable {
 
     std::vector<RankFigures> rows_;
     std::vector<Seen> seen_;  // of each row
-    std::string path_;        // for which they were found, among so many runs
+    std::string path_;        // for which they were found, among this many runs
     std::string policy_;
     std::size_t runs_ = 0;
     std::optional<std::size_t> median_;
@@ -75,8 +75,8 @@ class RankTable {
     std::string headline_;
 };
 
-// A difference of more than this between the ranks' reserved memory is one: a fiftieth of the
-// median's peak, and at least what PyTorch takes from a device at once.
+// Ranks differ if their reserved memory differs by more than this: 2 % of the median's peak, and at
+// least what PyTorch reserves from a device at once.
 Bytes rank_threshold(Bytes median_peak);
 
 }  // namespace tidemark::viz

@@ -1,6 +1,6 @@
 // AsyncQuery: a question about a history whose answer takes too long for a frame (session/job.h).
-// It is asked anew each frame and costs nothing while it stays the same; the old answer stays until
-// the new one is there.
+// It is asked in each frame and costs nothing while it stays the same; the old answer stays until
+// the new one is ready.
 //
 // The screen's thread only.
 #pragma once
@@ -21,8 +21,8 @@ class AsyncQuery {
     using Work = Answer (*)(const History& history, const Question& question,
                             const Cancelled& cancelled);
 
-    // What is to be known from now on; nothing asked: nothing known. `until` is the last event that
-    // the answer is about: while the history has not grown beyond it, it is asked again.
+    // What to answer from now on; no question: no answer. `until` is the last event that the answer
+    // is about: while the history has not grown beyond it, it is asked again.
     void ask(const std::shared_ptr<const History>& history, const std::optional<Question>& question,
              EventIndex until, Work work) {
         take(job_.take());
@@ -50,7 +50,7 @@ class AsyncQuery {
     // The newest answer; null if there is none yet.
     const Answer* answer() const { return answer_ ? &*answer_ : nullptr; }
 
-    // The answer is to an older question, or there is none yet.
+    // The answer is to an older question, or does not exist yet.
     bool running() const { return job_.running(); }
 
     // Waits for the answer: for stills.

@@ -7,7 +7,7 @@
 namespace tidemark::viz {
 namespace {
 
-// The outermost positions: between them lies a length that an int64 still holds.
+// The outermost positions: an int64 still holds the length between them.
 constexpr Position kLast = Position{1} << 62U;
 constexpr Position kFirst = 1 - kLast;
 
@@ -26,7 +26,7 @@ constexpr double kLeastAddresses = 1e-15;
 
 }  // namespace
 
-// The window, moved and then cut so that it lies within the extent and is long enough.
+// The window, moved and then cut so that it is within the extent and is long enough.
 Window Camera::within(Window window) const {
     const Position shortest = std::min(kShortest, extent_);
     const Position length = std::clamp(window.length(), shortest, extent_);
@@ -45,7 +45,7 @@ void Camera::set_extent(AxisUnit unit, Position end) {
         window_ = within({extent_ - window_.length(), extent_});
     else
         window_ = within(window_);
-    // Growing is no movement that one would want to take back.
+    // Growing is not a movement that a user would want to undo.
     if (is_settled)
         amend();
 }

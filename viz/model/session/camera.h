@@ -1,6 +1,6 @@
-// Camera: which part of the runs is seen, and the way back. All views share one: the same time axis
-// for curves, maps and tracks. Pure; positions as in replay/timeline/history.h, int64 throughout,
-// so that zooming in and out again ends exactly where it began.
+// Camera: which part of the runs is in view, and the way back. All views share one: the same time
+// axis for curves, maps and tracks. Pure; positions as in replay/timeline/history.h, int64
+// throughout, so that zooming in and out again ends exactly where it started.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tidemark::viz {
 
-// What part of the address axis is seen, as shares of all of it: 0 is the bottom, 1 the top.
+// The visible part of the address axis, as shares of all of it: 0 is the bottom, 1 the top.
 struct AddressWindow {
     double begin = 0;
     double end = 1;
@@ -32,8 +32,8 @@ struct UserState {
 
 class Camera {
   public:
-    // What can be seen at all is [0, end). A growing run calls it again and again: the window stays
-    // unless it follows, or showed all there was: then it shows all there is.
+    // Everything that can be in view is [0, end). A growing run calls it again and again: the
+    // window stays unless it follows, or showed everything: then it still shows everything.
     void set_extent(AxisUnit unit, Position end);
 
     AxisUnit unit() const { return unit_; }
@@ -44,7 +44,7 @@ class Camera {
 
     const AddressWindow& addresses() const { return addresses_; }
 
-    // Another unit: the caller says what the same stretch is called there.
+    // Another unit: the caller converts the current stretch to it.
     void set_unit(AxisUnit unit, Position extent, Window window);
 
     // Makes the window `factor` times as long about `about`, which keeps its position on the
@@ -54,13 +54,13 @@ class Camera {
     // By a share of the window's length; stops at the ends of the extent.
     void pan(double share);
 
-    // Exactly this, as far as it lies within the extent.
+    // Exactly this, as far as it is within the extent.
     void show(Window window);
     void show_addresses(AddressWindow window);
     void zoom_addresses(double factor, double about);
     void pan_addresses(double share);
 
-    // All there is.
+    // Everything.
     void fit();
 
     // While it follows, the window's end stays at the extent's end as that grows. Panning or
@@ -75,8 +75,8 @@ class Camera {
     bool undo();
     bool redo();
 
-    // The same before and after a step of the cursor, which is noted whether or not the camera has
-    // moved: going back restores it, too.
+    // The same before and after a step of the cursor, which is recorded whether or not the camera
+    // has moved: going back restores it, too.
     void settle(const UserState& user);
 
     // The cursor and block of the step that was gone back or forward to; null if nothing.
@@ -85,7 +85,7 @@ class Camera {
     // The last step is where the camera is now: what has moved since belongs to it.
     void amend();
 
-    // Where on a screen `width` pixels wide a position lies, and back. O(1).
+    // Maps a position to a screen `width` pixels wide, and back. O(1).
     double to_x(Position position, double width) const;
     Position to_position(double x, double width) const;
 

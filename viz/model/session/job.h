@@ -1,14 +1,14 @@
 // Background work of the viewer. A frame starts work and looks whether it is done; it never waits.
 //
-//   Job         one piece of work on a thread of its own, or within start() when the system has
-//               none; starting it anew cancels the old one
+//   Job         one piece of work on a thread of its own, or within start() if the system has no
+//               thread left; starting it again cancels the old one
 //   AsyncQuery  a Job that answers a question about a history, asked each frame (async_query.h)
 //   TaskPool    the tasks of a loader, on a few threads (core/base/task_pool.h)
 //
-// All of it runs at a lower priority than drawing, gets what it needs by value or shared_ptr, and
-// looks at `cancelled` at least every few milliseconds: whoever cancels waits for that. What it
-// finds is handed over by value; only its owner's thread calls the methods here. finish() and
-// wait() are for stills and tests.
+// All of it runs at a lower priority than drawing, gets its input by value or shared_ptr, and
+// checks `cancelled` at least every few milliseconds: whoever cancels waits for that. Results are
+// handed over by value; only the owner's thread calls the methods here. finish() and wait() are for
+// stills and tests.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ namespace tidemark::viz {
 
 using Cancelled = std::atomic<bool>;
 
-// The calling thread, and those it starts, get a processor when the screen's thread doesn't want
-// it. Only a request; cannot be taken back.
+// The calling thread, and those it starts, get a processor only when the screen's thread doesn't
+// need it. Only a request; cannot be undone.
 inline void lower_thread_priority() {
 #ifdef __linux__
     constexpr int kNice = 10;
@@ -39,8 +39,8 @@ inline void lower_thread_priority() {
 #endif
 }
 
-// Its owner asks now and then whether the answer is there, and may start it anew: what the old work
-// finds is thrown away.
+// Its owner checks now and then whether the answer is ready, and may start it again: the old work's
+// result is dropped.
 template <class Answer>
 class Job {
   public:
@@ -85,7 +85,7 @@ class Job {
         return collect();
     }
 
-    // Stops the work and waits until it has stopped; what it found is dropped.
+    // Stops the work and waits until it has stopped; its result is dropped.
     void cancel() {
         if (!answer_.valid())
             return;

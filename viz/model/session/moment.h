@@ -17,12 +17,12 @@ inline std::optional<EventIndex> event_at(const History& history, AxisUnit unit,
     return next == 0 ? std::nullopt : std::optional(next - 1);
 }
 
-// Where a run that is over has nothing to show any more; of one that goes on nobody knows.
+// Where a run that has ended has nothing more to show; the end of a running one is unknown.
 inline Position end_of_run(const History& history, AxisUnit unit) {
     return history.complete() ? history.end(unit) : std::numeric_limits<Position>::max();
 }
 
-// The same of a run. What a living program held last it holds until now; what comes is not known.
+// The same for a run. A live program holds until now what it held last; the future is unknown.
 inline Position end_of_run(const ViewedRun& run, AxisUnit unit) {
     if (!run.live || !run.live->alive)
         return end_of_run(*run.history, unit);
@@ -30,8 +30,8 @@ inline Position end_of_run(const ViewedRun& run, AxisUnit unit) {
     return unit == AxisUnit::time ? std::max(end, run.live->now) : end;
 }
 
-// What tables show: the state at the cursor, or, as long as nobody put one, at the peak of what is
-// reserved, where most of it is in use: the peak that everything else speaks of.
+// What tables show: the state at the cursor or, until a user sets one, at the peak of reserved,
+// where most of it is in use: the peak that everything else refers to.
 struct Instant {
     EventIndex event = 0;
     bool at_peak = false;    // there is no cursor

@@ -1,4 +1,4 @@
-// Keeping a run's peak.
+// Keeps a run's peak.
 #include "replay/timeline/fullest_event.h"
 #include "viz/model/session/session.h"
 

@@ -1,7 +1,7 @@
-// Session: what the viewer has open: runs of one or more traces, how far they are loaded, and what
-// was found. And Selection: what the user points at. No view owns any of it; all of them read it.
+// Session: what the viewer has open: runs of one or more traces, their progress, and the findings.
+// And Selection: what the user points at. No view owns any of it; all of them read it.
 //
-// Used by the screen's thread only; a history that is still being built grows behind its own doors.
+// Used by the screen's thread only; a history that is still being built grows in the background.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace tidemark::viz {
 
-// How far something is that takes time.
+// The progress of something that takes time.
 struct LoadState {
     enum class Phase : std::uint8_t { waiting, loading, ready, failed };
 
@@ -30,7 +30,7 @@ struct LoadState {
     Error error;           // if failed
 };
 
-// What a history shows by itself or `advise` found, ready to be listed and gone to.
+// What a history shows by itself or `advise` found, for the list and for going there.
 struct Finding {
     enum class Weight : std::uint8_t { note, warning, problem };
 
@@ -43,17 +43,17 @@ struct Finding {
     bool has_command = false;  // what to write, in a shell or the program
 };
 
-// How a living program is doing, for the status line; absent for what was recorded.
+// The state of a live program, for the status line; absent for a recording.
 struct LiveState {
     bool alive = true;
     bool died = false;    // without closing its recording: it was killed, or crashed
-    bool paused = false;  // the viewer doesn't take what comes
+    bool paused = false;  // the viewer has paused reading
     std::int64_t process = 0;
-    Nanoseconds now = 0;  // on the time axis: as long as it is alive it holds what it held last
+    Nanoseconds now = 0;  // on the time axis: while it is alive it holds what it held last
     double events_per_second = 0;
     std::uint64_t dropped = 0;        // events that the program could not hand over
     double ring_share = 0;            // of the fullest ring
-    std::uint64_t unknown_frees = 0;  // of blocks whose begin is not in the history
+    std::uint64_t unknown_frees = 0;  // of blocks whose allocation is not in the history
 };
 
 // Where a run's peak is (fullest_event), searched for only in what is new.
@@ -74,7 +74,8 @@ struct ViewedRun {
     std::string trace_name;      // without folders
     std::string path;            // of the file that it is from; empty: it is from none
     std::string policy;          // with its options
-    std::string assumed_policy;  // that it is shown under, as its file names no allocator
+    std::string assumed_policy;  // the policy that it is shown under, as its file names no
+                                 // allocator
     std::size_t gpu = 0;         // that it is about, of `gpus`
     std::size_t gpus = 1;        // of its trace; 1 also until that is known
     LoadState state;
@@ -83,10 +84,10 @@ struct ViewedRun {
     std::unique_ptr<Run> run;                // figures; null until complete, and for what is alive
     std::shared_ptr<const TierRun> tiers;    // over GPU, host and disk: then there's no history
     std::optional<LiveState> live;
-    EventIndex preamble = 0;  // the first so many events rebuild what lived before
+    EventIndex preamble = 0;  // the first events that rebuild what was live before
     std::vector<std::string> warnings;
     std::vector<Finding> findings;
-    std::string verdict;  // what `advise` says of it first; empty: it has said nothing
+    std::string verdict;  // the headline of `advise`; empty: it hasn't run
     LoadState findings_state;
     std::uint64_t unadvised_events = 0;  // that `advise` has not looked at, but can
     std::string advised_with;  // the run of the same trace that has `advise`'s; empty: this one
@@ -101,8 +102,8 @@ struct Session {
     }
 };
 
-// Blocks of one tag, call site (trait stack), module or annotation, called exactly so; of none if
-// the name is empty.
+// Blocks of one tag, call site (trait stack), module or annotation, with exactly this name; without
+// one if the name is empty.
 struct OwnerName {
     BlockTrait trait = BlockTrait::tag;
     std::string name;
@@ -144,34 +145,34 @@ struct Selection {
     std::vector<BlockIndex> used;         // by the launch that was clicked, of `run`
     std::optional<BlockIndex> reveal;     // if selected: maps bring it into sight, and reset it
     std::optional<Window> measure;        // between two cursors: shift-drag
-    std::optional<BlockTrait> owners;     // what tells owners apart; none: what tells anything
+    std::optional<BlockTrait> owners;     // what owners are grouped by; none: an informative trait
     StackLook stacks;
     Filter filter;
     ColourBy colour_by = ColourBy::tag;
     std::optional<Position> grabbed;  // by the mouse: dragging keeps it under the pointer
     std::string described;            // what is under the mouse, as text, for Ctrl-C; for one frame
-    bool shows_measured = false;      // its figures stand somewhere in this frame
-    std::string detail;               // of what the inspector doesn't know: likewise, as text
-    bool wants_table = false;         // the table under the mouse is asked for: it resets this
-    std::string table;                // and gives itself as comma-separated values
+    bool shows_measured = false;      // its figures are shown somewhere in this frame
+    std::string detail;               // of what the inspector doesn't know: the same, as text
+    bool wants_table = false;         // the table under the mouse is requested: it resets this
+    std::string table;                // and hands itself over as comma-separated values
     std::uint64_t table_rows = 0;     // that it has
-    std::string wanted_rows;          // the view whose table is asked for all of its rows, "mouse"
-                                      // the one under it: that resets this
-    std::shared_ptr<TableRows> rows;  // and gives them
+    std::string wanted_rows;          // the view whose table is requested with all its rows,
+                                      // "mouse": the one under it; the view resets this
+    std::shared_ptr<TableRows> rows;  // and returns them
     std::string rows_name;            // of the table: "blocks"
     std::string_view drawn_view;      // whose turn it is
-    std::size_t finding = 0;          // of the run's, told in full
-    std::string wanted_view;          // a view to bring up, by name: the shell does and empties it
+    std::size_t finding = 0;          // of the run's, shown in full
+    std::string wanted_view;          // a view to open, by name: the shell does and empties it
     bool wants_advice = false;        // `advise` is to run: the shell starts it and resets this
-    bool plays = false;               // the cursor moves on by itself
-    std::string wanted_policy;        // the shown run's trace is to be replayed under it: likewise
-    bool wants_policies = false;      // one is to be chosen for that: likewise
-    bool wants_file = false;          // one is to be chosen and opened: likewise
+    bool plays = false;               // the cursor moves by itself
+    std::string wanted_policy;        // the shown run's trace is to be replayed under it: the same
+    bool wants_policies = false;      // one is to be chosen for that: the same
+    bool wants_file = false;          // one is to be chosen and opened: the same
     std::optional<std::size_t> compared_first;   // the runs picked as A and B; none: see
     std::optional<std::size_t> compared_second;  // comparison_order
     bool pointed = false;                        // this frame's views have said where the mouse is
 
-    // The mouse is at `position`, says the view that it is over. All views know until it leaves.
+    // The view under the mouse reports it at `position`. All views know it until it leaves.
     void point_at(Position position) {
         hover = position;
         pointed = true;

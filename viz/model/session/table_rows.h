@@ -1,4 +1,4 @@
-// TableRows: the rows of a table for a file, apart from the view that shows them: all of them,
+// TableRows: the rows of a table for a file, independent of the view that shows them: all of them,
 // sizes in bytes, times in nanoseconds.
 //
 // For one thread at a time, whichever.

@@ -1,4 +1,4 @@
-// Laying stretches into tracks.
+// Lays stretches into tracks.
 #include "viz/model/timeline/annotation_tracks.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// AnnotationTracks: a run's named stretches laid out in tracks, so that none covers another: one
-// lies in the first track that is free when it begins, which for stretches that nest is its depth.
+// AnnotationTracks: a run's named stretches laid out in tracks, so that none covers another: each
+// is in the first track that is free when it starts. For nested stretches that is their depth.
 //
 // Grows with its history, a part at a time. Memory: 4 bytes a stretch. The screen's thread only.
 #pragma once
@@ -15,10 +15,10 @@ namespace tidemark::viz {
 
 class AnnotationTracks {
   public:
-    static constexpr std::size_t kMostTracks = 64;  // what doesn't fit into so many is left out
+    static constexpr std::size_t kMostTracks = 64;  // what doesn't fit into this many is left out
 
-    // Takes in what `history` has more of, at most `most`; begins anew with another history. True:
-    // there is more to come. O(most * tracks open).
+    // Adds what is new in `history`, at most `most`; starts over with another history. True: there
+    // is more to come. O(most * tracks open).
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
 
     std::size_t tracks() const { return tracks_.size(); }

@@ -1,4 +1,4 @@
-// Sorting executions by stream and begin.
+// Sorts executions by stream and start.
 #include "viz/model/timeline/execution_tracks.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ bool ExecutionTracks::follow(const std::shared_ptr<const History>& history, std:
     const std::size_t there = history->counts().executions;
     const std::size_t first = taken_;
     taken_ = std::min(there, taken_ + most);
-    std::vector<std::size_t> sorted;  // so many of a track are in order
+    std::vector<std::size_t> sorted;  // how many of a track are in order
     for (std::size_t i = 0; i < tracks_.count(); ++i)
         sorted.push_back(tracks_.members(i).size());
     for (std::size_t i = first; i < taken_; ++i)

@@ -1,5 +1,5 @@
 // ExecutionTracks: when the device ran what was launched, a track for each stream, in order of
-// begin. Those of a graph's launch may overlap: there each ends where the next one begins.
+// start. Executions of a graph's launch may overlap: there each ends where the next one starts.
 //
 // Grows with its history, a part at a time. Memory: 4 bytes an execution. The screen's thread only.
 #pragma once
@@ -23,7 +23,7 @@ class ExecutionTracks {
     std::size_t tracks() const { return tracks_.count(); }
 
     // What to draw of a track: see merge_ranges. MergedRange::first is an index in the track. On an
-    // axis of events an execution lies at the events that came when it ran. O(answer * log
+    // axis of events an execution is at the events that were recorded while it ran. O(answer * log
     // executions), there times log events.
     std::vector<MergedRange> ranges(std::size_t track, AxisUnit unit, const Window& window,
                                     Position shortest) const;

@@ -1,4 +1,4 @@
-// Sweeping, and sweeping anew where a longer history shows that it was wrong.
+// Sweeps, and sweeps again where a longer history shows that the curve was wrong.
 #include "viz/model/timeline/fragmentation_follower.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ FragmentationFollower::Sweep FragmentationFollower::sweep(
     // It is shown before the next job keeps it.
     if (!can_be_kept || curve->events() < history->counts().events || curve->events() > before)
         return {End::right, std::move(curve), false};
-    // Without room for it, or the right to write there, it is swept anew the next time.
+    // Without room for it, or the right to write there, it is swept again the next time.
     if (keep_fragmentation(*curve, *history, cancelled))
         if (auto kept = open_fragmentation(history, cancelled))
             curve = std::move(kept);  // the files without a name go

@@ -1,5 +1,5 @@
-// FragmentationFollower: the fragmentation of the run that is shown: what is kept with its history,
-// else swept in a job, swept on while the history grows, and kept when all of it is known.
+// FragmentationFollower: the fragmentation of the run that is shown: kept with its history, else
+// swept in a job, extended while the history grows, and kept when all of it is known.
 //
 // The screen's thread only.
 #pragma once
@@ -17,14 +17,14 @@ namespace tidemark::viz {
 
 class FragmentationFollower {
   public:
-    // The curve of `history`: null until all that there was has been swept for the first time. Of a
-    // history that grows the last events may be missing. With `wait` none is. O(1) without.
+    // The curve of `history`: null until everything so far has been swept for the first time. For a
+    // growing history the last events may be missing. With `wait` none is. O(1) without.
     std::shared_ptr<const FragmentationCurve> look(const std::shared_ptr<const History>& history,
                                                    bool wait);
 
-    // What look() gave last, in the columns that History::series gave; none as long as there is no
-    // curve. `request` says by another number that they are others than before: the answer is kept
-    // while it is the same and no more is known. Valid until the next call.
+    // The last answer of look(), in the columns that History::series gave; none as long as there is
+    // no curve. `request` has another number whenever they have changed: the answer is kept while
+    // it is the same and no more is known. Valid until the next call.
     std::span<const HeldColumn> columns(std::span<const SeriesColumn> of, std::size_t request);
 
     // How far the sweep is: 0 to 1.
@@ -32,11 +32,11 @@ class FragmentationFollower {
 
     bool busy() const { return job_.running(); }
 
-    // There is no room on the disk: what isn't known stays so.
+    // The disk is full: what isn't known stays unknown.
     bool failed() const { return failed_; }
 
   private:
-    // What a job came to. The curve is that of `swept_`, or one of which nothing had to be swept.
+    // The result of a job. The curve is that of `swept_`, or one that needed no sweep.
     struct Sweep {
         enum class End : std::uint8_t { right, wrong, failed };
 
@@ -59,8 +59,8 @@ class FragmentationFollower {
     std::size_t known_ = 0;  // events, when columns_ were made
     std::size_t request_ = 0;
     bool failed_ = false;
-    bool is_settled_ = false;  // nothing is to be kept any more
-    Job<Sweep> job_;           // the last member: its end comes before that of what it works on
+    bool is_settled_ = false;  // nothing is to be kept any longer
+    Job<Sweep> job_;           // the last member: it ends before what it works on
 };
 
 }  // namespace tidemark::viz

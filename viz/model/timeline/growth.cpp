@@ -1,4 +1,4 @@
-// Samples of like moments, and the line through them.
+// Samples of comparable moments, and the line through them.
 #include "viz/model/timeline/growth.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::size_t kGroupsBefore = 120;
 constexpr double kWidestRange = 3;
 constexpr Nanoseconds kLongestLeft = 24 * 60 * kGrowthMinute;
 
-// What was least within a stretch of time.
+// The least value within a stretch of time.
 struct Valley {
     Nanoseconds middle = 0;
     SeriesColumn column;
@@ -70,7 +70,7 @@ Compared compare_windows(const History& history, Nanoseconds start, Nanoseconds 
     return compared;
 }
 
-// Steps [first, last) that are over by `now`, those of the last minute but at least kLeastSteps.
+// Steps [first, last) that have ended by `now`, those of the last minute but at least kLeastSteps.
 struct WholeSteps {
     std::size_t first = 0;
     std::size_t last = 0;
@@ -94,7 +94,7 @@ WholeSteps whole_steps(const History& history, const StepIndex& steps, Nanosecon
     return whole;
 }
 
-// Steps [first, first + count) together: what is least in any of them.
+// Steps [first, first + count) together: the least value in any of them.
 Valley valley_of_steps(const History& history, const StepIndex& steps, std::size_t first,
                        std::size_t count) {
     const EventIndex end = steps.at(first + count - 1).end;
@@ -123,7 +123,7 @@ double in_minutes(Nanoseconds time) {
     return static_cast<double>(time) / static_cast<double>(kGrowthMinute);
 }
 
-// It stands higher than ever before: what was there before and went is no growth.
+// It is higher than ever before: memory that was held before and freed is not growth.
 bool is_new(const Compared& compared, Series series) {
     const Bytes now = compared.now.back().column.min[series];
     return std::ranges::all_of(
@@ -166,7 +166,7 @@ std::optional<RunGrowth> growth_of(const History& history, const StepIndex& step
     const bool by_steps = whole.count() >= kLeastSteps;
     const Compared compared =
         by_steps ? compare_steps(history, steps, whole) : compare_windows(history, start, now);
-    // Who tells its steps, but not six of them yet, may just be in the middle of one.
+    // A program that marks its steps, but not six of them yet, may just be in the middle of one.
     const bool may_be_certain = by_steps || steps.size() == 0;
     RunGrowth growth;
     for (std::size_t i = 0; i < kSeriesCount; ++i)
@@ -205,7 +205,7 @@ std::optional<TimeLeft> time_left(const Growth& growth, Bytes free) {
 std::string to_text(const TimeLeft& left) {
     struct Unit {
         Nanoseconds size;
-        Nanoseconds below;  // the longest time that is told in it
+        Nanoseconds below;  // the longest time that is given in it
         std::string_view name;
     };
 

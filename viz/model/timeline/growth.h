@@ -1,11 +1,11 @@
-// Growth: whether what a living program holds grows, how fast, and when the device is full.
+// Growth: whether what a live program holds grows, how fast, and when the device is full.
 //
-// A training's memory rises and falls with every step: like must be compared with like. What is
-// compared is the least of each whole step, where the program tells its steps, else the least of
-// twelfths of the last minute. Through these goes a line (facts::Slope): a single jump, or a part
-// of a tooth that is longer than the minute's twelfths, tilts neither it nor its interval. Growth
-// is certain if all of the interval is above zero and memory now stands higher than it ever fell
-// back to in the minutes before.
+// The memory of a training run rises and falls with every step: only comparable moments may be
+// compared. Growth compares the least value of each whole step, if the program marks its steps,
+// else the least of twelfths of the last minute. It fits a line through these (facts::Slope): a
+// single jump, or a part of a sawtooth that is longer than the minute's twelfths, tilts neither the
+// line nor its interval. Growth is certain if all of the interval is above zero and memory is now
+// higher than it ever fell back to in the minutes before.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ struct RunGrowth {
     const Growth& of(Series which) const { return series[static_cast<std::size_t>(which)]; }
 };
 
-// At `now` of the history's time. `steps` are those of the history. None where there is too little
-// to compare: less than three seconds. O(log events), some hundred times.
+// At `now` of the history's time. `steps` are those of the history. None if there is too little to
+// compare: less than three seconds. O(log events), a few hundred times.
 std::optional<RunGrowth> growth_of(const History& history, const StepIndex& steps, Nanoseconds now);
 
 // "over 24 steps, 58.2 s", "in the last minute", "since the start, 23.0 s".
@@ -46,8 +46,8 @@ struct TimeLeft {
     Nanoseconds most = 0;
 };
 
-// Until `free` bytes are taken. None unless growth is certain, and known well enough for a time to
-// be told: the longest at most three times the shortest, and below a day.
+// Until `free` bytes are used. None unless growth is certain, and known well enough to give a time:
+// the longest at most three times the shortest, and below a day.
 std::optional<TimeLeft> time_left(const Growth& growth, Bytes free);
 
 // "in 12 to 16 min", "in about 40 s".

@@ -1,4 +1,4 @@
-// Sorting launches by stream.
+// Sorts launches by stream.
 #include "viz/model/timeline/launch_tracks.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// LevelPyramid: a value that changes now and then, such that the extremes between any two times are
-// found in O(log changes): minima and maxima of runs of 64 changes, of 64 such runs, and so on.
-// Immutable; any number of threads.
+// LevelPyramid: a value that changes now and then, and its extremes between any two times in O(log
+// changes): minima and maxima of runs of 64 changes, of 64 such runs, and so on. Immutable; any
+// number of threads.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace tidemark::viz {
 
 struct LevelColumn {
-    Bytes min = 0;  // of all values that held within, the one on entry included
+    Bytes min = 0;  // of all values within, the one on entry included
     Bytes max = 0;
     Bytes last = 0;  // on leaving
 
@@ -30,10 +30,10 @@ class LevelPyramid {
     // O(changes); 16.3 bytes each.
     explicit LevelPyramid(std::vector<Change> changes = {});
 
-    // What holds at `time`: changes at that time have happened. O(log changes).
+    // The value at `time`: changes at that time have happened. O(log changes).
     Bytes at(Nanoseconds time) const;
 
-    // [begin, end) cut into columns of equal width. Exact at every zoom: values that held for no
+    // [begin, end) cut into columns of equal width. Exact at every zoom: values that lasted for no
     // time at all (changes at one time) count as well. O(columns * log changes).
     void columns(Nanoseconds begin, Nanoseconds end, std::span<LevelColumn> columns) const;
 

@@ -23,7 +23,7 @@ std::vector<MergedRange> MarkPositions::ranges(MarkKind kind, AxisUnit unit, con
                                                Position cell) const {
     const Row& row = of(kind);
     const std::size_t events = history_->counts().events;
-    // A mark behind the last event is shown at the end.
+    // A mark after the last event is shown at the end.
     const auto position = [&](std::size_t i) {
         const EventIndex event = history_->mark(row[i]).event;
         return event < events ? history_->position(unit, event) : history_->end(unit);

@@ -17,8 +17,8 @@ constexpr std::size_t kMarkKinds = 6;
 
 class MarkPositions {
   public:
-    // Takes in what `history` has more of, at most `most`; begins anew with another history. True:
-    // there is more to come. O(most).
+    // Adds what is new in `history`, at most `most`; starts over with another history. True: there
+    // is more to come. O(most).
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
 
     // Marks of a kind, so far.

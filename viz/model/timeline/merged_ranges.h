@@ -1,7 +1,7 @@
-// Ranges too narrow to be seen one by one are joined until they can: a track of a million ranges is
-// drawn as a few hundred, and each of them says how many it is.
+// Ranges too narrow to be seen one by one are joined until they are visible: a track of a million
+// ranges is drawn as a few hundred, each with its count.
 //
-// Cells are cut at multiples of their length, not where the window begins, so that what is joined
+// Cells are cut at multiples of their length, not where the window starts, so that what is joined
 // doesn't change while the camera pans. Pure.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace tidemark::viz {
 
-// `count` neighbours of a track, from `first` on, that cover [begin, end] with what lies between.
+// `count` neighbours of a track, from `first` on, that cover [begin, end] with the gaps between
+// them.
 struct MergedRange {
     Position begin = 0;
     Position end = 0;
@@ -36,16 +37,16 @@ std::size_t first_where(std::size_t from, std::size_t count, const Holds& holds)
     return from;
 }
 
-// The start of the cell that `position` lies in. `length` > 0.
+// The start of the cell that contains `position`. `length` > 0.
 inline Position cell_of(Position position, Position length) {
     const Position rest = position % length;
     return position - (rest < 0 ? rest + length : rest);
 }
 
-// What is to be seen in `window` of `size` ranges that don't overlap, in order: each range that is
-// longer than `shortest` or lies across the end of a cell of that length alone, the others joined
-// by cell. `begin(i)` and `end(i)` rise with i. At most two for each cell and as many long ones as
-// there are. O(answer * log ranges).
+// What to draw in `window` of `size` ranges that don't overlap, in order: each range that is longer
+// than `shortest` or spans the end of a cell of that length alone, the others joined by cell.
+// `begin(i)` and `end(i)` rise with i. At most two for each cell, plus the long ones. O(answer *
+// log ranges).
 template <class Begin, class End>
 std::vector<MergedRange> merge_ranges(std::size_t size, const Begin& begin, const End& end,
                                       const Window& window, Position shortest) {

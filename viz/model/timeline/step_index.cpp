@@ -1,4 +1,4 @@
-// Keeping the stretches and marks that are steps, family by family.
+// Keeps the stretches and marks that are steps, family by family.
 #include "viz/model/timeline/step_index.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace tidemark::viz {
 namespace {
 
-// What has no number is a step's if it comes again.
+// A name without a number is a step's if it repeats.
 constexpr std::size_t kLeastUnnumbered = 2;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// StepIndex: the steps of a run: its stretches, or marks, of the family of names that is its steps'
-// (replay/facts/step_names.h). What markers over the timeline, the keys to the next one, "go to
-// step 12" and the growth of a living program share. Steps without numbers are counted from 1.
+// StepIndex: the steps of a run: its stretches, or marks, whose family of names is that of its
+// steps (replay/facts/step_names.h). Used by markers over the timeline, the keys to the next one,
+// "go to step 12" and the growth of a live program. Steps without numbers are counted from 1.
 //
 // Grows with its history, a part at a time. Memory: 16 bytes a step. The screen's thread only.
 #pragma once
@@ -36,11 +36,11 @@ class StepIndex {
     StepIndex& operator=(StepIndex&&) = default;
     ~StepIndex() = default;
 
-    // Takes in what `history` has more of, at most `most` of its stretches and as many marks;
-    // begins anew with another history. True: there is more to come. O(most).
+    // Adds what is new in `history`, at most `most` of its stretches and as many marks; starts over
+    // with another history. True: there is more to come. O(most).
     bool follow(const std::shared_ptr<const History>& history, std::size_t most);
 
-    // So far, in order of their beginnings.
+    // So far, in order of their starts.
     std::size_t size() const { return found().size(); }
 
     // O(1).
@@ -48,10 +48,10 @@ class StepIndex {
 
     std::uint64_t number(std::size_t i) const { return found()[i].number; }
 
-    // Where it begins on the axis: at the run's end if that event isn't there yet.
+    // Its start on the axis: the run's end if that event does not exist yet.
     Position position(std::size_t i, AxisUnit unit) const;
 
-    // The first step that begins at `position` or later; size() if none does. O(log steps).
+    // The first step that starts at `position` or later; size() if none does. O(log steps).
     std::size_t first_from(AxisUnit unit, Position position) const;
 
     // The first one of that number. O(steps).

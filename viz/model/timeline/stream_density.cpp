@@ -1,4 +1,4 @@
-// Counting what streams do.
+// Counts what streams do.
 #include "viz/model/timeline/stream_density.h"
 
 #include <algorithm>

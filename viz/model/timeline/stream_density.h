@@ -1,9 +1,9 @@
-// StreamDensity: how many allocations, frees and waiting frees each stream has between any two
-// events. Counts are in a table of at most 2^16 buckets of equal numbers of events; where fewer
-// events are looked at than are worth a table, they are counted one by one.
+// StreamDensity: how many allocations, frees and frees that stay pending each stream has between
+// any two events. Counts are in a table of at most 2^16 buckets of equal numbers of events; ranges
+// too short for a table are counted event by event.
 //
-// Building it walks every event and looks up its block: some 30 ns an event on one core, 3 s for
-// 10^8; it is a job's work. Memory: 12 bytes for each bucket and stream, 12 MB for 16 streams.
+// Building it walks every event and looks up its block: about 30 ns an event on one core, 3 s for
+// 10^8; that is work for a job. Memory: 12 bytes for each bucket and stream, 12 MB for 16 streams.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace tidemark::viz {
 struct StreamCounts {
     double allocations = 0;
     double frees = 0;
-    double waiting = 0;  // of the frees: those whose bytes a device was not done with
+    double waiting = 0;  // of the frees: those whose bytes were pending free
 
     friend bool operator==(const StreamCounts&, const StreamCounts&) = default;
 };
@@ -31,8 +31,8 @@ class StreamDensity {
     static constexpr std::size_t kStreams = 16;  // the others share the last row
     static constexpr EventIndex kExact = 1U << 15U;
 
-    // Of the first `events` of `history`. What `known` says of the same history's first events is
-    // taken from there, so that a growing one costs what is new. Null if it was cancelled.
+    // Of the first `events` of `history`. Counts that `known` has for the same history's first
+    // events are reused, so that a growing one costs only what is new. Null if it was cancelled.
     static std::shared_ptr<const StreamDensity> build(const History& history, std::size_t events,
                                                       const Cancelled& cancelled,
                                                       const StreamDensity* known = nullptr);
@@ -42,8 +42,8 @@ class StreamDensity {
     // Rows, in the order of StreamId; 0 before any.
     std::size_t streams() const { return streams_; }
 
-    // What lies in [first, last), by streams: `counts[stream]`. Estimated within a bucket at either
-    // end; what `history` has beyond events() is counted one by one. O(streams + those).
+    // The counts in [first, last), by stream: `counts[stream]`. Estimated within a bucket at either
+    // end; events of `history` beyond events() are counted one by one. O(streams + those).
     void between(const History& history, EventIndex first, EventIndex last,
                  std::span<StreamCounts> counts) const;
 

@@ -1,5 +1,5 @@
-// StreamTracks: a track for each stream, in the order in which streams first had something: what
-// belongs to it, by number. Memory: 4 bytes a member.
+// StreamTracks: a track for each stream, in the order in which streams first had something: its
+// members, by number. Memory: 4 bytes a member.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Sorting a replay's spans and levels into tracks.
+// Sorts a replay's spans and levels into tracks.
 #include "viz/model/timeline/tier_tracks.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@ namespace tidemark::viz {
 namespace {
 
 constexpr std::size_t kSpansBetweenChecks = 1U << 16U;  // spans, at the request to stop
-constexpr std::size_t kMostTracks = 4096;               // of a kind: numbers beyond are no track's
+constexpr std::size_t kMostTracks = 4096;               // of a kind: larger numbers don't belong to
+                                                        // a track
 
 std::pair<Passage, Direction> way_of(const TierLinkUse& link) {
     const Tier source = link.source.tier;

@@ -1,6 +1,6 @@
 // TierTracks: a replay over tiers as tracks over its virtual time: what each space holds, what
-// moves between them, what the streams and links do and what they wait for. Each answers for any
-// window in O(columns log spans).
+// moves between them, what the streams and links do and wait for. Each answers for any window in
+// O(columns log spans).
 //
 // Immutable after it is built; any number of threads. Memory: about 40 bytes a span.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace tidemark::viz {
 
-// Where bytes go, as seen from the program: away from the GPUs, or back.
+// Direction of the bytes, as seen from the program: away from the GPUs, or back.
 enum class Direction : std::uint8_t { down, up };
 
 // Between which tiers.
@@ -29,7 +29,7 @@ enum class Passage : std::uint8_t {
 };
 constexpr std::size_t kPassages = 4;
 
-// Some moves that are too close to be seen one by one, or one.
+// One move, or several that are too close to be seen one by one.
 struct MoveGroup {
     Nanoseconds begin = 0;  // of the first
     Nanoseconds end = 0;    // the latest end
@@ -77,7 +77,7 @@ class TierTracks {
         return row(passage, direction).spans[i];
     }
 
-    // By stream; streams beyond the last that did anything are missing.
+    // By stream; streams after the last that did anything are missing.
     const std::vector<BusyTime>& kernels() const { return kernels_; }
 
     const std::vector<BusyTime>& stalls(StallCause cause) const {
@@ -89,7 +89,7 @@ class TierTracks {
 
   private:
     struct MoveRow {
-        std::vector<TierSpan> spans;  // by begin
+        std::vector<TierSpan> spans;  // by start
         std::vector<Bytes> before;    // bytes of those before each, and of all
     };
 

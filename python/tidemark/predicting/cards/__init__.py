@@ -1,4 +1,4 @@
-"""The cards: one JSON file each, NAME.json, with its source."""
+"""The cards: a file NAME.json for each, which names its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidemark.errors import OptionError
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ENDLESS = 2**44  # bytes
-_UNIT = 2**21  # that the driver hands out
+_UNIT = 2**21  # the granularity of the driver
 USUAL_GIB = (8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 180, 192, 288)
 
 # Fields of the description that cuDNN reads, and the attribute (cudaDeviceAttr) of each.
@@ -28,26 +28,26 @@ def names() -> List[str]:
 
 
 def load(name: str, memory: Optional[int] = None) -> Dict[str, Any]:
-    """A card, with `memory` bytes instead of its own. Raises OptionError for one that isn't known,
-    or a memory that its context doesn't fit in."""
+    """Returns a card, with `memory` bytes instead of its own. Raises OptionError for an unknown
+    card, or for less memory than its context needs."""
     path = FOLDER / f"{name.lower()}.json"
     if not re.fullmatch(r"[\w-]+", name) or not path.exists():
-        raise OptionError("is no card that is known", name, "known: " + ", ".join(names()))
+        raise OptionError("is not a known card", name, "known: " + ", ".join(names()))
     card: Dict[str, Any] = json.loads(path.read_text())
     if "like" in card:
         card = _completed(card, load(card["like"]))
-    if "chip_of" in card:  # measured there
+    if "chip_of" in card:  # that card was measured
         of = load(card["chip_of"])
         card = {**of, **card, "attributes": {**of["attributes"], **card["attributes"]}}
     if memory is not None:
         if memory <= card["context"]:
-            raise OptionError("is less than the context of CUDA takes", f"memory {memory}")
+            raise OptionError("is less than the CUDA context needs", f"memory {memory}")
         card["memory"] = memory
     return card
 
 
 def _completed(card: Dict[str, Any], like: Dict[str, Any]) -> Dict[str, Any]:
-    """A card that wasn't measured: what its context takes goes by the threads that it runs."""
+    """Completes a card that wasn't measured: its context is scaled by its number of threads."""
     attributes = {**like["attributes"], **card["attributes"]}
 
     def scaled(size: int) -> int:
@@ -68,17 +68,17 @@ def _threads(attributes: Dict[str, int]) -> int:
 
 
 def endless(card: Dict[str, Any]) -> Dict[str, Any]:
-    """The card, but with room for everything."""
+    """Returns the card with more memory than any program needs."""
     return {**card, "memory": ENDLESS}
 
 
 def usual_size(needed: int) -> Optional[int]:
-    """The smallest usual card with room for so many bytes, in GiB; None if there is none."""
+    """The smallest usual memory size in GiB that has room for `needed` bytes, or None."""
     return next((gib for gib in USUAL_GIB if needed <= gib << 30), None)
 
 
 def for_cudnn(card: Dict[str, Any]) -> str:
-    """The card as cuDNN's descriptor of a device takes it."""
+    """The card in the JSON format of cuDNN's device descriptor."""
     attributes = {int(key): value for key, value in card["attributes"].items()}
     capability = 100 * attributes.get(75, 0) + 10 * attributes.get(76, 0)
     return json.dumps({

@@ -1,4 +1,4 @@
-// The transitions of a buffer: the table is whole, and docs/tiers.md shows it.
+// The transitions of a buffer: the table is whole, and docs/impl-spill-engine.md shows it.
 #include "core/tiers/engine/moves.h"
 
 #include <fstream>
@@ -81,12 +81,12 @@ TEST_CASE("what may be waited for can be cancelled, and whatever lives can be de
     CHECK(destroyed.size() == kStates - 2);  // not gone, ending
 }
 
-TEST_CASE("docs/tiers.md shows the transitions", "[tiers][moves][docs]") {
-    std::ifstream file(std::string(TIDEMARK_SOURCE_DIR) + "/docs/tiers.md");
+TEST_CASE("docs/impl-spill-engine.md shows the transitions", "[tiers][moves][docs]") {
+    std::ifstream file(std::string(TIDEMARK_SOURCE_DIR) + "/docs/impl-spill-engine.md");
     std::stringstream page;
     page << file.rdbuf();
     const std::string table = page_table();
-    INFO("paste into docs/tiers.md:\n" << table);
+    INFO("paste into docs/impl-spill-engine.md:\n" << table);
     CHECK(page.str().find(table) != std::string::npos);
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("a recording that begins in the middle says what that means", "[advise
     const auto trace = open(sample("gpt2_var-ring.pickle.xz"));
     const Advice advice = tidemark::advise(*trace, {.budget = 5}).value();
 
-    CHECK(mentions(advice.warnings, "begins in the middle"));
+    CHECK(mentions(advice.warnings, "starts in the middle"));
 }
 
 TEST_CASE("a trace that doesn't say whose it is is replayed under PyTorch's defaults", "[advise]") {

@@ -72,7 +72,7 @@ TEST_CASE("a driver without GPUs, and GPUs without a feature, are told apart", "
     machine.cuda->gpus[0].cuda.virtual_memory = false;
     CHECK(finding(machine, "virtual-memory").what == "cuda:1");
     machine.cuda->gpus[1].cuda.virtual_memory = false;
-    CHECK(says(finding(machine, "virtual-memory").why, "neither GPU nor driver"));
+    CHECK(says(finding(machine, "virtual-memory").why, "neither the GPU nor the driver"));
     machine.cuda->gpus.pop_back();
     CHECK(finding(machine, "peer-access").why == "there is one GPU");
     machine.cuda->gpus[0].nvlinks = 0;
@@ -145,5 +145,5 @@ TEST_CASE("names of capabilities are checked, and a near miss is met", "[doctor]
     for (const std::string_view name : capability_names())
         CHECK(check_capability_name(name));
     CHECK(check_capability_name("cudda").error().hint == "did you mean cuda?");
-    CHECK(check_capability_name("zzzzzzzz").error().hint == "see tidemark doctor");
+    CHECK(check_capability_name("zzzzzzzz").error().hint == "see `tidemark doctor`");
 }

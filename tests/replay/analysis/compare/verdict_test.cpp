@@ -64,7 +64,7 @@ TEST_CASE("a policy that ties with the baseline is no reason to change", "[compa
     const auto made = rows({{"best-fit", 72_GiB}, {"torch", 72_GiB}}, 1, 72_GiB);
     CHECK(verdict(made, true) ==
           "nothing here is worth changing: none would have peaked below torch (72.0 GiB); the "
-          "program itself requested 72.0 GiB at most, so there is next to nothing left to save");
+          "program itself requested 72.0 GiB at most, so there is almost nothing left to save");
     CHECK(recommended(made, true) == &made[1]);
 }
 
@@ -86,8 +86,8 @@ TEST_CASE("a low peak that costs too much time is mentioned, not recommended", "
         verdict(made, true) ==
         "best-fit would have peaked at 69.0 GiB, 4.2 % below torch (72.0 GiB); the program itself "
         "requested 66.0 GiB at most, so no policy could save more than another 4.3 %; "
-        "cuda-malloc would peak lower (67.0 GiB), but cost 400 ms in calls of the device and "
-        "waits beside those that reach the peak (torch: 5.00 ms)");
+        "cuda-malloc would peak lower (67.0 GiB), but cost 400 ms in device calls and waits, not "
+        "counting those that reach the peak (torch: 5.00 ms)");
     CHECK(recommended(made, false) == &made[2]);  // untimed: twice torch's time is the limit
 }
 
@@ -123,12 +123,14 @@ TEST_CASE("when all run out of memory the verdict tells whether any policy could
     const auto made = rows({{"best-fit", 79_GiB, 1}, {"torch", 79_GiB, 3}}, 1, 66_GiB);
     CHECK(recommended(made, true) == nullptr);
     CHECK(verdict(made, true) ==
-          "every policy ran out of memory, best-fit least (once); the program never requested more "
+          "every policy ran out of memory, best-fit the fewest times (once); the program never "
+          "requested more "
           "than 66.0 GiB of 80.0 GiB at once");
     const auto hopeless = rows({{"best-fit", 79_GiB, 1}, {"torch", 79_GiB, 3}}, 1, 90_GiB);
     CHECK(verdict(hopeless, true) ==
-          "every policy ran out of memory, best-fit least (once); the program requested 90.0 GiB "
-          "at once, more than the 80.0 GiB there are: no policy can help");
+          "every policy ran out of memory, best-fit the fewest times (once); the program requested "
+          "90.0 GiB "
+          "at once, more than the available 80.0 GiB: no policy can help");
 }
 
 TEST_CASE("what no memory could ever hold was requested all the same", "[compare]") {
@@ -138,7 +140,7 @@ TEST_CASE("what no memory could ever hold was requested all the same", "[compare
     made[0].run.refusals = {refusal};
     CHECK(verdict(made, true) ==
           "every policy ran out of memory, best-fit least (4 times); the program requested 8.00 "
-          "EiB at once, more than the 80.0 GiB there are: no policy can help");
+          "EiB at once, more than the available 80.0 GiB: no policy can help");
 }
 
 TEST_CASE("a single policy is described, not compared", "[compare]") {
@@ -153,7 +155,7 @@ TEST_CASE("a single policy is described, not compared", "[compare]") {
 TEST_CASE("a run that reserves nothing divides by nothing", "[compare]") {
     CHECK(verdict(rows({{"best-fit", 0}, {"torch", 0}}, 1, 0), true) ==
           "nothing here is worth changing: none would have peaked below torch (0 B); the program "
-          "itself requested 0 B at most, so there is next to nothing left to save");
+          "itself requested 0 B at most, so there is almost nothing left to save");
 }
 
 ComparisonTotal total(const char* label, double overhead, double change, Nanoseconds driver,
@@ -176,8 +178,8 @@ TEST_CASE("a verdict over traces speaks of ratios", "[compare]") {
     CHECK(recommended(totals, true) == &totals[1]);
     CHECK(verdict(totals, 3, true) ==
           "over 3 traces best-fit would have peaked 16.0 % below torch (1.050 and 1.250 times what "
-          "the programs requested); cuda-malloc would peak lower (1.010), but cost 500 ms in calls "
-          "of the device and waits beside those that reach the peak (torch: 5.00 ms)");
+          "the programs requested); cuda-malloc would peak lower (1.010), but cost 500 ms in "
+          "device calls and waits, not counting those that reach the peak (torch: 5.00 ms)");
 
     std::vector<ComparisonTotal> alike{total("torch", 1.25, 0, 5), total("buddy", 1.4, 0.12, 5)};
     alike[0].baseline = true;
@@ -196,7 +198,7 @@ TEST_CASE("a verdict over traces speaks of ratios", "[compare]") {
                                       total("torch", 1.2, 0, 5, 2)};
     none[1].baseline = true;
     CHECK(verdict(none, 2, true) ==
-          "every policy ran out of memory, best-fit least: on 1 of 2 traces");
+          "every policy ran out of memory, best-fit the least often: on 1 of 2 traces");
 }
 
 }  // namespace

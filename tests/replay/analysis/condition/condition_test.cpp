@@ -58,7 +58,7 @@ TEST_CASE("what is no condition is an error that says what to write", "[analysis
     CHECK(error("reservd > 1GiB").find("did you mean reserved?") != std::string::npos);
     CHECK(error("").find("missing") != std::string::npos);
     CHECK(error("reserved > 1GiB and ").find("missing") != std::string::npos);
-    CHECK(error("reserved = 1GiB").find("is no condition") != std::string::npos);
+    CHECK(error("reserved = 1GiB").find("is not a condition") != std::string::npos);
     CHECK(error("reserved > +1GiB").find("earlier run") != std::string::npos);
     for (const char* const text :
          {"reserved >", "reserved > 80", "reserved > 3s", "retries > 1GiB", "stall_ns > 7",

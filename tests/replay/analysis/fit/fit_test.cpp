@@ -226,7 +226,7 @@ TEST_CASE("what a recording lacks is told", "[analysis][fit]") {
 
     const FitReport report = fit_one(trace, "torch");
 
-    CHECK(has_note(report, "begins in the middle"));
+    CHECK(has_note(report, "starts in the middle"));
     CHECK(has_note(report, "cut off"));
     CHECK(has_note(report, "each of 2 devices"));
     CHECK(has_note(report, "waited for the device"));

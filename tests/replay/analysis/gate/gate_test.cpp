@@ -104,7 +104,7 @@ TEST_CASE("a baseline of another machine or policy is used, and named", "[gate]"
     const auto report = gate(run, {}, &baseline);
     REQUIRE(report);
     REQUIRE(report->warnings.size() == 2);
-    CHECK(report->warnings[0] == "the baseline has another policy: bump, not cuda-malloc");
+    CHECK(report->warnings[0] == "the baseline has a different policy: bump, not cuda-malloc");
 }
 
 }  // namespace

@@ -209,11 +209,11 @@ TEST_CASE("a join finds what one of the recordings lacks", "[analysis][join]") {
         CHECK(join.matched == 0);
         CHECK(join.undecided == 0);
         REQUIRE(join.unmatched.size() == 4);
-        CHECK(support::count(join.unmatched[0].why, "took it back") == 1);
+        CHECK(support::count(join.unmatched[0].why, "freed it before") == 1);
         CHECK(join.unmatched[1].address == 0x2000);
         CHECK(join.unmatched[1].size == 4096);
         CHECK(join.unmatched[1].time == 1'000'030'000);
-        CHECK(support::count(join.unmatched[1].why, "gave nothing") == 1);
+        CHECK(support::count(join.unmatched[1].why, "allocated nothing") == 1);
         CHECK(join.outside(0) == 4096 + 1024 + 1024);  // what PyTorch doesn't know
     }
     SECTION("of a pool with an allocator of its own, what lies within is no difference") {

@@ -158,7 +158,8 @@ TEST_CASE("a grown trace has the events of the recorded one, without where thing
 TEST_CASE("a recording that begins inside its first step has no two whole ones") {
     const Result<ScaleModel> model = find_scale(*open_sample("gpt2_var-ring"));
     REQUIRE_FALSE(model);
-    CHECK(model.error().what == "it begins inside its first step, and only one whole step follows");
+    CHECK(model.error().what ==
+          "the recording starts inside a step, and only one whole step follows");
 }
 
 TEST_CASE("what can't be asked is refused") {
@@ -169,7 +170,8 @@ TEST_CASE("what can't be asked is refused") {
         CHECK_FALSE(scale(*trace, *model, {.run = {.growth = {factor, 1}}}));
     const Result<ScaleReport> length = scale(*trace, *model, {.run = {.growth = {1, 2}}});
     REQUIRE_FALSE(length);
-    CHECK(length.error().what == "the recording does not tell length from batch");
+    CHECK(length.error().what ==
+          "the recording's steps do not tell sequence length from batch size");
     const Result<ScaleReport> stopped =
         scale(*trace, *model, {.run = {.growth = {2, 1}}, .stop = [] { return true; }});
     REQUIRE_FALSE(stopped);

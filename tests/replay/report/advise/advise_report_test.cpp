@@ -48,8 +48,8 @@ TEST_CASE("the screen says where, why and what to do", "[advise]") {
     CHECK(contains(text, "104 MiB  52.0 %"));
     CHECK(contains(text, "me/train.py:7 evil\\x1b[2J"));
     CHECK(contains(text, "in step\\n\\x1b (1 of 1)"));
-    CHECK(contains(text, "100 MiB were requested"));
-    CHECK(contains(text, "96.0 MiB of it in 1 gap"));
+    CHECK(contains(text, "100 MiB was requested"));
+    CHECK(contains(text, "96.0 MiB of it usable for such requests, in 1 gap"));
     REQUIRE(advice.search.improves);
     CHECK(contains(text, "\n  export PYTORCH_ALLOC_CONF="));
     CHECK(contains(text, "\n  " + advice.search.best.line + "\n"));

@@ -23,7 +23,7 @@ TEST_CASE("no hole serves a request that it is too small for", "[report][finding
                        {"gaps", 58},
                        {"largest_free_bytes", 574_MiB}};
     CHECK(says(finding_text(finding).detail,
-               "2.08 GiB lay free where such a request may be served, in 58 holes, none large "
+               "2.08 GiB was free where such a request can be served, in 58 holes, none large "
                "enough: the largest has 574 MiB."));
     finding.figures[3].value = 1;
     CHECK(says(finding_text(finding).detail, "in 1 hole, too small: the largest has 574 MiB."));

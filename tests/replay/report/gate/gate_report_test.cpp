@@ -78,7 +78,7 @@ TEST_CASE("figures that read alike are written out where one breaks the other", 
     report.budgets.push_back(budget);
     const std::string text = gate_text("t", run, report);
     CHECK(contains(text, "7,000,000,512 bytes"));
-    CHECK(contains(text, "the budget ends at 7,000,000,000 bytes"));
+    CHECK(contains(text, "the bound is 7,000,000,000 bytes"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using support::plain_machine;
 
 namespace {
 
-const Provenance kProvenance{"0.1.0", "tidemark devices"};
+const Provenance kProvenance{"0.2.0", "tidemark devices"};
 
 std::vector<CostProfile> profiles() {
     CostProfile profile;
@@ -57,7 +57,7 @@ TEST_CASE("GPUs are listed with what connects them, nodes with what is near", "[
 
     CHECK(devices_text(machine, {}, {}) ==
           "cuda:0  Card\\x1b[1m, 140 GiB, compute 9.0, 132 multiprocessors\n"
-          "        PCI 0000:1b:00.0, 32 GT/s x16 (in a slot of x8), 18 NVLinks, near node 0\n"
+          "        PCI 0000:1b:00.0, 32 GT/s x16 (in an x8 slot), 18 NVLinks, near node 0\n"
           "        virtual memory (pages of 2.00 MiB), memory pools, graphs, batched copies, "
           "shared handles, IPC\n"
           "        reaches cuda:1\n"
@@ -96,7 +96,7 @@ TEST_CASE("the doctor says yes, or no with a reason and a cure", "[report]") {
     const std::string_view here[] = {"simulator"};
     CHECK(doctor_text(findings, here) == text);
     const std::string_view required[] = {"graphs", "simulator", "cuda"};
-    CHECK(doctor_text(findings, required) == text + "\nRequired and not here: cuda, graphs\n");
+    CHECK(doctor_text(findings, required) == text + "\nRequired but missing: cuda, graphs\n");
     CHECK(missing_of(findings, required) == std::vector<std::string_view>{"cuda", "graphs"});
 }
 

@@ -99,12 +99,12 @@ TEST_CASE("a report that did not ask advise doesn't say that nothing needs a han
     const VectorTrace trace = hostile_trace();
     ReportInput input = report_of(trace, {"torch"}, "run");
     for (const std::string& text : {html_report(input), text_report(input)}) {
-        CHECK(count(text, "Nothing that needs a hand") == 0);
-        CHECK(count(text, "What needs less memory was not searched for") == 1);
+        CHECK(count(text, "Nothing needs attention") == 0);
+        CHECK(count(text, "Settings that need less memory were not searched") == 1);
     }
     input.traces[0].advice = advise(trace, {.threads = 1}).value();
     for (const std::string& text : {html_report(input), text_report(input)})
-        CHECK(count(text, "was not searched for") == 0);
+        CHECK(count(text, "were not searched") == 0);
 }
 
 TEST_CASE("on paper the swatches of legends keep their colours", "[report]") {
@@ -146,8 +146,8 @@ TEST_CASE("what waits for the device is not listed among what is allocated", "[r
 TEST_CASE("a run without events has a report", "[report]") {
     const VectorTrace trace({});
     const ReportInput input = report_of(trace, {"torch"}, "nothing");
-    CHECK(html_report(input).find("took no memory") != std::string::npos);
-    CHECK(text_report(input).find("took no memory") != std::string::npos);
+    CHECK(html_report(input).find("reserved no memory") != std::string::npos);
+    CHECK(text_report(input).find("reserved no memory") != std::string::npos);
 }
 
 TEST_CASE("a chart has each run's peak, in bytes, where it is", "[report]") {
@@ -163,7 +163,7 @@ TEST_CASE("a chart has each run's peak, in bytes, where it is", "[report]") {
     CHECK(count(page, ">peak 256 MiB</text>") == 1);  // both, once
     CHECK(count(page, "role=\"img\" aria-label=\"") >= 3);
     CHECK(count(page, ">256 MiB</text>") == 1);  // of the axis
-    CHECK(count(page, "In tenths of the run it stood at most at") == 2);
+    CHECK(count(page, "In each tenth of the run, it peaked at") == 2);
 }
 
 TEST_CASE("a peak of one event among many has its height in the chart", "[report]") {

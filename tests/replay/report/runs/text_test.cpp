@@ -64,7 +64,7 @@ TEST_CASE("a verified trace says so, and a difference shows both sides", "[repor
                                      .neighbourhood = {"before", "after"}};
     const std::string bad = verify_text("x", report);
 
-    CHECK(good.find("x: every decision is the recorded one under torch\n") == 0);
+    CHECK(good.find("x: every decision matches the recording under torch\n") == 0);
     CHECK(bad.find("x: 2 of 10 decisions differ") == 0);
     CHECK(bad.find("First difference: event 1,234") != std::string::npos);
     CHECK(bad.find("  recorded  0x1000\n  replayed  0x2000\n    before\n    after\n") !=
@@ -117,7 +117,7 @@ TEST_CASE("a histogram of any width fits a screen, and loses nothing", "[report]
         TraceSummary summary;
         summary.sizes = summary.lifetime_events = summary.lifetime_times = powers_of_two(powers);
         const std::string text = trace_text("x", info, summary);
-        for (const char* title : {"size from", "lives for events", "lives for "}) {
+        for (const char* title : {"size from", "lifetime, events", "lifetime "}) {
             INFO(powers << ": " << title << "\n" << text);
             const std::vector<std::uint64_t> counts = counts_below(text, title);
             CHECK(counts.size() <= 16);
@@ -154,6 +154,6 @@ TEST_CASE("of many devices a few are named and the rest counted", "[report]") {
 TEST_CASE("sums that ended at the largest number say so", "[report]") {
     TraceSummary summary;
     summary.allocated = ~Bytes{0};
-    CHECK(trace_text("x", TraceInfo(), summary).find("16.0 EiB or more together") !=
+    CHECK(trace_text("x", TraceInfo(), summary).find("16.0 EiB or more in total") !=
           std::string::npos);
 }

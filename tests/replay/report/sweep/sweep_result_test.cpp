@@ -113,10 +113,10 @@ TEST_CASE("lines that are no units are refused with their number", "[sweep]") {
         REQUIRE_FALSE(read);
         return read.error().where + ": " + read.error().what;
     };
-    CHECK(refusal("") == "all.jsonl: there is no unit of a sweep");
+    CHECK(refusal("") == "all.jsonl: no unit of a sweep");
     CHECK(refusal(four_settings() + "{}\n") == "all.jsonl:5: is not a unit of a sweep");
     CHECK(refusal("[1]\n") == "all.jsonl:1: is not a unit of a sweep");
-    CHECK(refusal("{\"unit\":\"a\"}\n") == "all.jsonl:1: has not the figures of a unit");
+    CHECK(refusal("{\"unit\":\"a\"}\n") == "all.jsonl:1: does not have the figures of a unit");
     CHECK(refusal(four_settings().substr(0, 500)).starts_with("all.jsonl:2: "));
 
     Random random(1);

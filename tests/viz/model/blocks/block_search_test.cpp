@@ -218,7 +218,7 @@ TEST_CASE("a frame is found as it is printed, and a block by an address in it", 
     CHECK(opened.search.text({}) == "1 of 2 blocks, 50 %");
     CHECK(opened.step(true) == 1);
     opened.find("0x2200");
-    CHECK(opened.search.text({}) == "no block has it");
+    CHECK(opened.search.text({}) == "no match");
 }
 
 TEST_CASE("what is found is told in words and ticks", "[viz][search]") {
@@ -233,7 +233,7 @@ TEST_CASE("what is found is told in words and ticks", "[viz][search]") {
     const std::uint64_t revision = opened.search.revision();
     opened.find("nowhere");
     CHECK(opened.search.revision() != revision);
-    CHECK(opened.search.text({}) == "no block has it in its tag or call stack");
+    CHECK(opened.search.text({}) == "no match in any tag or call stack");
     CHECK(opened.step(true) == kNoBlock);
     CHECK_FALSE(opened.selection.cursor);
     opened.find("pool=3");

@@ -111,7 +111,7 @@ TEST_CASE("details tell size, life, site and neighbours", "[viz][details]") {
     CHECK(details.title == "1.00 KiB at 0x1400");
     CHECK(fact(details, "Requested") == "768 B, rounded up by 256 B (25.0 %)");
     CHECK(fact(details, "Tag") == "B");
-    CHECK(fact(details, "Before it") == "nobody had these bytes");
+    CHECK(fact(details, "Before it") == "no block had these bytes");
     CHECK(details.after == small.block(4));
     CHECK(fact(details, "After it").find("512 B, D") == 0);
     CHECK(fact(details, "After it").find("free for") != std::string::npos);
@@ -153,7 +153,7 @@ TEST_CASE("a waiting block's details tell for how long", "[viz][details]") {
     SmallHistory small;
     const auto history = small.allocate(1, 512).retire(1).idle().finish(1).build();
     const BlockDetails details = block_details(*history, small.block(1), 2, kGoOn);
-    CHECK(fact(details, "Waiting") == "20 ns, 2 events until the device was done");
+    CHECK(fact(details, "Pending free") == "20 ns, 2 events until the device finished");
 }
 
 TEST_CASE("memory spans add up to what lives and what is free", "[viz][spans]") {
@@ -314,10 +314,10 @@ TEST_CASE("what a history shows by itself is found at its event", "[viz][finding
     for (const Case& each : {Case{refusals.build(), "Out of memory 45 times more", 49},
                              {full.build(), "100.0 % of the device memory", 0},
                              {wrong.build(), "More is allocated", 1},
-                             {late.build(), "held up by blocks of pin", 3, false},
-                             {pinned.build(), "held up by blocks of pin", 2},
+                             {late.build(), "pinned by blocks of pin", 3, false},
+                             {pinned.build(), "pinned by blocks of pin", 2},
                              {grown.build(), "grew to its peak while", 1, false},
-                             {long_idle, "of reserved memory lie free", 2},
+                             {long_idle, "of reserved memory is free", 2},
                              {long_idle, "One retry to make room", 103},
                              {long_idle, "7 events missing", 104}}) {
         INFO(each.title);

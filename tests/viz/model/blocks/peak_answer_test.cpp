@@ -25,7 +25,7 @@ SmallHistory in_pieces() {
 
 }  // namespace
 
-TEST_CASE("memory that grew though as much lay free in pieces is the answer", "[viz][peak]") {
+TEST_CASE("memory that grew although as much was free in pieces is the answer", "[viz][peak]") {
     SmallHistory made = in_pieces();
     // The segment comes with the request, in one event, as replays record it.
     made.builder().set_reserved(9_MiB);
@@ -38,10 +38,10 @@ TEST_CASE("memory that grew though as much lay free in pieces is the answer", "[
     const PeakSummary summary = peak_summary(*history, never);
     REQUIRE(summary.grown_for);
     const PeakAnswer answer = peak_answer(*history, summary);
-    CHECK(answer.label == "4.00 MiB lay free, 3.00 MiB did not fit");
+    CHECK(answer.label == "4.00 MiB was free, but 3.00 MiB did not fit");
     CHECK(answer.detail == "the largest piece: 2.00 MiB");
     CHECK(answer.headline ==
-          "9.00 MiB reserved at the peak; it grew for 3.00 MiB though 4.00 MiB lay free");
+          "9.00 MiB reserved at the peak; it grew for 3.00 MiB although 4.00 MiB was free");
     CHECK(answer.event == growth);
     CHECK(answer.to == 6_MiB);
     CHECK(answer.from == 2_MiB);
@@ -55,22 +55,22 @@ TEST_CASE("out of memory comes before everything else", "[viz][peak]") {
     const PeakAnswer answer = answer_of(*history);
     CHECK(answer.is_refusal);
     CHECK(answer.is_waste);
-    CHECK(answer.label == "4.00 MiB lay free, 3.00 MiB did not fit");
+    CHECK(answer.label == "4.00 MiB was free, but 3.00 MiB did not fit");
     CHECK(answer.headline ==
-          "Out of memory: 4.00 MiB lay free, 3.00 MiB did not fit, the first of "
+          "Out of memory: 4.00 MiB was free, but 3.00 MiB did not fit, the first of "
           "2 times");
     CHECK(answer.to == 6_MiB);
     CHECK(answer.from == 2_MiB);
 }
 
-TEST_CASE("what lies free on another GPU is no part of the answer", "[viz][peak]") {
+TEST_CASE("free memory on another GPU is not part of the answer", "[viz][peak]") {
     SmallHistory made;
     HistoryNames names;
     names.devices = {"GPU 0", "GPU 1"};
     made.names(std::move(names)).segment(0x10000000, 2_MiB).segment(0x20000000, 8_MiB, 1);
     made.mark(MarkKind::out_of_memory, 3_MiB).idle();
     const PeakAnswer answer = answer_of(*made.build());
-    CHECK(answer.label == "3.00 MiB did not fit, 2.00 MiB lay free on GPU 0");
+    CHECK(answer.label == "3.00 MiB did not fit, 2.00 MiB was free on GPU 0");
     CHECK(answer.detail == "of 2.00 MiB reserved; the largest piece: 2.00 MiB");
 }
 
@@ -79,16 +79,16 @@ TEST_CASE("a request larger than what lies free is told as that", "[viz][peak]")
     made.mark(MarkKind::recorded_out_of_memory, 8_MiB).idle();
     const PeakAnswer answer = answer_of(*made.build());
     CHECK_FALSE(answer.is_waste);
-    CHECK(answer.label == "8.00 MiB did not fit, 4.00 MiB lay free");
+    CHECK(answer.label == "8.00 MiB did not fit, 4.00 MiB was free");
     CHECK(answer.headline.starts_with("Out of memory when this was recorded: "));
 }
 
-TEST_CASE("else the answer is what of the peak lay free, or that all of it was used",
+TEST_CASE("else the answer is how much of the peak was free, or that all of it was used",
           "[viz][peak]") {
     SmallHistory made = in_pieces();
     const PeakAnswer answer = answer_of(*made.build());
-    CHECK(answer.headline == "6.00 MiB reserved at the peak, 4.00 MiB of it lay free (67 %)");
-    CHECK(answer.label == "4.00 MiB of it lay free (67 %)");
+    CHECK(answer.headline == "6.00 MiB reserved at the peak, 4.00 MiB of it was free (67 %)");
+    CHECK(answer.label == "4.00 MiB of it was free (67 %)");
     CHECK(answer.detail == "4.00 MiB cached, 0 B fragmentation");
     CHECK(answer.from == 2_MiB);
     CHECK(answer.to == 6_MiB);

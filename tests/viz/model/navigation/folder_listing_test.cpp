@@ -75,7 +75,7 @@ TEST_CASE("a folder that can't be listed says why and what is there", "[viz][fol
     const FolderListing missing = list_folder(folder.file("a/b/c"), kGoesOn);
     REQUIRE(missing.error);
     CHECK(missing.error->what == "there is no such folder");
-    CHECK(missing.error->hint == "the nearest that is there is " + folder.path().string());
+    CHECK(missing.error->hint == "the nearest that exists is " + folder.path().string());
     const FolderListing file = list_folder(folder.write("file", "x"), kGoesOn);
     REQUIRE(file.error);
     CHECK(file.error->what == "is a file, not a folder");

@@ -262,9 +262,9 @@ TEST_CASE("ranks that do the same at other speeds don't diverge", "[viz][ranks]"
     const Session session = ranks_session(histories);
     RankTable table;
     REQUIRE(table.look(session, {}));
-    CHECK(table.headline().starts_with("All ranks reserve alike: "));
+    CHECK(table.headline().starts_with("All ranks reserve about the same: "));
     CHECK(divergence_text(session, table.rows(), found, 0, 2_MiB) ==
-          "All ranks request the same sizes in the same order. In reserved memory none differs "
+          "All ranks request the same sizes in the same order. Reserved memory: no rank differs "
           "from rank 0 by more than 2.00 MiB.");
 }
 
