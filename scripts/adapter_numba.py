@@ -16,7 +16,7 @@ LIFECYCLES = {
         del old
         assert (new.copy_to_host() == numpy.arange(1000)).all()
         """,
-    "a reset comes first": """
+    "a reset is the first call": """
         import numba.cuda
         numba.cuda.current_context().reset()
         numba.cuda.device_array(10)
@@ -88,7 +88,7 @@ def prove_lifecycle(_folder, _steps):
                             NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS="0")
             print(f"    with Numba's own memory: exit code {alone.returncode} "
                   f"{alone.stderr.strip()[-200:]}")
-            if alone.returncode == 0:  # else it is Numba's, whoever grants its memory
+            if alone.returncode == 0:  # otherwise the failure is Numba's own
                 failed.append(what)
     leaking = program("import tidemark.numba\ntidemark.numba.Holding.clear = lambda self: None\n"
                       + textwrap.dedent(LIFECYCLES["1,000 resets"]), **ours)

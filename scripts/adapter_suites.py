@@ -146,7 +146,7 @@ def run_suites(folder, ways, arguments, count):
             if said:
                 suite.errors.append(said[-500:])
         counts = collections.Counter(suite.outcomes.values())
-        print(f"  {name:8} {dict(counts)}, {suite.granted[0]:,} requests granted", flush=True)
+        print(f"  {name:8} {dict(counts)}, {suite.granted[0]:,} requests served", flush=True)
     return suites, len(whole) == count
 
 

@@ -166,7 +166,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", choices=PROGRAMS)
-    parser.add_argument("--prime", type=int, default=0, help="bytes taken first, and given back")
+    parser.add_argument("--prime", type=int, default=0, help="bytes to allocate first, and to free again")
     parser.add_argument("--snapshot", help="record, and write it there")
     parser.add_argument("--empty", action="store_true", help="the cache, after an evaluation")
     words = parser.parse_args()

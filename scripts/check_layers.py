@@ -65,7 +65,7 @@ def check_programs(arrows, programs):
         for target in targets:
             if target in programs:
                 raise BadTable(f"{TABLE}: {folder} -> {target}, which is the program "
-                               f"{programs[target][0]}: move what is shared below it")
+                               f"{programs[target][0]}: move shared code below it")
 
 
 def layer_of(path, arrows):
@@ -98,7 +98,7 @@ def fault(path, kind, target, table):
     if there is None:
         return f"{target}: that folder has no arrow: give it a line in {TABLE}"
     if there not in allowed[here]:
-        return f"{here} may not include {there} ({target}): move what is shared down, or turn it around"
+        return f"{here} may not include {there} ({target}): move shared code down, or reverse the dependency"
     if here == there == "core/policies":
         mine = policy_of(pathlib.PurePosixPath(path).stem, policies)
         other = policy_of(pathlib.PurePosixPath(target).stem, policies)
@@ -134,7 +134,7 @@ def declared_above(sources, table):
             there = homes.get(declared.group(1)) if declared else None
             if there and here and not there & allowed[here]:
                 yield path, number, (f"{here} may not know {declared.group(1)} of "
-                                     f"{', '.join(sorted(map(str, there)))}: turn it around")
+                                     f"{', '.join(sorted(map(str, there)))}: reverse the dependency")
 
 
 def computed_in_faces(sources, faces):

@@ -3,6 +3,8 @@
 
 Usage: scripts/check_style.py [--root DIR]
 
+Its list of phrases that aren't the field's English is scripts/plain_english.py.
+
 Sizes of files, functions and classes are hints: where one is passed, look for a second job; a thing
 with one job may stay as it is. Exit code 1 if anything else is found.
 """
@@ -13,15 +15,19 @@ import re
 import sys
 import tokenize
 
+import plain_english
+
 OURS = ["core", "backends", "traces", "replay", "viz", "tests"]
 PYTHON = ["python", "tests/python"]
+PROSE = ["core", "backends", "traces", "replay", "viz", "python", "scripts", "examples", "docs"]
+PHRASES_LISTED_IN = "scripts/plain_english.py"
 LINES_MAX = 600  # look for a second job in the file at 400
 FUNCTION_LINES_MAX = 70
 WIDTH_MAX = 100
-METHODS_MAX = 45  # of its own, what it overrides aside: an object does one job
+METHODS_MAX = 45  # of its own, without overrides: an object does one job
 BANNED_NAMES = re.compile(r"(^|_)(util|helper|misc|common|manager|stuff|v\d+|old|new|priv|tmp)s?$")
 
-# (what, cure, where it is at home). Searched in code, comments and strings taken out.
+# (what, cure, where it is allowed). Searched in code, comments and strings taken out.
 BANNED = [
     (r"\b(std::rand\b|random_device\b|time\(nullptr\))",
      "take a seeded generator from core/base/random.h", ()),
@@ -61,7 +67,7 @@ BANNED_PARTS = {
     "voice": "emitter", "wish": "request", "wishes": "requests", "words": "text, names",
     "yard": "retired",
 }
-PYTHON_NAMES = {"picture", "pictures"}  # what a notebook shows is called so there
+PYTHON_NAMES = {"picture", "pictures"}  # the name that notebooks use
 JSON_NAMES = "_figures.py"  # the module of --json's names, which stay as they are
 FOREIGN_NAMES = re.compile(r"\bstd::in_place\w*|\bIMGUI?_\w+|\bImGui\w*::\w+")
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
@@ -227,12 +233,24 @@ def check(root):
                         yield path, number, f"{name} is defined in {first}, too: another name"
 
 
+def phrases(root):
+    """Yields (path, line, cure) for what isn't the field's English, in sources and pages."""
+    for source in sorted([*root.glob("*.md"), *(path for folder in PROSE
+                                                for path in (root / folder).rglob("*"))]):
+        path = source.relative_to(root).as_posix()
+        if source.suffix in plain_english.READERS and path != PHRASES_LISTED_IN:
+            for number, cure in plain_english.faults(source.suffix,
+                                                     source.read_text(errors="replace")):
+                yield path, number, cure
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[1])
     found = 0
-    for path, number, cure in check(parser.parse_args().root):
+    root = parser.parse_args().root
+    for path, number, cure in [*check(root), *phrases(root)]:
         is_hint = isinstance(cure, Hint)
         print(f"{path}:{number}: {'hint: ' if is_hint else ''}{cure}")
         found += not is_hint

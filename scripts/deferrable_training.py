@@ -36,7 +36,7 @@ TOKENS = 50257
 def model_of(torch, options):
     """A decoder with GPT-2's layout; it returns the loss."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    again = options.variant == "save_on_cpu"  # reentrant: what it keeps, saved tensors' hooks see
+    again = options.variant == "save_on_cpu"  # reentrant: hooks of saved tensors see what it keeps
 
     class Block(torch.nn.Module):
         def __init__(self, width, heads):

@@ -16,7 +16,7 @@ from typing import Callable
 from hostile_calls import Fault, Limits
 from hostile_mutants import mutant
 
-# Every command on a trace {t}, writing what it writes to {o}.
+# Every command on a trace {t}, with its output in {o}.
 CALLS = {
     "info": [["{t}"], ["{t}", "--json"], ["{t}", "--csv"], ["{t}", "--drift"],
              ["{t}", "--lenient", "--json"], ["{t}", "--strict"], ["{t}", "{u}", "--json"]],

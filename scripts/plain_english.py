@@ -20,14 +20,14 @@ PHRASES = [
     (r"is written over\b|are written over\b", "is overwritten"),
     (r"is built anew|are built anew", "is rebuilt"),
     (r"anew\b", "again, or re- before the verb"),
-    (r"(is|are) tried\b", "name who tries: `advise` tries ..."),
+    (r"(less|more|larger|smaller) (is|are) tried\b", "name who tries: `advise` tries ..."),
     (r"(?<!is )(?<!are )(?<!be )needs? that knows?", "an allocator that knows the whole run needs ..."),
     (r"what [\w' ]{1,30} (is|are|was), (is|are|was)\b", "say it directly: subject, verb, object"),
     (r"who has none|who have none|that has none", "without one"),
     (r"(can|could|can't|cannot|couldn't|to) be had\b", "is available, is not available"),
     (r"(is|are|was|were) wanted\b", "is needed, or is requested"),
     (r"must get there\b", "say which stream must reach which event"),
-    (r"(says|knows|helps|works|counts|matters|costs|holds) not\b", "does not say, does not know"),
+    (r"(says|knows|helps|works|counts|matters|holds) not\b", "does not say, does not know"),
     (r"not held against\b|held against\b|holds? \w+ against\b", "checked against, compared with"),
     (r"whose user we are", "of your own user"),
     (r"is wanted by\b", "needs"),
@@ -45,14 +45,13 @@ PHRASES = [
     (r"(larger|smaller|more|less|better|worse|faster|slower|other|longer|shorter) as (the|a|an|in|on|with|before)\b",
      "than"),
     (r"at the least\b|at the most\b", "at least, at most"),
-    (r"the most of\b", "most of"),
     (r"the (double|half) of\b", "twice, half"),
     (r"by so much\b|so much as\b", "by that much, as much as"),
     (r"so many at once|at most so many", "at most N at a time"),
     (r"for so long\b|so long at most", "for at most this long"),
     (r"keep so much\b", "keep at most this much"),
     (r"so far as\b", "as far as"),
-    (r"as good as (the|no|all|nothing|every)", "almost"),
+    (r"as good as (no|all|nothing|every)", "almost"),
     (r"in nine of ten\b", "in 90 % of"),
     (r"a tenth (less|more)\b|(less|more) by a tenth", "10 % less, 10 % more"),
     # Time and beginnings.
@@ -66,7 +65,6 @@ PHRASES = [
     (r"not any ?more\b", "no longer"),
     (r"opens? at once\b", "opens immediately"),
     (r"of old\b|of late\b", "old, recent"),
-    (r"until then\b(?! the)", "say until when"),
     (r"in turns\b", "alternately"),
     (r"in good time\b", "early enough"),
     (r"on and on\b", "without end"),
@@ -83,7 +81,7 @@ PHRASES = [
     (r"goes with `?--?\w|goes with it\b", "needs --option"),
     (r"goes by\b", "uses"),
     (r"(given|gives?|gave|giving) out\b", "returned, handed out"),
-    (r"held up\b|holds? up\b|holding up\b", "pinned, unreleasable"),
+    (r"held up\b|holds? up\b(?! to)|holding up\b(?! to)", "pinned, unreleasable"),
     (r"made of it\b|make of it\b|makes? of (it|them)\b|made of them\b", "say what the result is"),
     (r"in words\b", "as text"),
     (r"(has|have|had) no words? for\b", "cannot express"),
@@ -110,7 +108,7 @@ PHRASES = [
     (r"(a|each|every|this|that|another|one|whose) training(?=[,.:;)]|'s| (is|was|that|which|whose|by|of|with|on|in|and|or|has|can|needs|takes|reserves|peaks)\b)",
      "a training run"),
     (r"likewise\b", "the same, also"),
-    (r"alike\b", "the same, identical"),
+    (r"alike\b(?!['\"])", "the same, identical"),
     (r"at a like\b|of a like\b|a like (cost|price|size)", "a similar"),
     (r"(and|or|of) the like\b|'s like\b(?= *[,.(])", "or similar"),
     (r"thereby\b|thereof\b|therein\b|thereupon\b|whereby\b|wherein\b|whereof\b|herein\b|thereafter\b", "by it, of it, in it, then"),
@@ -120,7 +118,7 @@ PHRASES = [
     (r"(?<!set )(?<!sets )(?<!setting )(?<!put )(?<!puts )(?<!, )\b\w+s aside\b(?<!sets aside)(?<!puts aside)", "apart from"),
     (r"mend(s|ed|ing)?\b", "fix, repair"),
     (r"dear(er|est)\b|(is|are|too|how|as) dear\b", "expensive, slow"),
-    (r"can one\b|one can\b|one (has|needs|wants|must|may|should) to?\b", "you"),
+    (r"can one\b|(?<!that )(?<!whether )(?<!if )(?<!which )one can\b|one (has|needs|wants|must|may|should) to?\b", "you"),
     (r"oneself\b|one's own\b", "yourself, your own"),
     (r"anyhow\b|anyways\b", "anyway"),
     (r"informations\b|softwares\b|hardwares\b|feedbacks\b|evidences\b", "no plural"),
@@ -152,7 +150,6 @@ PHRASES = [
     (r"loaded so\b|called so\b|named so\b|named like this\b", "loaded this way, called that"),
     (r"in one go\b", "at once, in one allocation"),
     (r"for want of\b", "without, because there is no"),
-    (r"ever again\b|never more\b", "never again"),
     (r"it's so that\b|it is so that\b", "leave it out"),
     (r"by oneself\b", "on its own"),
     (r"anybody's\b|somebody's\b", "a user's, another program's"),
@@ -168,33 +165,30 @@ def compiled(pattern):
 
 
 COMPILED = [(compiled(pattern), cure) for pattern, cure in PHRASES]
-FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
-CODE_SPAN = re.compile(r"`[^`\n]*`")
+NOT_PROSE = re.compile(r"^```.*?^```[^\n]*$|`[^`\n]*`|\]\([^)\n]*\)", re.MULTILINE | re.DOTALL)
+COMMENTS = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 STRINGS = re.compile(r'"((?:\\.|[^"\\\n])*)"(?:\s*\n?\s*"((?:\\.|[^"\\\n])*)")*')
-COMMENT_RUN = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", re.MULTILINE)
+BETWEEN_STRINGS = re.compile(r'"\s*\n?\s*"')
 
 
 def blank(match):
-    """The same number of lines, without a text."""
-    return "\n" * match.group().count("\n")
+    """As many letters and lines, without a text."""
+    return re.sub(r"[^\n]", " ", match.group())
 
 
 def prose_of_page(text):
-    """(offset, text) of a Markdown page's sentences."""
-    without = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
-    yield 0, without
+    """(offset, text) of a Markdown page's sentences: what is fenced or between ` is not prose."""
+    yield 0, NOT_PROSE.sub(blank, text)
 
 
 def prose_of_source(text):
     """(offset, text) of a C++ source's comments and texts."""
-    kept = list(text)
-    for match in COMMENT_RUN.finditer(text):
-        body = re.sub(r"^([ \t]*)//+", lambda m: " " * len(m.group()), match.group(), flags=re.MULTILINE)
-        yield match.start(), body
-        kept[match.start():match.end()] = re.sub(r"[^\n]", " ", match.group())
-    for match in STRINGS.finditer("".join(kept)):
+    for match in COMMENTS.finditer(text):
+        yield match.start(), re.sub(r"^[ \t]*//+", blank, match.group(), flags=re.MULTILINE)
+    for match in STRINGS.finditer(COMMENTS.sub(blank, text)):
         if " " in match.group().strip('"'):
-            yield match.start(), re.sub(r'"\s*\n?\s*"', lambda m: " " * len(m.group()), match.group()).replace("\\n", "  ")
+            joined = BETWEEN_STRINGS.sub(blank, match.group())
+            yield match.start(), joined.replace("\\n", "  ")
 
 
 def prose_of_python(text):
@@ -212,8 +206,9 @@ READERS = {".md": prose_of_page, ".py": prose_of_python, ".h": prose_of_source,
 
 
 def faults(suffix, text):
-    """(line, what is wrong) of one file's text."""
-    for offset, prose in READERS[suffix](text):
+    """(line, what is wrong) of one file's text; nothing for a suffix that isn't known."""
+    reader = READERS.get(suffix)
+    for offset, prose in reader(text) if reader else ():
         for pattern, cure in COMPILED:
             for match in pattern.finditer(prose):
                 line = text.count("\n", 0, offset + match.start()) + 1

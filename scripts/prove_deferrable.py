@@ -184,7 +184,7 @@ def prove_graph(options):
             del array
         figures = memory.statistics()
         del buffer
-    return say("graph", wrong == 0, f"{size / GB:.1f} GB left and came back {times} times, the "
+    return say("graph", wrong == 0, f"{size / GB:.1f} GB were evicted and came back {times} times, the "
                f"graph added one each time: {wrong} wrong numbers, {figures.failures} failures")
 
 

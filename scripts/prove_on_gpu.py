@@ -232,7 +232,7 @@ class Proof:
         """The two runs at the smallest limit: at it, and 3 % below."""
         check = prove_checks
         if limit is None:
-            self.note([check.Check(name, word, False, note="fit told no smallest limit")])
+            self.note([check.Check(name, word, False, note="fit named no smallest limit")])
             return
         below = int(limit * check.BELOW)
         yield Case(word, conf, limit, limit,

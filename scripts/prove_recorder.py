@@ -170,7 +170,7 @@ def prove_free(folder):
             live.pop((event.device, event.address), None)
     off = [abs((bytes_now - at[0][0]) - (at[0][1] - free)) for bytes_now, free in at]
     print(f"free: {len(at)} moments, {min(each[0] for each in at) >> 20} to "
-          f"{max(each[0] for each in at) >> 20} MiB alive; at most {max(off)} bytes off")
+          f"{max(each[0] for each in at) >> 20} MiB live; at most {max(off)} bytes off")
     return len(at) == 20 and max(off) <= 2 * MIB
 
 
@@ -243,7 +243,7 @@ def prove_others(folder):
         live, unknown = balance(events)
         tags = collections.Counter(each.tag for each in events if each.kind == "allocate")
         print(f"others {name}: exit code {done.returncode}, {dict(tags)}, {unknown} frees of "
-              f"nothing, most at once {most_at_once(events)} bytes, alive at the end "
+              f"nothing, peak {most_at_once(events)} bytes, live at the end "
               f"{sum(live.values())} bytes in {len(live)}")
         good = good and done.returncode == 0 and bool(tags) and not unknown
         if name == "static":
@@ -268,7 +268,7 @@ def prove_killed(folder):
         frees = sum(each.kind == "free" for each in events)
         live, unknown = balance(events)
         print(f"killed after {delay:.3f} s: {counted} pairs done, {frees} recorded, {len(live)} "
-              f"alive, {unknown} frees of nothing")
+              f"live, {unknown} frees of nothing")
         good = good and 0 < counted <= frees <= counted + 1 and not unknown
     return good
 

@@ -107,7 +107,7 @@ def fit_one(folder, name, setting, tidemark):
         print(error, flush=True)
         return None
     print(f"fit {name:24} {setting:32} {memory // MIB:6,} MiB: x{growth[0]:.2f} to x{growth[1]:.2f}, "
-          f"survives: {found[0]}, more dies: {found[1]}", flush=True)
+          f"survives: {found[0]}, dies with more: {found[1]}", flush=True)
     return found
 
 

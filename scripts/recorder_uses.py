@@ -189,7 +189,7 @@ def check_executions(events, products):
         ends[each.stream] = each.address + each.size
     print(f"kernels: {len(executions)} executions of {len(launched)} launches, {len(untimed)} of "
           f"these have none; {len(strangers)} of no launch, {len(early)} before it, {len(late)} "
-          f"told before they ended, {overlaps} before the one before them in their stream")
+          f"reported before they ended, {overlaps} before the previous one in their stream")
     good = bool(executions) and not (strangers or early or late or overlaps) \
         and len(untimed) <= 0.01 * len(launched)
     for name, (*_, measured) in products.items():

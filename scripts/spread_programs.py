@@ -77,7 +77,7 @@ def fsdp_large(torch, steps, chance):
 
 
 class Buckets:
-    """Gradients copied into buckets, which a side stream reduces while the backward pass goes on."""
+    """Gradients copied into buckets, which a side stream reduces during the backward pass."""
 
     def __init__(self, torch, parameters, most):
         self.torch, self.most, self.size = torch, most, 0
@@ -165,7 +165,7 @@ def optimizer_stream(torch, steps, chance):
 
 
 def pipeline(torch, steps, chance):
-    """Four stages, each on a stream of its own, through which micro-batches go and come back."""
+    """Four stages, each on its own stream, through which micro-batches go forward and backward."""
     stages, width = [torch.cuda.Stream() for _ in range(4)], 1536
     weights = [matrices(torch, 3, width, width) for _ in stages]
     torch.cuda.synchronize()

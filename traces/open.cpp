@@ -1,5 +1,4 @@
-// From a name to a trace: generators by their prefix, .tmk and every format of the catalogue by
-// their content.
+// From a name to a trace: generators by their prefix, .tmk and every other format by their content.
 #include "traces/open.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The check of contents: launch, copy back, wait.
+// Checking contents: launch, copy back, wait.
 #include "backends/cuda/cuda_content.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@
 
 namespace tidemark {
 
-// An address as the driver takes it.
+// An address in the driver's type.
 inline cuda::CUdeviceptr device_pointer(Address address) {
     return to_integer(address);
 }
@@ -161,7 +161,7 @@ class CudaCall {
         return done;
     }
 
-    // A refusal by us, before the driver is asked. `reason` is a literal.
+    // An error by us, before the driver is called. `reason` is a literal.
     tl::unexpected<DeviceError> refuse(DeviceStatus status, const char* reason);
 
     // The error for `code` of `function`, remembered with its arguments.

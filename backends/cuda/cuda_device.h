@@ -88,7 +88,7 @@ class CudaDevice final : public Device {
 
     const CudaDeviceInfo& info() const { return info_; }
 
-    // The primary context, for callers that make driver calls of their own.
+    // The primary context, for callers that make their own driver calls.
     cuda::CUcontext native_context() const;
 
     // One of the program's streams, by its CUstream or cudaStream_t. The same handle gives the same

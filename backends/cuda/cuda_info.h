@@ -15,7 +15,7 @@ namespace tidemark {
 struct CudaDeviceInfo {
     int ordinal = 0;          // the driver's number for it, after CUDA_VISIBLE_DEVICES
     std::string name;         // "NVIDIA H200"
-    std::string uuid;         // "GPU-5a1b...": the same in every process; empty where unknown
+    std::string uuid;         // "GPU-5a1b...": the same in every process; empty if unknown
     std::string pci_address;  // "0000:1b:00.0"
     Bytes total_memory = 0;
     int compute_major = 0;
@@ -35,7 +35,7 @@ struct CudaDeviceInfo {
     bool batch_copies = false;
     bool integrated = false;  // shares the host's memory
 
-    std::vector<int> peers;  // ordinals of the devices whose memory this one can reach
+    std::vector<int> peers;  // ordinals of devices with memory within its reach
 };
 
 // One device. Errors: not_found for an ordinal that does not exist, driver if the driver refuses.

@@ -122,7 +122,7 @@ class CudaStreams {
 
     std::atomic<std::uint64_t> replaced_{0};
     std::atomic<std::uint32_t> begun_captures_{0};
-    mutable std::atomic<std::uint32_t> foreign_count_{0};  // of those, whose capture is asked for
+    mutable std::atomic<std::uint32_t> foreign_count_{0};  // of those, to be checked
 
     // The stream of the call that this thread is in, for any device.
     static thread_local const CudaStream* visited_;

@@ -92,7 +92,7 @@ void CudaStreams::note_work(StreamId id, bool record_now) {
         return;
     CudaCall call{context_, DeviceCall::record};
     call.uncounted();
-    static_cast<void>(record(call, id));  // where it fails the device is waited for
+    static_cast<void>(record(call, id));  // if it fails, queries wait for the device
 }
 
 DeviceResult<cuda::CUstream> CudaStreams::queue(CudaCall& call, StreamId id) {

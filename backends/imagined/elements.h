@@ -20,7 +20,7 @@ using Number = long double;
 using Value = std::optional<Number>;
 
 Number load(Element type, const std::byte* at);
-void store(Element type, Number number, std::byte* at);  // integers wrap as the card's do
+void store(Element type, Number number, std::byte* at);  // integers wrap as on the GPU
 
 enum class Op {
     fill,

@@ -91,8 +91,8 @@ class Elementwise : public Computation {
         return whole ? functor : nullptr;
     }
 
-    // c10::ScalarType, a byte each, of the tensors from `first` on; only of the output if that is
-    // all that the argument holds.
+    // c10::ScalarType, a byte each, of the tensors from `first` on; only of the output if the
+    // argument holds nothing else.
     void read_types(const std::byte* at, std::size_t first, Tensors& tensors) const {
         const bool alone = form_ == Form::casting && first == 0;
         const std::size_t end = alone ? 1 : operation_.tensors();

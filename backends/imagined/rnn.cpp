@@ -102,7 +102,7 @@ Sizes sizes_of(const Network& net, const Batch& batch, bool training) {
     return sizes;
 }
 
-// A tensor of a layer's weights, whose elements are one after the other.
+// A tensor of a layer's weights, whose elements are contiguous.
 TensorDescriptor dense(int type, std::size_t rows, std::size_t columns) {
     const auto height = static_cast<int>(rows), width = static_cast<int>(columns);
     return {type, 3, {1, height, width}, {height * width, width, 1}};

@@ -24,7 +24,7 @@ struct SharedHandle {
 
 constexpr int kFileDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
-// No block is larger than the card, and addresses cost nothing.
+// No block is larger than the GPU's memory, and addresses cost nothing.
 Bytes largest_block() {
     return align_up(settings().card.memory, kDriverPage);
 }

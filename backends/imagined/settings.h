@@ -35,7 +35,7 @@ struct Card {
     Bytes blas_handle = 0;                      // that each handle of cuBLAS takes
     std::map<std::string, Taking> first_uses;
     CommunicatorMemory communicators;
-    std::vector<int> clusters;  // of 1, 2, ... multiprocessors: how many run at once; or unknown
+    std::vector<int> clusters;  // for 1, 2, ... multiprocessors: how many run at once; or unknown
 };
 
 struct Settings {

@@ -22,7 +22,7 @@ bool begins_any(std::string_view name, std::initializer_list<std::string_view> p
                        [&](std::string_view part) { return name.starts_with(part); });
 }
 
-// One function of a stub library, as stubs.py writes it.
+// One function of a stub library, in the layout that stubs.py writes.
 struct Entry {
     const char* name;
     std::uint64_t calls;  // including this one

@@ -1,4 +1,4 @@
-// Estimates, each with a note that says so.
+// Estimates, each with a note that marks it as one.
 #include "backends/machines/discovered_machine.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace tidemark {
 namespace {
 
-constexpr double kShare = 0.85;             // of a link's signals that copies get
+constexpr double kShare = 0.85;             // of a link's raw bandwidth that copies get
 constexpr double kNvlinkSpeed = 25e9;       // bytes a second, one link, one direction (2nd to 4th)
-constexpr Nanoseconds kCopyLatency = 7000;  // as of an H200
+constexpr Nanoseconds kCopyLatency = 7000;  // as on an H200
 constexpr Nanoseconds kPeerLatency = 3000;
 constexpr PciLink kUsualLink{.fastest_speed_gts = 16, .max_width = 16};  // PCIe 4.0
 
-// What drives of a kind do.
+// Typical figures of a kind of drive.
 struct DriveFigures {
     FoundLink write;
     FoundLink read;
@@ -28,7 +28,7 @@ struct DriveFigures {
 };
 
 DriveFigures figures_of(const std::optional<BlockDevice>& drive) {
-    // Virtual drives say that they rotate, whatever is below them.
+    // Virtual drives report that they rotate, whatever is below them.
     if (drive && drive->rotating && drive->kind == BlockKind::sata)
         return {{150e6, 8'000'000}, {150e6, 8'000'000}, "a rotating drive"};
     switch (drive ? drive->kind : BlockKind::other) {
@@ -41,7 +41,7 @@ DriveFigures figures_of(const std::optional<BlockDevice>& drive) {
         case BlockKind::other:
             break;
     }
-    return {{1e9, 100'000}, {1e9, 200'000}, "a drive of no known kind"};
+    return {{1e9, 100'000}, {1e9, 200'000}, "a drive of unknown kind"};
 }
 
 double pci_bandwidth(const PciLink& link) {
@@ -103,7 +103,7 @@ void Discovery::add_nodes() {
             result_.found.nodes.push_back({static_cast<std::int32_t>(node.id), node.total});
     }
     note("host capacity",
-         "half of what the node has, so that programs keep room; change it freely");
+         "half of the node's memory, so that programs keep room; change it freely");
 }
 
 void Discovery::add_gpu(const Gpu& gpu) {
@@ -132,9 +132,9 @@ void Discovery::link_gpu(const Gpu& gpu, FoundGpu& found) {
     const PciLink link = is_known(gpu.card) ? gpu.card->link : kUsualLink;
     found.to_host = {pci_bandwidth(link), kCopyLatency};
     found.from_host = found.to_host;
-    note(what, fmt::format("{}: 85 % of PCI with {:g} GT/s on {} lanes; latency assumed, as of an "
+    note(what, fmt::format("{}: 85 % of PCI with {:g} GT/s on {} lanes; latency assumed, as on an "
                            "H200; --measure measures both",
-                           is_known(gpu.card) ? "estimated" : "assumed, the link is not told",
+                           is_known(gpu.card) ? "estimated" : "assumed, the link is unknown",
                            link.fastest_speed_gts, link.max_width));
 }
 
@@ -169,16 +169,16 @@ Result<void> Discovery::add_disk(const std::string& directory) {
             fmt::format(
                 "is on the same file system as {}",
                 question_.directories[static_cast<std::size_t>(same - file_systems_.begin())]),
-            directory, "one of them is enough: they share its room and its speed");
+            directory, "one of them is enough: they share its space and its speed");
     file_systems_.push_back(facts.st_dev);
     const auto room = std::filesystem::space(directory, none);
     if (none || room.available == 0)
-        return fail(ErrorCode::bad_option, "has no room", directory);
+        return fail(ErrorCode::bad_option, "has no space", directory);
     const std::optional<BlockDevice> drive = block_device_of(directory, question_.root);
     const DriveFigures figures = figures_of(drive);
     note(fmt::format("disk:{}", result_.found.disks.size()),
          fmt::format("{}: {}{}; bandwidth and latency assumed for {}; capacity is what was free",
-                     directory, drive ? "on " : "on no drive that the kernel tells",
+                     directory, drive ? "on " : "on a drive unknown to the kernel",
                      drive ? drive->name : "", figures.description));
     result_.found.disks.push_back({.capacity = std::min<Bytes>(room.available, kLargestSpace),
                                    .directories = {directory},

@@ -1,9 +1,10 @@
-// What was found here, as a machine can be built of it (core/tiers/machine/machine_builder.h).
+// What was found on this computer, in the form from which a machine is built
+// (core/tiers/machine/machine_builder.h).
 //
-// What a link carries is not reported by any driver. It is estimated, unless it was measured: a PCI
-// link gives 85 % of its transfers times its lanes (an H200 on PCIe 5.0 was measured at 87 %), an
-// NVLink 85 % of 25 GB/s, a drive what drives of its kind do. The notes say of each figure whether
-// it was reported, estimated, measured or assumed. Thread-safe; O(GPUs^2 + directories^2).
+// No driver reports the bandwidth of a link. It is estimated, unless it was measured: a PCI link
+// gives 85 % of its transfers times its lanes (an H200 on PCIe 5.0 was measured at 87 %), an NVLink
+// 85 % of 25 GB/s, a drive what drives of its kind do. The notes say for each figure whether it was
+// reported, estimated, measured or assumed. Thread-safe; O(GPUs^2 + directories^2).
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace tidemark {
 
-// The links of the GPUs of one product, as they were measured.
+// The measured links of the GPUs of one product.
 struct MeasuredLinks {
     std::string gpu;  // the product: "NVIDIA H200"
     FoundLink to_host = {};
@@ -26,7 +27,7 @@ struct DiscoveryQuestion {
     std::string name = "this-computer";
     std::vector<std::string> directories = {};  // each is one disk, as large as its free space
     std::vector<MeasuredLinks> measured = {};
-    std::string root = {};  // stands for "/" where drives are looked up
+    std::string root = {};  // used instead of "/" for looking up drives
 };
 
 struct DiscoveredMachine {
@@ -35,7 +36,7 @@ struct DiscoveredMachine {
 };
 
 // GPUs by ordinal, nodes that have memory, directories in their order. Errors: not_found: no such
-// directory; bad_option: two directories are on one file system, or one has no room.
+// directory; bad_option: two directories are on one file system, or one has no space.
 Result<DiscoveredMachine> discover_machine(const Topology& topology,
                                            const DiscoveryQuestion& question = {});
 

@@ -1,4 +1,4 @@
-// Medians, slopes and what they leave.
+// Medians, slopes and residuals.
 #include "backends/machines/figures.h"
 
 #include <algorithm>

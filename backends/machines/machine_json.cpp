@@ -46,7 +46,7 @@ bool is_object_of(const Value& value, const Names& names) {
             continue;
         const std::string_view near = nearest(item.key(), names);
         value.refuse_member(item.key(), "unknown member",
-                            near.empty() ? fmt::format("known are {}", fmt::join(names, ", "))
+                            near.empty() ? fmt::format("known members: {}", fmt::join(names, ", "))
                                          : fmt::format("did you mean {}", near));
         return false;
     }
@@ -81,7 +81,7 @@ double fraction_of(const Value& value, Bytes bytes, Bytes capacity) {
     if (bytes != 0 && bytes <= capacity && capacity <= kLargestSpace)
         return fraction_of_bytes(bytes, capacity);
     value.refuse(
-        fmt::format("{} bytes are not above 0 and within the capacity, {}", bytes, capacity));
+        fmt::format("{} bytes is not above 0 and within the capacity, {}", bytes, capacity));
     return 0;
 }
 
@@ -97,7 +97,7 @@ double read_threshold_text(const Value& value, Bytes capacity) {
     const char* const end = number.data() + number.size();
     const auto [stop, error] = read_real(number.data(), end, fraction);
     if (error != std::errc() || stop != end)
-        value.refuse(fmt::format("'{}' is no percentage", text));
+        value.refuse(fmt::format("'{}' is not a percentage", text));
     return fraction;
 }
 
@@ -186,7 +186,7 @@ BusSpec read_bus(const Value& object) {
     return bus;
 }
 
-// Fills `target` with what `read` makes of each element, up to the first fault.
+// Fills `target` with the results of `read` for each element, up to the first fault.
 template <class T>
 void read_list(const Value& list, std::vector<T>& target, T (*read)(const Value&)) {
     for (std::size_t i = 0; list.is_list() && i < list->size() && !list.at_fault(); ++i)
@@ -214,7 +214,7 @@ void read_machine(const Value& root, DescribedMachine& described) {
         described.derived.emplace_back(item.key(), derived.member(item.key()).text());
 }
 
-// The text as a value. A member that is there twice is a fault: which of the two was meant?
+// The text as a value. A member that occurs twice is a fault: which of the two was meant?
 Result<Json> parse_json(std::string_view json, std::string_view where) {
     std::vector<std::set<std::string>> open;
     std::string twice;
@@ -238,8 +238,7 @@ Result<Json> parse_json(std::string_view json, std::string_view where) {
         return fail(ErrorCode::bad_input, fmt::format("not JSON: fault at byte {}", error.byte),
                     std::string{where}, "a machine description is expected");
     } catch (const Json::out_of_range&) {
-        return fail(ErrorCode::bad_input, "a number is beyond what numbers can be",
-                    std::string{where});
+        return fail(ErrorCode::bad_input, "a number is out of range", std::string{where});
     }
 }
 
@@ -266,9 +265,9 @@ Result<DescribedMachine> open_described_machine(std::string_view name_or_path) {
             return parse_machine(shipped.json, shipped.name);
     }
     const std::string path{name_or_path};
-    TM_ASSIGN(
-        const std::string text,
-        read_description(path, machine_names(), {"machine", "machines", "no machine description"}));
+    TM_ASSIGN(const std::string text,
+              read_description(path, machine_names(),
+                               {"machine", "machines", "not a machine description"}));
     return parse_machine(text, path);
 }
 

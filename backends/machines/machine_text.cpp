@@ -1,4 +1,4 @@
-// Writing machines: a space, link or bus a line, so that a diff shows what changed.
+// Writing machines: one space, link or bus per line, so that a diff shows what changed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <xxhash.h>
@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// A fraction if six digits say it, else the bytes that it means.
+// A fraction if six digits can express it, else the bytes that it means.
 std::string threshold_text(double fraction, Bytes capacity) {
     const std::string text = fmt::format("{}", fraction);
     constexpr std::size_t kShort = 8;  // "0." and six digits
@@ -61,7 +61,7 @@ std::string bus_text(const BusSpec& bus) {
                        json_member("bytes_per_second", fmt::format("{}", bus.bytes_per_second)));
 }
 
-// `"name": [` and an element a line.
+// `"name": [` and one element per line.
 template <class T>
 std::string list_text(std::string_view name, const std::vector<T>& list,
                       std::string (*text)(const T&)) {

@@ -1,4 +1,4 @@
-// Files without names, and transfers with a clock beside them.
+// Files without names, and transfers that are timed.
 #include "backends/machines/measure_disk.h"
 
 #include <algorithm>
@@ -22,9 +22,10 @@ namespace {
 using TransferKind = BlockTransfer::Kind;
 
 constexpr Bytes kSmallRequest = 4_KiB;
-constexpr Bytes kChunksLeast = 16;       // of a file
-constexpr Bytes kShareOfRoom = 8;        // a file; there are two at a time
-constexpr unsigned kTransfersOfRun = 5;  // as long as a file's writing that a run is made of, about
+constexpr Bytes kChunksLeast = 16;  // of a file
+// part of the free space for a file; there are two at a time
+constexpr Bytes kShareOfRoom = 8;
+constexpr unsigned kTransfersOfRun = 5;  // a run is about as long as writing a file this many times
 constexpr unsigned kSmallSingles = 16;
 constexpr unsigned kChunkSingles = 5;
 
@@ -70,9 +71,9 @@ class DiskMeasurement {
     Error error_of(int number) const {
         const bool full = number == ENOSPC || number == EDQUOT;
         return {full ? ErrorCode::no_space : ErrorCode::io,
-                number == WholeTransfers::kEndOfFile ? "a file ends before its end"
+                number == WholeTransfers::kEndOfFile ? "a file ends too early"
                                                      : to_text(FileError{number}),
-                question_.directory, full ? "make room, or choose another directory" : ""};
+                question_.directory, full ? "free some space, or choose another directory" : ""};
     }
 
     template <class T>
@@ -138,8 +139,8 @@ void DiskMeasurement::start(MeasuredStream& stream, unsigned slot) {
     stream.begun += chunk;
 }
 
-// Moves all streams to their ends, with as many transfers in flight for each. The result is how it
-// was when the first stream ended; there, what is in flight counts half.
+// Moves all streams to their ends, with as many transfers in flight for each. The result is the
+// state when the first stream ended; transfers in flight then count half.
 Result<StreamsMoved> DiskMeasurement::move(std::span<MeasuredStream> streams) {
     const Nanoseconds begin = now();
     for (unsigned i = 0; i < streams.size() * question_.in_flight; ++i) {
@@ -171,7 +172,7 @@ Result<StreamsMoved> DiskMeasurement::move(std::span<MeasuredStream> streams) {
     return *moved;
 }
 
-// Bytes per second of one direction; written ones are on the disk.
+// Bytes per second of one direction; written bytes are on the disk.
 Result<double> DiskMeasurement::move_alone(TransferKind kind, const ScratchFile& file, Bytes size) {
     const Nanoseconds begin = now();
     MeasuredStream stream{.kind = kind, .file = &file, .size = size};
@@ -257,7 +258,7 @@ Result<void> DiskMeasurement::run_once() {
     return {};
 }
 
-// As much as the disk writes in a part of a run's time, and as there is room for.
+// As much as the disk writes in a part of a run's time, and as there is space for.
 Result<void> DiskMeasurement::choose_size() {
     const Bytes chunk = question_.chunk;
     const Bytes least = kChunksLeast * chunk;
@@ -267,7 +268,7 @@ Result<void> DiskMeasurement::choose_size() {
         return fail(ErrorCode::no_space,
                     fmt::format("{} are free; measuring needs {}", format_bytes(figures_.free),
                                 format_bytes(least * kShareOfRoom)),
-                    question_.directory, "make room, or choose another directory");
+                    question_.directory, "free some space, or choose another directory");
     TM_ASSIGN(const auto file, make_file(least));
     figures_.direct = file->direct();
     TM_ASSIGN(const double bandwidth, move_alone(TransferKind::write, *file, least));
@@ -285,7 +286,7 @@ Result<DiskFigures> DiskMeasurement::run() {
         return fail(ErrorCode::no_space, "no memory for its chunks", question_.directory);
     pieces_.resize(slots);
     for (Bytes at = 0; at < slots * question_.chunk; at += sizeof(std::uint64_t)) {
-        const std::uint64_t noise = random_.next();  // nothing that a disk could leave out
+        const std::uint64_t noise = random_.next();  // nothing that a disk could compress away
         std::memcpy(memory_.data() + at, &noise, sizeof noise);
     }
     const Nanoseconds begin = now();

@@ -14,17 +14,17 @@ namespace tidemark {
 namespace {
 
 constexpr Bytes kLeastCopy = 2_MiB;    // the larger of two large copies
-constexpr Bytes kPartsOfCopy = 16;     // of which the other is so small a part
-constexpr Bytes kSmallCopy = 64_KiB;   // where what a copy costs beside its bytes shows
+constexpr Bytes kPartsOfCopy = 16;     // the other one is this fraction of it
+constexpr Bytes kSmallCopy = 64_KiB;   // small enough to show a copy's fixed cost
 constexpr unsigned kFewCopies = 128;   // of them in a row,
 constexpr unsigned kManyCopies = 512;  // and the others; fewer than a driver queues
 constexpr unsigned kSingleCopies = 9;  // of which the median is one run's sample
 constexpr Bytes kShareOfMemory = 4;    // both buffers together
 constexpr StreamId kCopyStreams[] = {StreamId{61}, StreamId{62}};
-constexpr unsigned kToHost = 0;  // to the host
+constexpr unsigned kToHost = 0;  // index: to the host
 constexpr unsigned kFromHost = 1;
 
-// A buffer on the GPU and one on the host for each direction, given back at the end.
+// A buffer on the GPU and one on the host for each direction, freed at the end.
 class CopyBuffers {
   public:
     explicit CopyBuffers(Device& device) : device_(device) {}
@@ -69,7 +69,7 @@ Result<void> CopyBuffers::take(Bytes size) {
     }
     return fail(ErrorCode::no_space,
                 fmt::format("no memory for buffers of {}", format_bytes(kLeastCopy)), "",
-                "free some, of the GPU or of the host that can be pinned");
+                "free some memory of the GPU, or pinnable memory of the host");
 }
 
 DeviceResult<void> CopyBuffers::try_take(Bytes size) {
@@ -190,7 +190,7 @@ Result<LinkSample> GpuLinks::sample(unsigned direction) {
     return *sample;
 }
 
-// Bytes per second of both directions at once, which alone get `out` and `in`.
+// Bytes per second of both directions at once, which get `out` and `in` alone.
 Result<double> GpuLinks::both(double out, double in) {
     const double fastest = std::max(out, in);
     const auto share = [&](double bandwidth, Bytes size) {
@@ -226,7 +226,7 @@ Result<void> GpuLinks::run_once(bool counts) {
     return {};
 }
 
-// A run whose times contradict each other is lost, and no more than that.
+// A run whose times contradict each other is discarded, but nothing else.
 Result<void> GpuLinks::attempt(bool counts) {
     Result<void> run = run_once(counts);
     if (run || run.error().code != ErrorCode::bad_input)
@@ -237,7 +237,7 @@ Result<void> GpuLinks::attempt(bool counts) {
 
 Result<GpuLinkFigures> GpuLinks::run(Bytes largest) {
     if (!device_.has(Feature::copies) || !device_.has(Feature::host_memory))
-        return fail(ErrorCode::unsupported, "it has no copies from and to pinned host memory");
+        return fail(ErrorCode::unsupported, "it cannot copy from and to pinned host memory");
     TM_TRY(buffers_.take(
         std::min(align_up(largest, kLeastCopy),
                  device_.memory().free / kShareOfMemory / 2 / kLeastCopy * kLeastCopy)));

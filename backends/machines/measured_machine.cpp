@@ -1,4 +1,4 @@
-// Who is measured when, and what the notes say of it.
+// What is measured when, and the notes about it.
 #include "backends/machines/measured_machine.h"
 
 #include <algorithm>
@@ -23,12 +23,13 @@ constexpr Nanoseconds kMostForNodes = 3'000'000'000;
 constexpr Bytes kLargestCopy = 1_GiB;
 constexpr Bytes kShareOfHost = 16;  // of what is available, pinned in one buffer
 
-// Of links that got `both` together: what the machine makes of it.
+// Describes links that got `both` together.
 std::string_view bus_text(double bus, double both) {
     if (bus == 0)
         return ": they share nothing";
-    return bus > both * 1.01 ? ": they share a bus, which cannot get less than one of them alone"
-                             : ": they share a bus";
+    return bus > both * 1.01
+               ? ": they share a bus, which gets at least as much as one of them alone"
+               : ": they share a bus";
 }
 
 class MachineMeasurement {
@@ -91,7 +92,7 @@ MeasuringLimits MachineMeasurement::limits(Nanoseconds most) const {
     return limits;
 }
 
-// Both ways between nodes that are spaces.
+// Both directions between nodes that are spaces.
 std::vector<MachineMeasurement::Pair> MachineMeasurement::node_pairs() const {
     std::vector<Pair> pairs;
     for (const FoundNode& source : found_.nodes) {
@@ -108,7 +109,7 @@ std::vector<MachineMeasurement::Pair> MachineMeasurement::node_pairs() const {
     return pairs;
 }
 
-// The note on `what`, which is gone then; "" if there is none.
+// Removes and returns the note on `what`; "" if there is none.
 std::string MachineMeasurement::take_note(const std::string& what) {
     const auto found = std::find_if(machine_.notes.begin(), machine_.notes.end(),
                                     [&](const auto& each) { return each.first == what; });
@@ -140,7 +141,7 @@ double MachineMeasurement::add(const std::string& what, std::string_view name, c
     return std::round(figure.median);
 }
 
-// On the node that the GPU is nearest to, so that pinned memory lies there.
+// On the node that the GPU is nearest to, so that pinned memory is there.
 Result<GpuLinkFigures> MachineMeasurement::gpu_figures(const FoundGpu& gpu,
                                                        std::string& name) const {
     Bytes largest = kLargestCopy;
@@ -174,10 +175,10 @@ FoundLink MachineMeasurement::add_link(const std::string& what, const LinkFigure
                                             format_bytes(sizes.less), format_bytes(sizes.more)));
     link.overhead = static_cast<Nanoseconds>(
         add(what, "overhead", figures.overhead, where,
-            "what each of many copies of 64 KiB in a row took beside its bytes"));
+            "what each of many copies of 64 KiB in a row took in addition to its bytes"));
     link.latency = static_cast<Nanoseconds>(
         add(what, "latency", figures.latency, where,
-            "what one of them alone took beyond that, until the host knew of its end"));
+            "what a single one took beyond that, until the host noticed its end"));
     return link;
 }
 
@@ -225,7 +226,7 @@ Result<void> MachineMeasurement::measure_nodes(const Pair& pair) {
     FoundLink link;
     link.bytes_per_second =
         add(what, "bytes_per_second", figure_of(std::move(samples)), "this computer",
-            "the fastest copy of 32 MiB by one processor of a run; overhead and latency 0");
+            "the fastest copy of 32 MiB by one processor in a run; overhead and latency 0");
     found_.node_links.push_back({source, target, link});
     return {};
 }
@@ -234,12 +235,12 @@ FoundLink MachineMeasurement::add_direction(const std::string& what, const DiskD
                                             const std::string& where, const std::string& how) {
     FoundLink link;
     link.bytes_per_second = add(what, "bytes_per_second", figures.bytes_per_second, where, how);
-    link.latency = static_cast<Nanoseconds>(add(
-        what, "latency", figures.latency, where,
-        fmt::format("what a request alone took beyond its bytes, a chunk of {} or 4 KiB, whichever "
-                    "is more; 4 KiB took {} in all; overhead 0",
-                    format_bytes(DiskQuestion{}.chunk),
-                    format_duration(static_cast<Nanoseconds>(figures.small.median)))));
+    link.latency = static_cast<Nanoseconds>(
+        add(what, "latency", figures.latency, where,
+            fmt::format("what a single request took beyond its bytes, a chunk of {} or 4 KiB, "
+                        "whichever is more; 4 KiB took {} in total; overhead 0",
+                        format_bytes(DiskQuestion{}.chunk),
+                        format_duration(static_cast<Nanoseconds>(figures.small.median)))));
     measured_.push_back({what, "small_request", figures.small});
     return link;
 }
@@ -252,11 +253,11 @@ void MachineMeasurement::add_disk(std::size_t number, const DiskFigures& figures
     const std::string way = fmt::format(
         "files of {} in chunks of {}, {} in flight, {}", format_bytes(figures.size),
         format_bytes(DiskQuestion{}.chunk), DiskQuestion{}.in_flight,
-        figures.direct ? "direct" : "by way of the page cache, emptied between (no direct I/O)");
+        figures.direct ? "direct" : "through the page cache, emptied in between (no direct I/O)");
     const std::string id = fmt::format("disk:{}", number);
     const std::string estimate = take_note(id);
     note(id, fmt::format("{}{}; capacity is what was free, {}", directory,
-                         drive ? " on " + drive->name : ", on no drive that the kernel tells",
+                         drive ? " on " + drive->name : ", on a drive unknown to the kernel",
                          format_bytes(figures.free)));
     disk.write =
         add_direction("host -> " + id, figures.write, where, way + ", each ended by a sync");
@@ -266,8 +267,8 @@ void MachineMeasurement::add_disk(std::size_t number, const DiskFigures& figures
         note(id + " -> host", fmt::format("{}; not measured: {}", estimate, figures.obstacle));
     if (figures.both.runs == 0) {
         note("host <-> " + id,
-             "assumed: both at once get what the faster gets alone; not "
-             "measured, as there are no direct transfers");
+             "assumed: both at once get what the faster one gets alone; not measured, as there are "
+             "no direct transfers");
         return;
     }
     const std::array alone{disk.write.bytes_per_second, disk.read.bytes_per_second};

@@ -1,4 +1,4 @@
-// How long a measurement may take, and who ends it: of links as of disks.
+// How long a measurement may take, and what ends it: for links and for disks.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@ namespace tidemark {
 
 struct MeasuringLimits {
     unsigned runs = 9;                          // at most
-    Nanoseconds budget = 10'000'000'000;        // no run begins later; there is one always
-    std::function<bool()> stop = {};            // asked between copies; may be empty
+    Nanoseconds budget = 10'000'000'000;        // no run starts later; there is always one
+    std::function<bool()> stop = {};            // called between copies; may be empty
     std::function<void(double)> progress = {};  // the share of runs that are done; may be empty
 
-    // Errors: cancelled: `stop` says so.
+    // Errors: cancelled: `stop` returned true.
     Result<void> go_on() const {
         if (stop && stop())
             return fail(ErrorCode::cancelled, "interrupted");

@@ -1,4 +1,4 @@
-// The machines that travel inside the program: CMake makes an entry of each shipped/NAME.json.
+// The machines that the program contains: CMake makes an entry of each shipped/NAME.json.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Work on a node's own processors: memory that is first touched there lies there, and so does what
-// a driver pins for whoever runs there.
+// Work on a node's own processors: memory that is first touched there is placed there, and so is
+// what a driver pins for a thread that runs there.
 #pragma once
 
 #include <functional>

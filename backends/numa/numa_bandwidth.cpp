@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-// The compiler must not see that nobody reads the copy.
+// The compiler must not see that the copy is never read.
 void copy(std::span<std::byte> target, std::span<const std::byte> source) {
     std::memcpy(target.data(), source.data(), source.size());
     asm volatile("" : : "r"(target.data()) : "memory");

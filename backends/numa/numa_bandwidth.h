@@ -1,9 +1,9 @@
-// How fast a processor's node copies memory that lies on its own node or on another.
+// How fast a node's processor copies memory on its own node or on another.
 //
 // One thread, bound to the processors of a node, copies a buffer to another, both on one memory
-// node or each on its own, until the time is over; the fastest round counts, since noise only ever
-// adds. Bytes are counted once: each is read once and written once. Takes `budget`, and at most one
-// round more.
+// node or each on its own, until the time is up. The fastest round counts, since noise only ever
+// adds time. Bytes are counted once: each is read once and written once. Takes `budget`, plus at
+// most one round.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ namespace tidemark {
 struct BandwidthQuestion {
     unsigned cpu_node = 0;
     unsigned memory_node = 0;
-    Bytes size = 32_MiB;  // of each buffer: beyond what caches hold
+    Bytes size = 32_MiB;  // of each buffer: larger than caches
     Nanoseconds budget = 100'000'000;
-    std::optional<unsigned> source_node = {};  // that the source lies on; nothing: memory_node
+    std::optional<unsigned> source_node = {};  // where the source is; nothing: memory_node
 };
 
 struct NumaBandwidth {

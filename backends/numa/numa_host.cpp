@@ -1,4 +1,4 @@
-// mmap, mbind, touch, and move_pages to see where it went.
+// mmap, mbind, touch, and move_pages to see where the pages went.
 #include "backends/numa/numa_host.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::optional<Error> NumaHost::obstacle() const {
 
 Result<NumaPages> NumaHost::allocate(Bytes size, unsigned node) const {
     if (size == 0 || size >= kLargestRequest)
-        return fail(ErrorCode::bad_option, fmt::format("{} bytes cannot be had", size));
+        return fail(ErrorCode::bad_option, fmt::format("{} bytes cannot be allocated", size));
     if (const auto why = obstacle())
         return tl::make_unexpected(*why);
     TM_TRY(check_room(size, node));
@@ -92,15 +92,15 @@ Result<unsigned> NumaHost::where_is(const void* address) const {
     if (calls_->move_pages(0, 1, &page, nullptr, &status, 0) != 0)
         return refused("move_pages", errno);
     if (status == -ENOENT || status == -EFAULT)
-        return fail(ErrorCode::not_found, "no page lies at that address", "NUMA",
+        return fail(ErrorCode::not_found, "there is no page at that address", "NUMA",
                     "memory has no page before it is written");
     if (status < 0)
         return refused("move_pages", -status);
     return static_cast<unsigned>(status);
 }
 
-// Filling pages that are not there would end in the kernel's hands: look first, with what is known
-// now.
+// If the pages don't exist, filling them would make the kernel kill the process: check first, with
+// what is known now.
 Result<void> NumaHost::check_room(Bytes size, unsigned node) const {
     const HostNodes now = read_host_nodes(root_);
     const NumaNode* found = now.find(node);
@@ -109,11 +109,11 @@ Result<void> NumaHost::check_room(Bytes size, unsigned node) const {
         for (const NumaNode& each : now.nodes)
             known += fmt::format("{}{}", known.empty() ? "" : ", ", each.id);
         return fail(ErrorCode::not_found, fmt::format("there is no node {}", node), "NUMA",
-                    "there is " + known);
+                    "there are " + known);
     }
     if (found->available < size)
         return fail(ErrorCode::driver,
-                    fmt::format("node {} has {} available, {} were asked for", node,
+                    fmt::format("node {} has {} available, {} were requested", node,
                                 format_bytes(found->available), format_bytes(size)),
                     "NUMA");
     return {};

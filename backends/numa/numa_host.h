@@ -1,9 +1,9 @@
-// NumaHost: host memory on a node of one's choice.
+// NumaHost: host memory on a chosen node.
 //
-// Pages are taken from the kernel, preferred on the node, filled, and then looked for: a buffer
-// lies on its node to the last page, or there is none. (Bound strictly, a node without free memory
-// would end the process instead.) On a computer with one node every page is on it, and nothing is
-// needed; with several, libnuma is (numa_library.h).
+// Pages are requested from the kernel, preferably on the node, filled, and then checked: a buffer
+// is on its node to the last page, or it isn't returned. (With strict binding, a node without free
+// memory would end the process instead.) On a computer with one node every page is on it, and
+// nothing else is needed; with several, libnuma is needed (numa_library.h).
 //
 // Thread-safe. Allocation is O(pages): the kernel clears each.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace tidemark {
 
-// Pages of one node, given back with the value.
+// Pages of one node, freed with the value.
 class NumaPages {
   public:
     NumaPages() = default;
@@ -26,7 +26,7 @@ class NumaPages {
     NumaPages& operator=(NumaPages&& other) noexcept;
     ~NumaPages();
 
-    // Zeroes at first; as long as was asked for.
+    // Zeroes at first; of the requested length.
     std::span<std::byte> bytes() const { return bytes_; }
 
     unsigned node() const { return node_; }
@@ -45,7 +45,8 @@ class NumaHost {
     // This computer.
     static NumaHost open();
 
-    // `root` stands for "/" (sys_files.h); `calls` as load_numa gives them, or why it does not.
+    // `root` is used instead of "/" (sys_files.h); `calls` is the result of load_numa, or its
+    // error.
     NumaHost(std::string root, Result<NumaCalls> calls);
 
     // As they were when the host was opened.
@@ -55,12 +56,12 @@ class NumaHost {
     std::optional<Error> obstacle() const;
 
     // Errors: not_found: no such node. bad_option: no bytes. unsupported: as `obstacle`. driver:
-    // the node has too little memory (asked anew), or the kernel put pages elsewhere.
+    // the node has too little memory (checked again), or the kernel put pages elsewhere.
     Result<NumaPages> allocate(Bytes size, unsigned node) const;
 
-    // The node on which the page at `address` lies; without libnuma the only node there is,
-    // whatever is at the address. Errors: not_found: no page of this process, or nothing was ever
-    // written to it; unsupported: as `obstacle`; driver: the kernel refuses.
+    // The node of the page at `address`; without libnuma the only node, whatever is at the address.
+    // Errors: not_found: no page of this process, or nothing was ever written to it; unsupported:
+    // as `obstacle`; driver: the kernel refuses.
     Result<unsigned> where_is(const void* address) const;
 
   private:

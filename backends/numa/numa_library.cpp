@@ -1,4 +1,4 @@
-// dlopen, dlsym, and one question to the kernel.
+// dlopen, dlsym, and one query to the kernel.
 #include "backends/numa/numa_library.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// libnuma, loaded when it is there: the two calls that place pages and find them, declared here so
-// that no header of it is needed to build and no library to run.
+// libnuma, loaded if it is installed: the two calls that place pages and find them, declared here
+// so that neither its header is needed to build nor the library to run.
 //
 // The library stays loaded as long as the program runs. Thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// One folder a node.
+// One folder per node.
 #include "backends/numa/numa_nodes.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kHere = 10;  // the kernel's distance of a node to itself
 
-// What an allocation could get of a node: the kernel lets go of file pages first.
+// What an allocation could get from a node: the kernel drops file pages first.
 void read_memory(const std::string& path, NumaNode& node) {
     const std::string text = read_sys_text(path).value_or("");
     node.total = find_meminfo(text, "MemTotal").value_or(0);
@@ -57,7 +57,7 @@ HostNodes read_host_nodes(const std::string& root) {
     host.known_by_kernel = !host.nodes.empty();
     if (host.nodes.empty())
         host.nodes.push_back(whole_machine(root));
-    // A virtual machine that is given memory as it uses it tells of all of it only there.
+    // A virtual machine that is given memory as it uses it reports the total only there.
     NumaNode whole = host.nodes.front();
     read_memory(root + "/proc/meminfo", whole);
     if (host.nodes.size() == 1 && whole.total > host.nodes.front().total)
@@ -65,7 +65,7 @@ HostNodes read_host_nodes(const std::string& root) {
     for (NumaNode& node : host.nodes) {
         if (node.distances.size() == host.nodes.size())
             continue;
-        node.distances.clear();  // a kernel that does not tell: only the own node is known
+        node.distances.clear();  // a kernel without distances: only the own node is known
         for (const NumaNode& other : host.nodes)
             node.distances.push_back(other.id == node.id ? kHere : 2 * kHere);
     }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kSysFilesLargestFile = 1_MiB;
 constexpr std::size_t kLongestList = 65536;
 
-// The number at the front of `text`, which is taken off.
+// The number at the front of `text`, which is removed.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

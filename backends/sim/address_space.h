@@ -1,8 +1,8 @@
 // AddressSpace: a span of addresses, cut into ranges.
 //
-// A range begins where the one taken before it ended, rounded up (as a driver places reservations);
-// only when the end is reached are the gaps of ranges that were given back used again, lowest
-// first. Not thread-safe. O(log ranges); a gap is looked for in O(ranges).
+// A range begins where the previous one ended, rounded up (as a driver places reservations). Only
+// when the end is reached are the gaps of freed ranges reused, lowest first. Not thread-safe. O(log
+// ranges); finding a gap is O(ranges).
 #pragma once
 
 #include <map>
@@ -17,13 +17,13 @@ class AddressSpace {
     // Every range begins at a multiple of `alignment`, a power of two; so must the span.
     AddressSpace(Range span, Bytes alignment) : span_(span), alignment_(alignment) {}
 
-    // A range of `size` (not 0) bytes, or nothing when no gap is as large.
+    // A range of `size` (not 0) bytes, or nothing if no gap is that large.
     std::optional<Range> take(Bytes size);
 
-    // Gives a taken range back.
+    // Frees a taken range.
     void give(Range range);
 
-    // The taken range that holds `address`.
+    // The taken range that contains `address`.
     std::optional<Range> find(Address address) const;
 
     bool covers(Address address) const {

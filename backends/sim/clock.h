@@ -1,11 +1,11 @@
 // VirtualClock: the simulator's time, its streams as queues, and points in them.
 //
-// now() = the recorded time (whoever replays a trace stores it) + all that calls have cost and
-// waits have taken so far: costs push later events back, as they would on the machine. A stream is
-// the moment until which it is busy; work that is queued begins when both the stream and the caller
-// are there. Nothing is remembered of work itself.
+// now() = the recorded time (which a replay stores) + everything that calls have cost and waits
+// have taken so far: costs push later events back, as they would on the machine. A stream is
+// represented by the moment until which it is busy; queued work starts when both the stream and the
+// caller have got there. Nothing else about work is remembered.
 //
-// Not thread-safe. O(1) unless said otherwise.
+// Not thread-safe. O(1) unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class VirtualClock {
   public:
     Nanoseconds now() const { return time_.now(); }
 
-    // Where a replay stores the recorded time of the event at hand, and reads what was spent.
+    // Where a replay stores the recorded time of the current event, and reads what was spent.
     ReplayClock* replay_clock() { return &time_; }
 
     // The caller is busy for `duration`.
@@ -31,10 +31,10 @@ class VirtualClock {
     // Queues work of `duration` on `stream`.
     void enqueue(StreamId stream, Nanoseconds duration);
 
-    // When everything queued on `stream` so far is done; a moment in the past if it is.
+    // When everything queued on `stream` so far is done; a moment in the past if it already is.
     Nanoseconds busy_until(StreamId stream) const;
 
-    // The point up to which `stream` has been given work.
+    // Marks the current end of the work that was queued on `stream`.
     EventId record(StreamId stream);
 
     bool known(EventId event) const { return to_integer(event) < next_event_; }
@@ -48,7 +48,7 @@ class VirtualClock {
     // What is queued on `stream` from now on begins at `moment` at the earliest.
     void hold(StreamId stream, Nanoseconds moment);
 
-    // Wait for the stream, the event, or all streams: the caller's time moves on, by what is
+    // Wait for the stream, the event, or all streams: the caller's time advances by what is
     // returned.
     Nanoseconds drain(StreamId stream) { return wait_until(busy_until(stream)); }
 
@@ -74,7 +74,7 @@ class VirtualClock {
     Nanoseconds latest_ = 0;  // the last moment at which any stream is busy
     std::vector<Nanoseconds> streams_;
     std::unordered_map<std::uint32_t, Nanoseconds> far_streams_;
-    std::deque<Nanoseconds> events_;  // those that have not passed, and what came after them
+    std::deque<Nanoseconds> events_;  // those that have not passed, and the ones after them
     std::uint64_t first_event_ = 0;   // the number of events_.front()
     std::uint64_t next_event_ = 0;
 };

@@ -1,12 +1,12 @@
-// Costs: what each call of a device takes, from measurements.
+// Costs: how long each call of a device takes, from measurements.
 //
 // Model: a curve per call through measured (bytes, ns) points: linear in bytes between two points,
-// constant below the first, and beyond the last one on along the last slope (never downwards).
-// Costs are whole nanoseconds from fixed-point arithmetic, so they are the same on every machine,
-// and exact at the points. A call on several mappings at once (unmap, set_access) costs the sum of
-// what each mapping would, or, where a profile knows it, less or more for those after the first.
+// constant below the first, and beyond the last one along the last slope (never downwards). Costs
+// are whole nanoseconds from fixed-point arithmetic, so they are the same on every machine, and
+// exact at the points. A call on several mappings at once (unmap, set_access) costs the sum of what
+// each mapping would cost or, if a profile has the figure, less or more for those after the first.
 //
-// Immutable after construction; may be shared by threads.
+// Immutable after construction; threads may share it.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class CostCurve {
   public:
     CostCurve() : CostCurve(std::span<const CostPoint>{}) {}
 
-    // `points` by rising bytes, costs not negative; no points: everything is free of cost.
+    // `points` by rising bytes, costs not negative; no points: everything costs nothing.
     explicit CostCurve(std::span<const CostPoint> points);
 
     // O(points within the power of two of `bytes`), in practice O(1): a table lookup, a multiply.
@@ -67,7 +67,7 @@ class CostCurve {
     std::array<std::uint16_t, 65> first_{};  // bit_width(bytes) -> the first piece it may be in
 };
 
-// Which way bytes go: what a transfer's duration on its stream depends on.
+// The direction of bytes, which determines a transfer's duration on its stream.
 enum class Transfer : std::uint8_t { to_host, to_device, on_device, fill };
 constexpr int kTransferCount = static_cast<int>(Transfer::fill) + 1;
 
@@ -76,7 +76,7 @@ std::string_view to_text(Transfer transfer);
 constexpr Bytes kDriverPage = 2_MiB;
 constexpr Bytes kLargestDriverPage = 512_MiB;
 
-// A device's memory and prices. Default-constructed: no memory, and all is free of cost.
+// A device's memory and prices. Default-constructed: no memory, and everything costs nothing.
 struct CostProfile {
     std::string name;
     std::string device;  // the product, for people
@@ -84,16 +84,18 @@ struct CostProfile {
     Bytes granularity = 0;
     std::array<CostCurve, kDeviceCallCount> calls;    // the caller's time, by DeviceCall
     std::array<CostCurve, kTransferCount> transfers;  // the stream's time, by Transfer
-    Nanoseconds pool_creation = 0;                    // the first malloc_async, beside its own cost
+    // the first malloc_async, in addition to its own cost
+    Nanoseconds pool_creation = 0;
     CostCurve pool_growth;  // what growing the pool adds to a malloc_async
-    // A driver cuts plain memory below kDriverPage out of pages of that size. What a call that
-    // takes a new page, or gives one back, costs more.
+    // A driver cuts plain memory below kDriverPage from pages of that size. The additional cost of
+    // a call that takes a new page, or releases one.
     Nanoseconds page_open = 0;
     Nanoseconds page_close = 0;
-    // What plain memory is aligned to whose size is a multiple of it: the largest page that the
+    // Plain memory whose size is a multiple of this is aligned to it: the largest page that the
     // driver uses. A power of two.
     Bytes largest_page = kLargestDriverPage;
-    // Of a call on several mappings, by DeviceCall: what each but the first costs; none = as it.
+    // For a call on several mappings, by DeviceCall: the cost of each except the first; none = the
+    // same.
     std::array<std::optional<CostCurve>, kDeviceCallCount> further;
 
     Nanoseconds cost(DeviceCall call, Bytes bytes) const {
@@ -129,7 +131,7 @@ struct ShippedProfile {
     std::string_view json;
 };
 
-// What the program carries in itself (profiles/*.json).
+// The files that the program contains (profiles/*.json).
 std::span<const ShippedProfile> shipped_profiles();
 
 }  // namespace tidemark

@@ -138,7 +138,7 @@ Address DriverPlacement::carve(Chunks::iterator chunk, Bytes size) {
     return begin;
 }
 
-// Merges it with the holes beside it that are in the same chunk.
+// Merges it with adjacent holes in the same chunk.
 void DriverPlacement::add_hole(Chunks::iterator chunk, Range hole) {
     const Address end = hole.begin + hole.size;
     const auto next = holes_.find(end);
@@ -166,8 +166,8 @@ void DriverPlacement::update_room(Chunks::iterator chunk) {
     rooms_.set(chunk->second.age, largest);
 }
 
-// Gives a new chunk the next age. When ages are used up, those of chunks that are gone are closed
-// up, and if that is not half of them, there shall be twice as many.
+// Gives a new chunk the next age. When ages are used up, the ages of chunks that are gone are
+// removed; if those are less than half, the number of ages is doubled.
 void DriverPlacement::add_age(Chunks::iterator chunk) {
     if (ages_.size() == rooms_.capacity()) {
         std::erase(ages_, Address::null);

@@ -1,4 +1,4 @@
-// DriverPlacement: where a CUDA driver puts plain memory of 2 MiB and more. Allocators that cut
+// DriverPlacement: where a CUDA driver puts plain memory of 2 MiB and more. Allocators that split
 // such memory into blocks often take the block at the lowest address, so what they need depends on
 // the order of these addresses.
 //
@@ -7,21 +7,23 @@
 // in 9,862 of 9,946 cases in which it named one and the driver used a known chunk):
 //   - Address space is taken in chunks: the request rounded up to 32 MiB, aligned to 32 MiB (to
 //     512 MiB if the request is a multiple of that; under another kernel of the host, Linux 6.18
-//     in a small virtual machine, this was not so). A chunk lies at the upper end of the highest
-//     gap that has room for it and for its alignment less a page, as the operating system is asked
-//     for so much and the rest given back: so a gap of exactly the chunk's size is not used.
+//     in a small virtual machine, this was not so). A chunk is at the upper end of the highest gap
+//     that has room for it and for its alignment less a page, since the driver requests that much
+//     from the operating system and returns the rest: so a gap of exactly the chunk's size is not
+//     used.
 //   - A request goes to the youngest chunk that has a hole for it, there to the smallest such hole,
-//     of equals to the lowest, and to its lower end. Only without any is a chunk taken.
-//   - Holes of one chunk merge, those of two chunks never do. A wholly free chunk is given back at
-//     once, and its gap merges with its neighbours.
+//     of equals to the lowest, and to its lower end. Only if there is no hole is a chunk taken.
+//   - Holes of one chunk merge, those of two chunks never do. An entirely free chunk is released
+//     immediately, and its gap merges with its neighbours.
 //   - The context itself leaves a hole of 24 MiB in one chunk and of 2 MiB in a younger one.
-//   - With a LateHole: when its first big kernels are used, a context gives 414 or 446 MiB back, at
-//     the low end of the chunk of the 2 MiB hole; seen after 0 to 15 segments, never in programs
-//     without such kernels. No record tells when, so replays of one run have none.
-// Not modelled: what else lives in the process. Libraries that load their code on first use, and
-// threads, take and leave gaps and holes at moments that no record tells.
-// Replayed from nothing, 8 runs were predicted whole (7,160 calls); over all, 97.1 % of the pairs
-// of live segments of one stream and pool lie in the predicted order (slots: 26.5 %).
+//   - With a LateHole: when its first big kernels are used, a context frees 414 or 446 MiB, at the
+//     low end of the chunk of the 2 MiB hole; seen after 0 to 15 segments, never in programs
+//     without such kernels. No record shows when, so replays of one run have none.
+//
+// Not modelled: other users of the process's address space. Libraries that load their code on first
+// use, and threads, take and leave gaps and holes at moments that no record shows. Replayed from
+// nothing, 8 runs were predicted completely (7,160 calls); over all, 97.1 % of the pairs of live
+// segments of one stream and pool are in the predicted order (slots: 26.5 %).
 //
 // Not thread-safe. O(log chunks + holes of one chunk) a call; a new chunk also looks at the gaps
 // above its own whose size has the same power of two.
@@ -39,8 +41,8 @@
 
 namespace tidemark {
 
-// What a context gives back of its second chunk, just before the memory that is taken `after` that
-// many others; or when it is said (open_late_hole).
+// What a context frees of its second chunk, just before the memory that is taken after `after`
+// others; or on request (open_late_hole).
 struct LateHole {
     static constexpr std::uint64_t kWhenSaid = ~std::uint64_t{0};
 
@@ -54,25 +56,25 @@ class DriverPlacement {
     static constexpr Bytes kChunk = 32_MiB;         // chunks are multiples of it
     static constexpr Bytes kLargestPage = 512_MiB;  // multiples of it are aligned to it
 
-    // Addresses lie in `span`, whose ends are multiples of kLargestPage; it has room for what the
-    // context holds (two chunks). `largest_page` (a power of two from kChunk to kLargestPage) is
-    // what its multiples are aligned to.
+    // Addresses are in `span`, whose ends are multiples of kLargestPage; it has room for what the
+    // context holds (two chunks). Multiples of `largest_page` (a power of two from kChunk to
+    // kLargestPage) are aligned to it.
     explicit DriverPlacement(Range span, Bytes largest_page = kLargestPage, LateHole late = {});
 
     bool covers(Address address) const {
         return address >= span_.begin && address - span_.begin < span_.size;
     }
 
-    // An address for `size` bytes (not 0), or nothing when no gap is as large.
+    // An address for `size` bytes (not 0), or nothing if no gap is that large.
     std::optional<Address> take(Bytes size);
 
-    // The late hole is there from now on; nothing if it is already, or if there is none.
+    // Opens the late hole now; does nothing if it is open already, or if there is none.
     void open_late_hole();
 
-    // The size of what lives at exactly `address`, which is free from now on; 0 if nothing does.
+    // Frees the block at exactly `address` and returns its size; 0 if there is none.
     Bytes give(Address address);
 
-    // What lives around `address`; size 0 if nothing does.
+    // The block around `address`; size 0 if there is none.
     Range find(Address address) const;
 
   private:
@@ -115,7 +117,7 @@ class DriverPlacement {
     LateHole late_;
     Address late_at_ = Address::null;
     bool late_open_ = false;
-    std::uint64_t taken_ = 0;  // how often, until the late hole is there
+    std::uint64_t taken_ = 0;  // how often, until the late hole opens
     std::map<Address, Bytes> live_;
     Chunks chunks_;
     Holes holes_;                                      // of all chunks

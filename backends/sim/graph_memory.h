@@ -1,13 +1,13 @@
-// GraphMemory: the memory of graphs' own (malloc_async inside a capture).
+// GraphMemory: the memory of graphs themselves (malloc_async inside a capture).
 //
-// Model, after the CUDA programming guide: an allocation has its address from the capture on, for
-// as long as the graph is there, and is memory from the step that takes it to the step or call that
-// gives it back. Physical memory is bound at a launch, one slab for all that a graph needs at the
-// same time. A slab that no live memory is in serves any graph whose launch comes after what it did
-// before: on the same stream at once, on others when the work is done. What is not live is no
-// memory: reading it is refused here, while real hardware reads whatever is there.
-// Slabs are kept for later launches, beyond the end of their graph, until they are trimmed.
-// The driver binds page by page, so it may need less when some of a graph's memory stays live.
+// Model, after the CUDA programming guide: an allocation has its address from the capture on, as
+// long as the graph exists, and is memory from the step that takes it to the step or call that
+// frees it. Physical memory is bound at a launch, one slab for everything that a graph needs at the
+// same time. A slab without live memory serves any graph whose launch comes after its previous
+// work: on the same stream immediately, on others when the work is done. Memory that is not live
+// cannot be used: reading it is refused here, while real hardware reads whatever is there. Slabs
+// are kept for later launches, beyond the end of their graph, until they are trimmed. The driver
+// binds page by page, so it may need less when some of a graph's memory stays live.
 //
 // Not thread-safe. O(slabs) to bind, O(log live) otherwise.
 #pragma once
@@ -41,7 +41,7 @@ class GraphMemory {
     using SlabId = std::uint64_t;
 
     // A free slab of at least `size` bytes that work on `stream` may use at `now`: the one that
-    // `graph` had last, else the smallest.
+    // `graph` had last, otherwise the smallest.
     std::optional<SlabId> find_slab(Bytes size, GraphId graph, StreamId stream,
                                     Nanoseconds now) const;
 
@@ -62,7 +62,7 @@ class GraphMemory {
     // Binds `range`, which is not live, to the bytes at `offset` of a slab; the physical range.
     Range bind(Range range, SlabId slab, Bytes offset, GraphId graph);
 
-    // Ends what lives at exactly `address`: its range, or nothing.
+    // Frees the block at exactly `address`: returns its range, or nothing.
     struct Live {
         Bytes size = 0;
         Address physical = Address::null;
@@ -72,17 +72,17 @@ class GraphMemory {
 
     std::optional<Live> unbind(Address address);
 
-    // What lives at exactly `address`; null if nothing does.
+    // The block at exactly `address`; null if there is none.
     const Live* live_at(Address address) const;
 
-    // It was given back on `stream`, whose work so far is done at `ready`.
+    // It was freed on `stream`, whose work so far is done at `ready`.
     void given_back(SlabId slab, StreamId stream, Nanoseconds ready);
 
     // The piece that begins at `address`, as physical addresses, at most `size` bytes; size 0 if
-    // nothing lives there.
+    // nothing there is live.
     Range translate(Address address, Bytes size) const;
 
-    // Gives free slabs whose work is done at `now` back; `freed(physical range)` sees each.
+    // Releases free slabs whose work is done at `now`; `freed(physical range)` sees each.
     template <class Freed>
     void trim(Nanoseconds now, Freed freed) {
         for (auto slab = slabs_.begin(); slab != slabs_.end();) {

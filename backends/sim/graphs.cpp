@@ -1,4 +1,4 @@
-// Recording: the order of steps as a vector clock, and the place of each piece of memory.
+// Recording: the order of steps as a vector clock, and the location of each piece of memory.
 #include "backends/sim/graphs.h"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ void Recording::wait(StreamId stream, EventId event) {
         state.known[i] = std::max(state.known[i], known[i]);
 }
 
-// The lowest hole that is large enough and free for what comes next on the stream; else new bytes.
+// The lowest hole that is large enough and free for what comes next on the stream; otherwise new
+// bytes.
 Bytes Recording::position(const StreamState& state, Bytes size) {
     const auto usable = std::ranges::find_if(holes_, [&](const auto& entry) {
         const Hole& hole = entry.second;
@@ -82,7 +83,7 @@ bool Recording::give(StreamId stream, Address address) {
     add(stream, {.kind = GraphStep::Kind::give, .target = address, .size = size}, 0);
     const std::size_t index = stream_index(stream);
     Hole hole{.size = size, .index = index, .step = streams_[index].known[index]};
-    // Neighbours that the same stream gave back are one hole from the later moment on.
+    // Adjacent holes that the same stream freed are one hole from the later moment on.
     auto next = holes_.lower_bound(piece->second.offset);
     Bytes offset = piece->second.offset;
     if (next != holes_.end() && next->first == offset + size && next->second.index == index) {

@@ -1,16 +1,16 @@
-// Graphs of the simulator: what captured streams were given, as steps with their addresses.
+// Graphs of the simulator: what was queued on captured streams, as steps with their addresses.
 //
-// A Recording is a capture that goes on. A stream joins it by waiting for an event that was
-// recorded in it, as with CUDA; every step must be known to the first stream at the end (it waits
-// for the others), or the capture is lost. A Graph is what came of it: a launch takes its steps
-// again in the order in which they were recorded, and as long as its longest chain of steps that
-// wait for each other.
+// A Recording is a capture in progress. A stream joins it by waiting for an event that was recorded
+// in it, as with CUDA; every step must be known to the first stream at the end (it waits for the
+// others), or the capture is lost. A Graph is its result: a launch repeats its steps in the order
+// in which they were recorded, and takes as long as its longest chain of steps that wait for each
+// other.
 //
-// Memory that malloc_async gives inside a capture is the graph's own: its addresses stay, and each
-// launch makes it anew (GraphMemory). Where it lies in the graph's piece of physical memory is
-// decided here: a step's memory is used again for a later one only if that comes after the free in
-// the graph's order. Two allocations never have the same address, though the driver may do that;
-// so an address used after its free is seen.
+// Memory that malloc_async returns inside a capture belongs to the graph: its addresses stay, and
+// each launch binds it again (GraphMemory). Where it is in the graph's piece of physical memory is
+// decided here: a step's memory is reused for a later one only if that comes after the free in the
+// graph's order. Two allocations never have the same address, though the driver may do that; so an
+// address that is used after its free is detected.
 //
 // Not thread-safe. O(streams) a step; O(holes) for memory.
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace tidemark {
 
-// One thing that a stream is given, or that a launch does.
+// One operation that is queued on a stream, or that a launch does.
 struct GraphStep {
     enum class Kind : std::uint8_t {
         copy,
@@ -43,7 +43,7 @@ struct GraphStep {
     Bytes size = 0;
 };
 
-// Memory of a graph's own, which lies `offset` bytes into what the graph is given for a launch.
+// A graph's own memory, `offset` bytes into what the graph gets for a launch.
 struct GraphPiece {
     Range range;
     Bytes offset = 0;
@@ -55,7 +55,7 @@ struct Graph {
     std::map<Address, GraphPiece> pieces;
     Bytes footprint = 0;       // what all pieces need at the same time
     Nanoseconds duration = 0;  // of the longest chain
-    Nanoseconds done = std::numeric_limits<Nanoseconds>::min();  // when the last launch is
+    Nanoseconds done = std::numeric_limits<Nanoseconds>::min();  // when the last launch ends
 };
 
 class Recording {
@@ -68,20 +68,20 @@ class Recording {
 
     bool has(EventId event) const { return points_.contains(to_integer(event)); }
 
-    // The streams below are in the recording, events have been recorded in it.
+    // The streams below are in the recording, and the events below have been recorded in it.
     void add(StreamId stream, const GraphStep& step, Nanoseconds duration);
     void record(StreamId stream, EventId event);
 
-    // `stream`, which joins if it isn't in, comes after `event` from now on.
+    // From now on `stream`, which joins if it isn't in, comes after `event`.
     void wait(StreamId stream, EventId event);
 
     // Memory at `range`, an address that nobody has, for what comes after.
     void take(StreamId stream, Range range);
 
-    // Its end; false if nothing that was taken begins there, or not any more.
+    // Its end; false if nothing that was taken begins there, or no longer does.
     bool give(StreamId stream, Address address);
 
-    // Was all of the range taken, and not given back since?
+    // Was all of the range taken, and not freed since?
     bool holds(Range range) const;
 
     // The pieces taken so far.
@@ -90,7 +90,7 @@ class Recording {
     // Is every step known to the first stream?
     bool joined() const;
 
-    // What was recorded; the recording is at its end.
+    // What was recorded; ends the recording.
     Graph finish();
 
   private:
@@ -108,7 +108,7 @@ class Recording {
         Nanoseconds busy = 0;
     };
 
-    // Memory of the footprint that was given back by step number `step` of a stream.
+    // Memory of the footprint that step number `step` of a stream freed.
     struct Hole {
         Bytes size = 0;
         std::size_t index = 0;  // of the stream

@@ -1,4 +1,4 @@
-// json_text: what our files of costs and machines are written with.
+// json_text: how our files of costs and machines are written.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-// `text` between quotes; bytes that are no UTF-8 are replaced. O(length).
+// `text` between quotes; bytes that are not UTF-8 are replaced. O(length).
 inline std::string json_text(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -1,7 +1,6 @@
-// Reading JSON that people may have written: a value knows its path in the document, and the first
-// fault of the document is kept with the path where it is. What is absent or at fault reads as 0,
-// "" or an empty list, so that a reader goes on and asks for the fault at the end.
-// Not thread-safe.
+// Reading JSON that people may have written: a value knows its path in the document, and the
+// document's first fault is kept with its path. What is absent or at fault reads as 0, "" or an
+// empty list, so that a reader continues and checks for the fault at the end. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace tidemark {
 
-// How a document's faults are worded.
+// The wording of a document's faults.
 struct JsonStyle {
     bool pointers = true;   // paths are "/spaces/1/id"; else "calls.malloc[1]"
     std::string_view text;  // what a string is called: "a text"
@@ -55,7 +54,7 @@ class JsonValue {
 
     bool present() const { return value_ != nullptr; }
 
-    // Only of one that is present.
+    // Only for one that is present.
     const Json* operator->() const { return value_; }
 
     const Json& operator*() const { return *value_; }
@@ -66,7 +65,8 @@ class JsonValue {
 
     bool at_fault() const { return document_->fault().has_value(); }
 
-    // The member `name` of this object: none is a fault, and with optional_member() is not.
+    // The member `name` of this object: if it is missing, that is a fault, but not with
+    // optional_member().
     JsonValue member(std::string_view name) const {
         JsonValue found = optional_member(name);
         if (!found.present())
@@ -97,7 +97,7 @@ class JsonValue {
         document_->refuse(member_path(name), std::move(what), std::move(hint));
     }
 
-    // Present, and of that kind; present and of another is a fault.
+    // Present, and of that kind; present and of another kind is a fault.
     bool is_object() const { return expect(&Json::is_object, "an object"); }
 
     bool is_list() const { return expect(&Json::is_array, "a list"); }
@@ -118,7 +118,7 @@ class JsonValue {
         return 0;
     }
 
-    // What was made of this value; the reason why nothing was becomes its fault.
+    // The result made from this value; if there is none, the reason becomes its fault.
     template <class T>
     T checked(const Result<T>& result) const {
         if (!result)

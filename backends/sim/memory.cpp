@@ -1,4 +1,4 @@
-// Pieces of bytes, cut where a later call begins or ends inside of one.
+// Pieces of bytes, which are cut where a later call begins or ends inside of them.
 #include "backends/sim/memory.h"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ Bytes differing(std::uint64_t begin, Bytes size, std::uint32_t left, std::uint32
 
 }  // namespace
 
-// Calls `visit(begin, size, piece, offset)` for all of the range in order: `offset` is where
-// `begin` lies in the piece, which is null where nothing was written.
+// Calls `visit(begin, size, piece, offset)` for all of the range in order: `offset` is the position
+// of `begin` in the piece, which is null where nothing was written.
 template <class Visit>
 void ByteStore::for_each_piece(Range range, Visit visit) const {
     const std::uint64_t end = to_integer(range.begin) + range.size;
@@ -51,7 +51,7 @@ void ByteStore::for_each_piece(Range range, Visit visit) const {
     }
 }
 
-// After it no piece lies on both sides of `at`.
+// Afterwards no piece is on both sides of `at`.
 void ByteStore::cut(std::uint64_t at) {
     auto next = pieces_.lower_bound(at);
     if (next == pieces_.begin())
@@ -89,7 +89,7 @@ void ByteStore::write(Address address, std::span<const std::byte> source) {
         const std::uint64_t at = to_integer(address);
         const auto part = source.first(std::min<Bytes>(source.size(), kLongest));
         const auto next = pieces_.upper_bound(at);
-        // Inside of a piece with bytes they change in place, so that many small writes stay cheap.
+        // Inside a piece with bytes they change in place, so that many small writes stay cheap.
         if (next != pieces_.begin()) {
             auto& [begin, piece] = *std::prev(next);
             if (!piece.bytes.empty() && at + part.size() <= begin + piece.size) {

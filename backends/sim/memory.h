@@ -1,10 +1,9 @@
 // ByteStore: the bytes behind simulated memory, kept only where something was written.
 //
-// Bytes that nobody wrote read as kUnwritten, so that a test which forgets to write sees it. A
-// range filled with one word, however long, costs the host a hundred bytes: what a replay takes
-// that writes all its allocations (backends/wrap/touching.h) is bounded by their number, not their
-// size. Not thread-safe. O(log pieces + pieces touched + bytes moved); a piece is what one call
-// wrote.
+// Bytes that nobody wrote read as kUnwritten, so that a test which forgets to write notices it. A
+// range filled with one word, however long, costs the host a hundred bytes: a replay that writes
+// all its allocations (backends/wrap/touching.h) is limited by their number, not their size. Not
+// thread-safe. O(log pieces + pieces touched + bytes moved); a piece is what one call wrote.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ class ByteStore {
     // How many bytes of the range are not those of fill_word.
     Bytes count_differing(Address address, Bytes size, std::uint32_t word) const;
 
-    // Forgets what the range holds.
+    // Discards the content of the range.
     void drop(Range range);
 
   private:

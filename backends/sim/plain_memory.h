@@ -1,11 +1,11 @@
-// PlainMemory: where cudaMalloc puts things. Made for speed: the `cuda-malloc` policy comes here
-// twice per allocation of a trace.
+// PlainMemory: where cudaMalloc puts memory. Made for speed: the `cuda-malloc` policy uses it twice
+// per allocation of a trace.
 //
 // Model: sizes are rounded to 512 bytes; each power of two of sizes has a window of addresses of
-// its own, cut into slots of that power. An address therefore says its slot, and whatever it is
-// asked, the answer is one array access away. A slot that was given back is the first to be taken
-// again. A window is at least twice the device's memory, so that it cannot run out before memory
-// does. Slots below 2 MiB are aligned to their size (512 at least), others to 2 MiB at least.
+// its own, cut into slots of that power. So an address determines its slot, and any query needs one
+// array access. A freed slot is the first to be reused. A window is at least twice the device's
+// memory, so that it cannot run out before memory does. Slots below 2 MiB are aligned to their size
+// (at least 512), others to at least 2 MiB.
 //
 // Not thread-safe. O(1), amortised; memory O(largest number of slots in use).
 #pragma once
@@ -30,7 +30,7 @@ class PlainMemory {
           window_bits_(static_cast<unsigned>(std::bit_width(std::max(capacity, kUnit))) + 1),
           class_count_(window_bits_ - kUnitBits) {}
 
-    // The addresses that can ever be handed out lie in this range.
+    // All addresses that can ever be handed out are in this range.
     Range span() const { return {Address{begin_}, Bytes{class_count_} << window_bits_}; }
 
     // An address for `size` bytes: a multiple of kUnit, not 0, and all taken together at most the
@@ -50,7 +50,7 @@ class PlainMemory {
                        (slot << (kUnitBits + index))};
     }
 
-    // The size of what lives at exactly `address`, which is free from now on; 0 if nothing does.
+    // Frees the block at exactly `address` and returns its size; 0 if there is none.
     Bytes give(Address address) {
         const Slot at = slot_of(address);
         if (at.offset != 0 || !holds(at)) [[unlikely]]
@@ -62,7 +62,7 @@ class PlainMemory {
         return size;
     }
 
-    // What lives around `address`; size 0 if nothing does.
+    // The block around `address`; size 0 if there is none.
     Range find(Address address) const {
         const Slot at = slot_of(address);
         if (!holds(at))

@@ -1,4 +1,4 @@
-// A file in memory stands for the GPU's physical memory; pieces of it are mapped at addresses that
+// A file in memory represents the GPU's physical memory; pieces of it are mapped at addresses that
 // were reserved without access.
 #include "backends/sim/process_device.h"
 
@@ -33,7 +33,7 @@ bool aligned(Range range) {
            to_integer(range.begin) % ProcessDevice::kGranularity == 0;
 }
 
-// Memory of the process, or addresses without any.
+// Memory of the process, or addresses without memory.
 Address mapped(Bytes size, bool usable) {
     const int access = usable ? PROT_READ | PROT_WRITE : PROT_NONE;
     const int kind = MAP_PRIVATE | MAP_ANONYMOUS | (usable ? 0 : MAP_NORESERVE);
@@ -168,7 +168,7 @@ DeviceResult<PhysicalId> ProcessDevice::create(Location where, Bytes size) {
     return id;
 }
 
-// Gives it back once it is released and nowhere mapped.
+// Frees it once it is released and mapped nowhere.
 void ProcessDevice::drop(PhysicalId id) {
     const auto found = physicals_.find(id);
     const Physical& physical = found->second;
@@ -246,7 +246,7 @@ DeviceResult<void> ProcessDevice::set_access(Range range, bool writable) {
     return {};
 }
 
-// Order: all that was queued is done.
+// Order: everything queued is done.
 
 DeviceResult<EventId> ProcessDevice::record(StreamId /*stream*/) {
     const std::lock_guard lock(mutex_);
@@ -277,7 +277,7 @@ DeviceResult<void> ProcessDevice::synchronize_device() {
 
 // Movement.
 
-// What is no reserved address is the program's own memory, which the device doesn't know.
+// Addresses outside of reservations are the program's own memory, which the device doesn't know.
 bool ProcessDevice::reaches(Address address, Bytes size, bool write) const {
     auto around = reserved_.upper_bound(address);
     if (around == reserved_.begin())

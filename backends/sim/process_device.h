@@ -1,10 +1,10 @@
-// ProcessDevice: a simulated GPU for programs, whose memory is memory of this process: what is
-// granted at an address can be read and written there, by the program as by "kernels" that are
-// ordinary functions. Reserved addresses without memory mapped to them fault when they are touched,
-// as on a GPU; copies and fills refuse them (invalid_value).
+// ProcessDevice: a simulated GPU for programs, whose memory is memory of this process: granted
+// memory can be read and written at its address, by the program and by "kernels" that are ordinary
+// functions. Reserved addresses without memory mapped to them fault when they are touched, as on a
+// GPU; copies and fills refuse them (invalid_value).
 //
-// It has no clock and counts no calls: what is queued is done when the call returns, so that events
-// have passed when they are recorded. Capacity is counted exactly, physical memory is given back to
+// It has no clock and counts no calls: queued work is done when the call returns, so events have
+// passed when they are recorded. Capacity is counted exactly, and physical memory is released to
 // the system. Features: virtual memory, host memory, copies. Thread-safe. O(log of what is mapped).
 #pragma once
 
@@ -91,7 +91,7 @@ class ProcessDevice final : public Device {
     const int file_;  // physical memory, in pieces
     const Bytes capacity_;
     DeviceCounters counters_;
-    mutable std::mutex mutex_;  // of what follows
+    mutable std::mutex mutex_;  // guards what follows
     Bytes free_;
     std::map<Address, Bytes> plain_;
     std::map<Address, Bytes> host_;

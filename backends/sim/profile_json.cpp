@@ -83,7 +83,7 @@ bool is_section(const Value& value, std::span<const std::string_view> names) {
     return true;
 }
 
-// The calls up to this one must have a price; the others are free of cost if they have none.
+// The calls up to this one must have a price; the others cost nothing if they have none.
 constexpr auto kPricedAlways = static_cast<std::size_t>(DeviceCall::host_free) + 1;
 
 void read_curves(const Value& root, CostProfile& profile) {
@@ -110,7 +110,7 @@ void read_curves(const Value& root, CostProfile& profile) {
     }
 }
 
-// What a profile need not have.
+// Optional members of a profile.
 
 void read_plain(const Value& root, CostProfile& profile) {
     constexpr std::string_view kMembers[] = {"page_open", "page_close", "largest_page"};
@@ -163,7 +163,7 @@ Result<CostProfile> parse_profile(std::string_view json, std::string_view where)
     } catch (const Json::parse_error& error) {
         return fail(ErrorCode::bad_input, fmt::format("not JSON: fault at byte {}", error.byte),
                     std::string{where}, "a device profile is expected");
-    } catch (const Json::exception&) {  // a number that no double holds
+    } catch (const Json::exception&) {  // a number that doesn't fit into a double
         return fail(ErrorCode::bad_input, "not JSON: a number is out of range", std::string{where},
                     "a device profile is expected");
     }

@@ -17,7 +17,7 @@ std::string curve_text(const CostCurve& curve) {
     return fmt::format("[{}]", fmt::join(points, ", "));
 }
 
-// `"name": {` and a member a line.
+// `"name": {` and one member per line.
 std::string object_text(std::string_view name, const std::vector<std::string>& members) {
     return fmt::format("  {}: {{\n    {}\n  }}", json_text(name), fmt::join(members, ",\n    "));
 }

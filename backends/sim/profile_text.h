@@ -1,5 +1,5 @@
-// A device profile as text, with what was measured beside it: what `tidemark calibrate` writes and
-// load_profile reads.
+// A device profile as text, with the measurements: `tidemark calibrate` writes it and load_profile
+// reads it.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct MeasuredCost {
     Nanoseconds p90 = 0;
 };
 
-// Beside the prices, for people.
+// In addition to the prices, for people.
 struct ProfileNotes {
     std::vector<MeasuredCost> measured;
-    std::vector<std::pair<std::string, std::string>> derived;  // what was not measured, and why so
+    std::vector<std::pair<std::string, std::string>> derived;  // what was not measured, and why
 };
 
-// JSON with one curve or measurement a line, so that a diff shows what changed. parse_profile reads
-// it as an equal profile. Pure. O(points + measurements).
+// JSON with one curve or measurement per line, so that a diff shows what changed. parse_profile
+// reads it as an equal profile. Pure. O(points + measurements).
 std::string profile_text(const CostProfile& profile, const ProfileNotes& notes);
 
 }  // namespace tidemark

@@ -140,8 +140,8 @@ DeviceResult<void> SimDevice::host_free(Address address) {
 
 // Content.
 
-// The longest piece that begins at `address` and lies in one allocation or mapping, where its bytes
-// are stored; size 0 outside live memory.
+// The longest piece that begins at `address` and is in one allocation or mapping, as the location
+// of its bytes; size 0 outside live memory.
 Range SimDevice::piece_at(Address address, Bytes size, bool write) const {
     if (virtual_.covers(address))
         return virtual_.translate(address, size, write);

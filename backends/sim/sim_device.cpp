@@ -1,4 +1,4 @@
-// The simulator's calls on memory and order, save the two that are hot (in the header). Movement
+// The simulator's calls on memory and order, except the two that are hot (in the header). Movement
 // and content are in sim_content.cpp.
 #include "backends/sim/sim_device.h"
 
@@ -28,8 +28,8 @@ SimConfig checked(SimConfig config) {
     return config;
 }
 
-// Addresses are divided into strips, the first of which has all plain memory; then come the pool,
-// host memory, graph memory, and without a bound that matters reservations and plain memory in
+// Addresses are divided into strips. The first has all plain memory; then come the pool, host
+// memory and graph memory and, without a relevant bound, reservations and plain memory in the
 // driver's order.
 Bytes strip(const PlainMemory& plain) {
     const Range span = plain.span();
@@ -209,7 +209,7 @@ DeviceResult<void> SimDevice::map(Range range, PhysicalId physical) {
     return done;
 }
 
-// Nothing if the range is not made of whole mappings.
+// Nothing if the range does not consist of whole mappings.
 std::optional<Nanoseconds> SimDevice::cost_of_mappings(DeviceCall call, Range range) const {
     Nanoseconds cost = 0;
     bool first = true;

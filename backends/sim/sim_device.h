@@ -3,18 +3,18 @@
 //
 // Memory: capacity is counted exactly: plain memory rounded up to 512 bytes, handles of physical
 // memory, and what the stream-ordered pool holds. Plain memory, the pool, host memory and
-// reservations have address ranges of their own, which never overlap; an address says what it is.
-// As with the driver, reservations lie below the plain memory that is placed in the driver's order,
-// and each begins where the last one ended, rounded up to 32 MiB.
-// Every call refuses what the CUDA driver would refuse, and then changes nothing but its counter.
+// reservations have address ranges of their own, which never overlap, so an address shows its kind.
+// As with the driver, reservations are below the plain memory that is placed in the driver's order,
+// and each begins where the last one ended, rounded up to 32 MiB. Every call refuses what the CUDA
+// driver would refuse, and then changes nothing but its counter.
 //
 // Time: see VirtualClock. Each call costs what the profile says; a refused call costs nothing.
 // `free`, `synchronize` and `synchronize_device` wait for queued work, and the wait is counted as a
-// stall; the pool gives back what it holds beyond its threshold at the latter two.
+// stall; at the latter two the pool releases what it holds beyond its threshold.
 //
 // Content: with `backed`, memory holds bytes. They move when fill and copy are called, in the order
-// of the calls: streams order time, not content (whether the program ordered them right is the
-// checker's question, backends/wrap/checked.h).
+// of the calls: streams order time, not content (the checker, backends/wrap/checked.h, finds out
+// whether the program ordered them correctly).
 //
 // Graphs: see sim_graphs.cpp. A launch costs what the profile says for its number of steps, taken
 // as bytes.
@@ -44,7 +44,7 @@
 
 namespace tidemark {
 
-// Where plain memory of DriverPlacement::kUnit and more is put; what is smaller has slots always.
+// Where plain memory of at least DriverPlacement::kUnit is put; smaller memory always has slots.
 enum class Placement : std::uint8_t {
     slots,   // anywhere, quickly: see PlainMemory
     driver,  // in the order of addresses that the CUDA driver gives: see DriverPlacement
@@ -52,16 +52,16 @@ enum class Placement : std::uint8_t {
 
 struct SimConfig {
     Bytes capacity = 0;                    // 0 = the profile's; at most SimDevice::kLargestCapacity
-    Bytes held = 0;                        // of it, by others for ever: below the capacity
-    Bytes granularity = 2_MiB;             // a power of two, 512 at least
+    Bytes held = 0;                        // of it, by others, permanently: below the capacity
+    Bytes granularity = 2_MiB;             // a power of two, at least 512
     const CostProfile* profile = nullptr;  // must outlive the device; null = free of cost
     bool backed = false;                   // memory holds bytes
-    Bytes host_capacity = 2048_GiB;        // pinned host memory that can be had
+    Bytes host_capacity = 2048_GiB;        // available pinned host memory
     Placement placement = Placement::slots;
     LateHole late_hole = {};    // with Placement::driver
     bool await_events = false;  // complete() waits instead of finding that work is pending
     std::uint16_t peers = 0;  // other devices that can be given access: Location{device, 1} and on
-    bool auto_free = false;   // a launch first gives back what the last one left in graph memory
+    bool auto_free = false;   // a launch first frees what the last one left in graph memory
 };
 
 class SimDevice final : public Device {
@@ -72,14 +72,14 @@ class SimDevice final : public Device {
     // A configuration out of its bounds is the caller's defect (TM_CHECK).
     explicit SimDevice(const SimConfig& config);
 
-    // A device in the same state, with content and clock, that goes its own way from here.
+    // A copy of the device in the same state, with content and clock, and independent of it.
     // O(state).
     std::unique_ptr<SimDevice> clone() const;
 
     // The device's clock as a replay sees it.
     ReplayClock* replay_clock() { return clock_.replay_clock(); }
 
-    // Queues a kernel that takes `duration`; what is captured takes no time.
+    // Queues a kernel that takes `duration`; captured work takes no time.
     void queue_kernel(StreamId stream, Nanoseconds duration);
 
     // Waits for one event, as `synchronize` does for a stream.
@@ -88,14 +88,14 @@ class SimDevice final : public Device {
     // With Placement::driver, addresses are handed out from the upper end of this span on.
     Range placement_span() const;
 
-    // What the context takes for itself: memory (all of it where less is free), and addresses, with
-    // Placement::driver. Neither comes back.
+    // What the context takes for itself: memory (all of it if less is free), and addresses, with
+    // Placement::driver. Neither is ever freed.
     void hold(Bytes memory, Bytes addresses);
 
     // See LateHole.
     void open_late_hole() { driver_.open_late_hole(); }
 
-    // Direct access to content, for tests: free of time. Only with `backed` (else not_supported);
+    // Direct access to content, for tests: takes no time. Only with `backed` (else not_supported);
     // invalid_value outside live memory.
     DeviceResult<void> read(Address address, std::span<std::byte> target) const;
     DeviceResult<void> write(Address address, std::span<const std::byte> source);
@@ -163,7 +163,7 @@ class SimDevice final : public Device {
     DeviceResult<void> set_access(Range range, bool writable) override;
     DeviceResult<void> set_access_for(Location who, Range range, bool writable) override;
 
-    // May the device `who` read, or write, all of the range? For tests: free of time.
+    // May the device `who` read, or write, all of the range? For tests: takes no time.
     bool reachable_by(Location who, Range range, bool write) const;
 
     DeviceResult<EventId> record(StreamId stream) override;
@@ -211,8 +211,8 @@ class SimDevice final : public Device {
         return tl::make_unexpected(DeviceError{status, call, 0});
     }
 
-    // The driver's pages for small plain memory, by their bytes alone: one more when these do not
-    // fit, one less when two would do without. A cost in time; capacity is counted in pieces.
+    // The driver's pages for small plain memory, only by their bytes: one more when these do not
+    // fit, one less when two fewer would be enough. A cost in time; capacity is counted in pieces.
     void take_small(Bytes size) {
         small_ += size;
         if (small_ > small_pages_) [[unlikely]] {

@@ -1,32 +1,33 @@
 // The simulator's graphs.
 //
 // While a stream is captured, copy, fill, write_pattern, record, wait, malloc_async and free_async
-// on it are recorded and not done; calls that wait or ask are not_permitted. A launch takes the
-// steps again, in their order and through the page table as it is then. Launches of one graph come
-// one after another, as with the driver. Refused as the driver refuses it, with no harm done:
+// on it are recorded and not done; calls that wait or ask are not_permitted. A launch repeats the
+// steps, in their order and through the page table at that time. Launches of one graph run one
+// after another, as with the driver. Refused as the driver refuses it, without any harm:
 //   - capture of the default stream, also by a wait; a wait that would tie a capture to other work
 //     or to another capture (not_permitted). Real hardware ends the capture after such an error;
-//     here it goes on.
+//     here it continues.
 //   - end_capture while a stream that joined is not waited for: not_permitted, and the graph is
 //     lost. A graph may be empty.
 //   - launch on a captured stream (not_permitted): CUDA would make it a part of the graph.
-//   - free_async in a capture of anything but memory of that capture. (CUDA also takes memory that
-//     another graph left.)
-//   - launch while memory that the last launch made is not given back, without SimConfig::auto_free
-//     (invalid_value); with it that memory is given back first. Each launch makes memory at the
-//     same addresses, and what it holds is undefined.
-//   - launch when a step names an address that is no memory any more: `fault`, and nothing has
+//   - free_async in a capture of anything but memory of that capture. (CUDA also accepts memory
+//     that another graph left.)
+//   - launch while memory that the last launch made is not freed, without SimConfig::auto_free
+//     (invalid_value); with it that memory is freed first. Each launch makes memory at the same
+//     addresses, and its content is undefined.
+//   - launch when a step names an address that is no longer memory: `fault`, and nothing has
 //     happened. On real hardware (seen on an H200) the launch succeeds, the next call that waits
-//     says CUDA_ERROR_ILLEGAL_ADDRESS, and the context is lost. If the address is someone else's
-//     memory by then, both here and there the graph works on that.
-// Graph memory is memory only while it lives. On real hardware a kernel that uses its address later
-// reads and writes what another graph has there, and a copy takes it for a host address and crashes
-// (both seen); here it is invalid_value. How much physical memory graphs take, when they share it,
-// and that it is kept beyond their end, is as measured (tests/gpu/graph_memory_test.cpp).
-// An event that was recorded in a capture orders the captured work. When the capture is over it
-// stands for the stream's work before it, as on our CUDA device (the driver itself refuses it).
-// A destroyed graph leaves the memory that its last launch made and did not give back; it is freed
-// with free_async or free. trim_pool gives back unused graph memory, all of it.
+//     returns CUDA_ERROR_ILLEGAL_ADDRESS, and the context is lost. If the address is another
+//     owner's memory by then, both here and there the graph works on that.
+//
+// Graph memory can be used only while it is live. On real hardware a kernel that uses its address
+// later reads and writes what another graph has there, and a copy takes it for a host address and
+// crashes (both seen); here it is invalid_value. How much physical memory graphs take, when they
+// share it, and that it is kept beyond their end, is as measured (tests/gpu/graph_memory_test.cpp).
+// An event that was recorded in a capture orders the captured work. When the capture has ended it
+// represents the stream's work before it, as on our CUDA device (the driver itself refuses it). A
+// destroyed graph leaves the memory that its last launch made and did not free; it is freed with
+// free_async or free. trim_pool releases all unused graph memory.
 #include <algorithm>
 
 #include "backends/sim/sim_device.h"
@@ -105,7 +106,7 @@ DeviceResult<Address> SimDevice::malloc_captured(Bytes size, StreamId stream,
     return range->begin;
 }
 
-// Ends memory of a graph: by a step of the capture that `stream` is in, or now.
+// Frees memory of a graph: by a step of the capture that `stream` is in, or now.
 std::optional<Bytes> SimDevice::give_graph_memory(Address address, StreamId stream) {
     if (Recording* recording = recording_of(stream)) {
         if (!recording->give(stream, address))
@@ -121,7 +122,7 @@ std::optional<Bytes> SimDevice::give_graph_memory(Address address, StreamId stre
     return live->size;
 }
 
-// free() of what is no plain memory.
+// free() of anything that is not plain memory.
 DeviceResult<void> SimDevice::free_graph_memory(Address address) {
     if (graph_memory_.live_at(address) == nullptr)
         return refuse(DeviceCall::free, DeviceStatus::invalid_value);
@@ -131,7 +132,7 @@ DeviceResult<void> SimDevice::free_graph_memory(Address address) {
     return {};
 }
 
-// May work for `stream` name these bytes? In a capture also those that it has taken.
+// May work for `stream` name these bytes? In a capture, also those that it has taken.
 bool SimDevice::usable(StreamId stream, Address address, Bytes size, bool write) {
     if (capturing() && graph_memory_.covers(address)) {
         const Recording* recording = recording_of(stream);
@@ -146,7 +147,7 @@ bool SimDevice::usable(StreamId stream, Address address, Bytes size, bool write)
 bool SimDevice::reaches(const Graph& graph, const GraphStep& step) const {
     if (step.kind == GraphStep::Kind::take || step.kind == GraphStep::Kind::give)
         return true;
-    // Memory of the graph's own was live at this step when it was recorded, so it will be.
+    // Memory of the graph was live at this step when it was recorded, so it will be again.
     const auto reachable = [&](Address address, bool write) {
         auto piece = graph.pieces.upper_bound(address);
         if (piece != graph.pieces.begin()) {
@@ -160,7 +161,7 @@ bool SimDevice::reaches(const Graph& graph, const GraphStep& step) const {
            (step.kind != GraphStep::Kind::copy || reachable(step.source, false));
 }
 
-// Has the graph memory that its last launch made and nobody gave back?
+// Does the graph have memory that its last launch made and nobody freed?
 bool SimDevice::leaves_memory(const Graph& graph) const {
     return std::ranges::any_of(graph.pieces, [&](const auto& entry) {
         return graph_memory_.live_at(entry.first) != nullptr;

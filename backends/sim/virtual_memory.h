@@ -1,12 +1,12 @@
 // VirtualMemory: reservations, handles of physical memory, and the page table between them.
 //
-// It refuses what the CUDA driver refuses: sizes and addresses that are no multiple of the
+// It refuses what the CUDA driver refuses: sizes and addresses that are not a multiple of the
 // granularity, mapping over a mapping or outside one reservation, ranges that cut a mapping,
-// handles that are unknown or released, reservations that still have a mapping. What a call
-// refuses, it leaves as it was. Capacity is the caller's affair: create takes what it is given, and
-// release and unmap say how many bytes have come back.
+// handles that are unknown or released, reservations that still have a mapping. A refused call
+// changes nothing. The caller counts capacity: create accepts any size, and release and unmap
+// return how many bytes have become free.
 //
-// Not thread-safe. O(log mappings) + O(mappings in the range) unless said otherwise.
+// Not thread-safe. O(log mappings) + O(mappings in the range) unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace tidemark {
 
 class VirtualMemory {
   public:
-    // Physical memory has addresses of its own, [kPhysicalBegin, 2^64): they say which bytes two
+    // Physical memory has addresses of its own, [kPhysicalBegin, 2^64): they show which bytes two
     // mappings share.
     static constexpr std::uint64_t kPhysicalBegin = std::uint64_t{1} << 62;
 
@@ -34,8 +34,8 @@ class VirtualMemory {
 
     DeviceResult<PhysicalId> create(Bytes size);
 
-    // What a handle's end means: its size, and the physical range that is free from now on (size 0
-    // while a mapping holds it).
+    // The result of a handle's end: its size, and the physical range that is free from now on (size
+    // 0 while a mapping holds it).
     struct Released {
         Bytes size = 0;
         Range freed;
@@ -45,8 +45,8 @@ class VirtualMemory {
 
     DeviceResult<void> map(Range range, PhysicalId physical);
 
-    // `visit(bytes)` sees each mapping of the range; false, after none or some, when the range is
-    // not made of whole mappings.
+    // `visit(bytes)` sees each mapping of the range; false, after none or some, if the range does
+    // not consist of whole mappings.
     template <class Visit>
     bool for_each_mapping(Range range, Visit visit) const {
         if (range.size == 0)
@@ -63,8 +63,8 @@ class VirtualMemory {
         return true;
     }
 
-    // Both want whole mappings (for_each_mapping said true). `freed(range)` is told the physical
-    // ranges of released handles that lost their last mapping.
+    // Both require whole mappings (for_each_mapping returned true). `freed(range)` is called with
+    // the physical ranges of released handles that lost their last mapping.
     template <class Freed>
     void unmap(Range range, Freed freed) {
         auto mapping = mappings_.find(range.begin);

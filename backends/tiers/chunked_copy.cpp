@@ -148,7 +148,7 @@ bool ChunkedCopy::take_memory(Chunk& chunk) {
     BlockResult<BlockRun> run =
         staging_ ? staging_->allocate(chunk.size) : tl::make_unexpected(BlockRefusal::no_pool);
     if (!run) {
-        // Others have the staging blocks and will give them back; or there are none for a chunk.
+        // Others have the staging blocks and will return them; or there are none for a chunk.
         const bool hopeless = !staging_ || staging_->usage().used == 0;
         if (hopeless)
             fail_with({ErrorCode::no_space, "no pinned blocks for a chunk to pass through",
@@ -219,7 +219,7 @@ void ChunkedCopy::queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host) {
     const DeviceResult<void> queued = gpu.device->copy_batch(copies, gpu.stream);
     if (!queued)
         fail_with(gpu.device->explain(queued.error()));
-    // Also of a batch that was refused a part may be under way.
+    // A part of a batch that was refused may be in flight too.
     const DeviceResult<EventId> event = gpu.device->record(gpu.stream);
     if (event) {
         chunk.event = *event;
@@ -227,7 +227,7 @@ void ChunkedCopy::queue_gpu(const GpuEnd& gpu, Chunk& chunk, bool to_host) {
         return;
     }
     fail_with(gpu.device->explain(event.error()));
-    // A device that cannot even be waited for is lost, and its work with it.
+    // A device for which not even a wait succeeds is lost, and so is its work.
     (void)gpu.device->synchronize(gpu.stream);
     chunk.stage = Stage::done;
 }
@@ -257,7 +257,7 @@ bool ChunkedCopy::in_flight_over(Chunk& chunk, const CopyEndpoint& location) {
     return true;
 }
 
-// Nothing is in flight any more: it has ended.
+// Nothing is in flight any longer: it has ended.
 void ChunkedCopy::finish() {
     if (writer_) {
         if (stopped_ || begun_ != size_)

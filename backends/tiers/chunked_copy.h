@@ -2,18 +2,18 @@
 // flight.
 //
 // Between a GPU and host blocks a chunk is one batch of copies on the GPU's stream of that
-// direction; between host blocks and a disk one transfer of the disk store from or to the blocks
-// themselves. Where neither end is host memory a chunk passes through pinned blocks of a staging
-// pool: loaded, then stored, while others are loaded (read ahead, write behind). A *channel* bounds
-// what is in flight in one direction of a GPU or disk, over all copies: those that were begun first
+// direction; between host blocks and a disk it is one transfer of the disk store directly from or
+// to the blocks. If neither end is host memory a chunk goes through pinned blocks of a staging
+// pool: loaded, then stored, while others are loaded (read ahead, write behind). A *channel* limits
+// what is in flight in one direction of a GPU or disk, over all copies: those that started first
 // come first.
 //
-// Whatever goes wrong, the copy has ended only when nothing of it is in flight: blocks and
-// locations are its own until then (specs A4, defects 18 and 23). A disk buffer is there after the
-// last step, or not at all.
+// Whatever goes wrong, the copy ends only when nothing of it is in flight: until its end, blocks
+// and locations belong to it (specs A4, defects 18 and 23). A disk buffer exists after the last
+// step, or not at all.
 //
 // Not thread-safe: one thread drives all copies of a channel. Addresses of host blocks are those of
-// this process. O(chunks in flight + pieces begun) a step.
+// this process. O(chunks in flight + pieces started) a step.
 #pragma once
 
 #include <cstdint>
@@ -54,28 +54,28 @@ struct DiskEnd {
 
 using CopyEndpoint = std::variant<GpuEnd, HostEnd, DiskEnd>;
 
-// The pieces of `run` that hold bytes [offset, offset + size); neighbours joined.
+// The pieces of `run` that contain bytes [offset, offset + size); neighbours joined.
 std::vector<Range> pieces_of(const BlockRun& run, Bytes offset, Bytes size);
 
 class ChunkedCopy {
   public:
-    // Between locations of `size` bytes at least. `chunk` is a multiple of the disk store's, if one
+    // Between locations of at least `size` bytes. `chunk` is a multiple of the disk store's, if one
     // end is a disk. `staging` may be null if one end is host memory.
     ChunkedCopy(CopyEndpoint source, CopyEndpoint target, Bytes size, Bytes chunk,
                 HostBlocks* staging);
     ChunkedCopy(const ChunkedCopy&) = delete;
     ChunkedCopy& operator=(const ChunkedCopy&) = delete;
 
-    // Nothing of it is in flight (TM_CHECK): it has ended.
+    // Nothing of it may be in flight (TM_CHECK): it has ended.
     ~ChunkedCopy();
 
-    // Goes on as far as that needs no waiting. True: it has ended.
+    // Continues as far as possible without waiting. True: it has ended.
     bool advance();
 
-    // Begins no further chunk; what is in flight ends.
+    // Starts no further chunk; what is in flight ends.
     void stop() { stopped_ = true; }
 
-    // When it has ended: how.
+    // How it ended; call this after its end.
     CopyEnd end() const;
 
     const Error& error() const { return *error_; }
@@ -118,7 +118,7 @@ class ChunkedCopy {
     Bytes begun_ = 0;
     std::vector<Chunk> chunks_;  // in flight, in order
     bool stopped_ = false;
-    bool dropped_ = false;  // some of what was begun never got to the target
+    bool dropped_ = false;  // some of what was started never reached the target
     bool ended_ = false;
     std::optional<Error> error_;
     std::optional<DiskWriter> writer_;

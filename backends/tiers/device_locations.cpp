@@ -48,7 +48,7 @@ Result<BlockLocation> DeviceTransfers::allocate(SpaceId space, Bytes size) {
     if (HostBlocks* owner = blocks(space))
         return allocate_host(space, *owner, size);
     TM_CHECK(disk(space));
-    // The store looks at its quota when the bytes come.
+    // The store checks its quota when the bytes come.
     Record record;
     {
         const std::lock_guard lock(mutex_);
@@ -91,7 +91,7 @@ Result<BlockLocation> DeviceTransfers::allocate_at(SpaceId space,
     return enter(space, size, std::move(record));
 }
 
-// False: the device refuses what is left of it; nothing is lost, it is tried again.
+// False: the device refuses what is left of it; nothing is lost, it is retried.
 bool DeviceTransfers::end_mapping(Gpu& owner, MappedRange& mapping) {
     if (mapping.mapped && !owner.space.device->unmap(mapping.range->range()))
         return false;
@@ -183,7 +183,7 @@ void DeviceTransfers::free(const BlockLocation& location) {
     } else if (Disk* files = disk(location.space)) {
         const Result<void> erased = files->space.store->erase(record->file);
         if (!erased && erased.error().code != ErrorCode::not_found)
-            given_up_ += record->size;  // the store counts it, and tries again
+            given_up_ += record->size;  // the store counts it, and retries
         const std::lock_guard lock(mutex_);
         files_.give_back(static_cast<std::uint32_t>(record->file));
     }

@@ -66,7 +66,7 @@ Result<UsePoint> DeviceTransfers::record(SpaceId space, StreamId stream, bool wr
     const DeviceResult<EventId> event = device.record(stream);
     if (event)
         return UsePoint{space, stream, *event, wrote};
-    // No point: then the work has to be over now.
+    // No point: then the work has to have finished now.
     (void)device.synchronize(stream);
     return tl::make_unexpected(device.explain(event.error()));
 }
@@ -87,7 +87,7 @@ bool DeviceTransfers::passed(const UsePoint& point) {
     const DeviceResult<bool> complete = owner->space.device->complete(point.event);
     if (complete)
         return *complete;
-    // While a graph is captured nobody may ask; a lost device does nothing more.
+    // While a graph is captured nobody may ask; a lost device does no more work.
     return complete.error().status != DeviceStatus::not_permitted;
 }
 

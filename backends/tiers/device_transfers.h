@@ -1,11 +1,11 @@
 // DeviceTransfers: the real Transfers. Memory of GPUs by their allocators, host memory in pinned
 // blocks, disk buffers in disk stores; copies in chunks (chunked_copy.h) on streams of their own,
-// one for each direction of a GPU, so that both directions go at the same time.
+// one for each direction of a GPU, so that both directions run at the same time.
 //
-// Everything is done by the thread that polls, which never waits but in the destructor and for a
-// device that failed. A copy begins when the program's work on its source has passed; it does not
-// hold up others for that. Works on every Device: on the simulator host blocks have to come from a
-// device whose host memory is the process's own.
+// The polling thread does everything. It never waits except in the destructor and for a device that
+// failed. A copy starts when the program's work on its source has passed, and doesn't delay others
+// meanwhile. Works on every Device: on the simulator host blocks have to come from a device whose
+// host memory is the process's own.
 //
 // Thread-safety: as Transfers says, if the devices are thread-safe; allocators are called under a
 // lock, one call at a time per GPU.
@@ -34,9 +34,9 @@ struct GpuSpace {
     SpaceId space;
     Device* device = nullptr;
     // Where its memory comes from; null: the device's own malloc, whose free waits for all its
-    // work. Used by nobody else, or thread-safe.
+    // work. Either nobody else uses it, or it is thread-safe.
     Allocator* allocator = nullptr;
-    // The one stream that the allocator knows: what it gets back is free on all of them.
+    // The only stream that the allocator knows: memory freed to it is free on all of them.
     StreamId locations = StreamId::default_stream;
     StreamId out = kCopyOutStream;
     StreamId in = kCopyInStream;
@@ -56,8 +56,8 @@ struct DeviceTransfersConfig {
     std::vector<GpuSpace> gpus;
     std::vector<HostSpace> hosts;  // a space's granularity is the size of its blocks
     std::vector<DiskSpace> disks;
-    // Pinned blocks that chunks pass through between a GPU and a disk or another GPU.
-    // Null: such copies fail. Blocks are multiples of 4096 bytes.
+    // Pinned blocks through which chunks pass between a GPU and a disk or another GPU. Null: such
+    // copies fail. Blocks are multiples of 4096 bytes.
     HostBlocks* staging = nullptr;
     Bytes chunk = 32_MiB;    // rounded up to the chunks of the disk stores
     unsigned in_flight = 4;  // chunks, per direction of a GPU
@@ -65,19 +65,19 @@ struct DeviceTransfersConfig {
 
 class DeviceTransfers final : public Transfers {
   public:
-    // All that the config names outlives the transfers.
+    // Everything that the config names must outlive the transfers.
     explicit DeviceTransfers(DeviceTransfersConfig config);
     ~DeviceTransfers() override;
 
-    // Memory of a GPU that the program owns, as a location: `free` only forgets it.
+    // A location in GPU memory that the program owns: `free` only removes the location.
     BlockLocation adopt(SpaceId space, Range range);
 
-    // Bytes of locations that couldn't be freed, because a device or a file refused. Memory is
-    // tried again when more is wanted (no device frees while a graph is captured), files by their
-    // store.
+    // Bytes of locations that couldn't be freed, because a device or a file refused. Freeing memory
+    // is retried when more is needed (no device frees while a graph is captured); files are retried
+    // by their store.
     Bytes given_up() const { return given_up_.load(); }
 
-    // Copies that have begun and not ended. For the polling thread.
+    // Copies that have started and not ended. For the polling thread.
     std::size_t in_flight() const { return flights_.size(); }
 
     Result<BlockLocation> allocate(SpaceId space, Bytes size) override;
@@ -105,7 +105,7 @@ class DeviceTransfers final : public Transfers {
         CopyChannel out;
         CopyChannel in;
         std::unique_ptr<std::mutex> allocating;
-        std::vector<Range> unfreed = {};  // under that mutex, as what follows
+        std::vector<Range> unfreed = {};  // under that mutex, like what follows
         std::vector<MappedRange> unmapped = {};
     };
 
@@ -115,7 +115,7 @@ class DeviceTransfers final : public Transfers {
         CopyChannel writes;
     };
 
-    // What lies behind a location.
+    // The memory or file of a location.
     struct Record {
         Allocation memory;
         MappedRange mapping = {};  // or this
@@ -127,7 +127,7 @@ class DeviceTransfers final : public Transfers {
 
     struct Flight {
         CopyOrder order;
-        std::unique_ptr<ChunkedCopy> copy;  // once it has begun
+        std::unique_ptr<ChunkedCopy> copy;  // once it has started
         bool cancelled = false;
     };
 
@@ -150,10 +150,10 @@ class DeviceTransfers final : public Transfers {
 
     DeviceTransfersConfig config_;
     std::vector<Gpu> gpus_;    // fixed after construction
-    std::vector<Disk> disks_;  // likewise
+    std::vector<Disk> disks_;  // the same
     std::atomic<Bytes> given_up_ = 0;
 
-    mutable std::mutex mutex_;  // of the table of locations
+    mutable std::mutex mutex_;  // guards the table of locations
     std::map<std::uint64_t, std::unique_ptr<Record>> records_;
     std::uint64_t next_location_ = 1;
     VacantIds files_;  // names of files on disks

@@ -1,4 +1,4 @@
-// Pages that are let go of by themselves unless the device has taken them.
+// Pages that free themselves unless the device has registered them.
 #include "backends/tiers/numa_pinned.h"
 
 #include <utility>

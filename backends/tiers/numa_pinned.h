@@ -1,9 +1,9 @@
-// NumaPinnedSource: pinned host memory on a node of one's choice, near the device that copies it.
+// NumaPinnedSource: pinned host memory on a chosen node, near the device that copies it.
 //
-// Pages are placed on the node to the last one (backends/numa/numa_host.h) and then registered with
-// the device, for all of its contexts (CudaDevice registers memory portable). If the device
-// refuses, the pages are given back: nothing leaks (specs A4, defect 16). Asking takes what
-// clearing the pages takes, and the registration.
+// All pages are placed on the node (backends/numa/numa_host.h) and then registered with the device,
+// for all of its contexts (CudaDevice registers memory portable). If the device refuses, the pages
+// are freed: nothing leaks (specs A4, defect 16). Allocating takes the time of clearing the pages,
+// and of the registration.
 //
 // Thread-safe as the device is.
 #pragma once
@@ -19,7 +19,7 @@ namespace tidemark {
 
 class NumaPinnedSource final : public PinnedSource {
   public:
-    // `device` and `host` outlive the source, which outlives its memory (TM_CHECK).
+    // `device` and `host` must outlive the source, which must outlive its memory (TM_CHECK).
     NumaPinnedSource(Device& device, const NumaHost& host, unsigned node)
         : device_(device), host_(host), node_(node) {}
 
@@ -28,10 +28,10 @@ class NumaPinnedSource final : public PinnedSource {
     // Errors: as NumaHost::allocate; driver: the device cannot register memory.
     Result<Range> allocate(Bytes size) override;
 
-    // A lost device has forgotten its registrations; the pages go back all the same.
+    // A lost device has dropped its registrations; the pages are freed anyway.
     void free(Range range) override;
 
-    // Pieces and bytes that are out.
+    // Pieces and bytes that are handed out.
     std::size_t pieces() const;
     Bytes size() const;
 
@@ -39,7 +39,7 @@ class NumaPinnedSource final : public PinnedSource {
     Device& device_;
     const NumaHost& host_;
     const unsigned node_;
-    mutable std::mutex mutex_;                    // of pages_
+    mutable std::mutex mutex_;                    // guards pages_
     std::unordered_map<Bytes, NumaPages> pages_;  // by address
 };
 

@@ -1,4 +1,4 @@
-// A folder a device; where its link leads says what it is.
+// One folder per device; the target of its link shows what it is.
 #include "backends/topology/block_devices.h"
 
 #include <filesystem>

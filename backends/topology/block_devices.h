@@ -1,4 +1,4 @@
-// Which drive or array of drives a folder lies on, and of what kind that is.
+// Which drive or array of drives a folder is on, and of what kind it is.
 //
 // Read from /sys/block and /sys/dev/block under `root` (backends/numa/sys_files.h). Plain values;
 // thread-safe; O(1).
@@ -23,11 +23,11 @@ struct BlockDevice {
     bool rotating = false;
 };
 
-// The drive or array that `folder` lies on; a mapped volume counts as the first device that it is
-// made of. Nothing if there is none: a network or memory file system, or a container's layers.
+// The drive or array that `folder` is on; a mapped volume counts as the first device that it
+// consists of. Nothing if there is none: a network or memory file system, or a container's layers.
 std::optional<BlockDevice> block_device_of(const std::string& folder, const std::string& root = "");
 
-// Whether what `folder` holds lies in memory (tmpfs, ramfs), where there is nothing to spill to.
+// Whether the content of `folder` is in memory (tmpfs, ramfs), where spilling is pointless.
 bool is_in_memory(const std::string& folder);
 
 }  // namespace tidemark

@@ -79,7 +79,7 @@ Result<unsigned> Nvml::links_up(const std::string& pci_address) const {
     for (unsigned link = 0; link < kLinks; ++link) {
         unsigned up = 0;
         if (calls_.link_state(card, link, &up) == 0 && up == 1)
-            ++count;  // a link that the card lacks is refused, and not up
+            ++count;  // a link that the GPU lacks is refused, and not up
     }
     return count;
 }

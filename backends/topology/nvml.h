@@ -1,7 +1,7 @@
-// NVML, NVIDIA's library about its cards, loaded when it is there and declared here: the version of
-// the driver, and how many NVLinks of a card are up.
+// NVML, NVIDIA's library about its GPUs, loaded if it is installed and declared here: the version
+// of the driver, and how many NVLinks of a GPU are up.
 //
-// The library is started at opening and ended with the value; it stays loaded. Thread-safe.
+// The library is started when it is opened and ended with the value; it stays loaded. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -36,10 +36,10 @@ class Nvml {
     Nvml& operator=(Nvml&&) = delete;
     ~Nvml();
 
-    // "580.65.06"; empty if NVML does not tell.
+    // "580.65.06"; empty if NVML does not report it.
     std::string driver_version() const;
 
-    // NVLinks of the card that are up. Errors (driver): NVML does not know the card.
+    // NVLinks of the GPU that are up. Errors (driver): NVML does not know the GPU.
     Result<unsigned> links_up(const std::string& pci_address) const;
 
   private:

@@ -1,4 +1,4 @@
-// One folder a device.
+// One folder per device.
 #include "backends/topology/pci.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the PCI bus says of graphics cards: which are plugged in, with or without a driver, and over
-// which link.
+// Graphics cards on the PCI bus: which are plugged in, with or without a driver, and over which
+// link.
 //
 // Read from /sys/bus/pci/devices under `root` (backends/numa/sys_files.h). Plain values;
 // thread-safe; O(devices on the bus).
@@ -11,8 +11,8 @@
 
 namespace tidemark {
 
-// A link as both ends have agreed on now, and the best that they could. Cards that idle slow their
-// links down, so that only `fastest_` says what a copy will get.
+// A link as both ends have negotiated it now, and the best that they could. Idle cards slow their
+// links down, so only `fastest_` shows what a copy will get.
 struct PciLink {
     double speed_gts = 0;  // 10^9 transfers a second and lane; 0 = unknown
     unsigned width = 0;    // lanes
@@ -30,7 +30,8 @@ struct PciCard {
 // NVIDIA's cards that compute or draw, by address.
 std::vector<PciCard> find_nvidia_cards(const std::string& root = "");
 
-// The card at `address`, whoever made it ("0000:1B:00.0" will do); nothing if the bus has none.
+// The card at `address`, of any vendor ("0000:1B:00.0" is accepted too); nothing if the bus has
+// none.
 std::optional<PciCard> find_card(const std::string& address, const std::string& root = "");
 
 }  // namespace tidemark

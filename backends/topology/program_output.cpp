@@ -1,4 +1,4 @@
-// posix_spawn in a process group of its own, a pipe, and poll with what is left of the time.
+// posix_spawn in a process group of its own, a pipe, and poll with the remaining time.
 #include "backends/topology/program_output.h"
 
 #include <algorithm>

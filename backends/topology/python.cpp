@@ -1,4 +1,4 @@
-// A few lines of Python, and reading what they print.
+// A few lines of Python, and parsing their output.
 #include "backends/topology/python.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace tidemark {
 namespace {
 
-// The working folder is taken off the path first: a file of the user's there must not stand in for
-// a module of Python's. Tabs part the words of a line.
+// The working folder is removed from the path first: a user's file there must not shadow a module
+// of Python's. Tabs separate the words of a line.
 constexpr const char* kScript = R"(
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
@@ -36,7 +36,7 @@ std::vector<std::string> fields_of(const std::string& line) {
     return fields;
 }
 
-// "rmm-cu13" is one of the rmm family, "cupy-cuda13x" of cupy's; "rmm-tools" is none.
+// "rmm-cu13" belongs to the rmm family, "cupy-cuda13x" to cupy's; "rmm-tools" does not.
 bool is_of_family(std::string_view name, std::string_view family) {
     if (!name.starts_with(family))
         return false;
@@ -86,7 +86,7 @@ Result<PythonFacts> ask_python(const PythonQuestion& question) {
             facts.packages.push_back({fields[1], fields[2]});
     }
     if (facts.version.empty())
-        return fail(ErrorCode::io, "it does not answer as Python does", program,
+        return fail(ErrorCode::io, "it does not answer like Python", program,
                     "name another with TIDEMARK_PYTHON");
     return facts;
 }

@@ -1,5 +1,5 @@
-// The Python of this user and the packages in it that deal with GPU memory, without importing any:
-// importing one may take seconds, memory of the card, or fail.
+// The user's Python and its packages that deal with GPU memory, without importing any: importing
+// one may take seconds, take GPU memory, or fail.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace tidemark {
 
 struct PythonPackage {
-    std::string name;     // as pip calls it: "rmm-cu13"
+    std::string name;     // its name in pip: "rmm-cu13"
     std::string version;  // "2.11.0+cu130"
 };
 

@@ -1,4 +1,4 @@
-// Asking one source after another.
+// Queries one source after another.
 #include "backends/topology/topology.h"
 
 #include "backends/numa/sys_files.h"
@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-// "model name : AMD EPYC 9654" in /proc/cpuinfo; other architectures have other words, or none.
+// "model name : AMD EPYC 9654" in /proc/cpuinfo; other architectures have other keys, or none.
 std::string read_processor(const std::string& root) {
     const std::string text = read_sys_text(root + "/proc/cpuinfo").value_or("");
     for (const std::string_view key : {"\nmodel name", "\nModel"}) {

@@ -1,4 +1,4 @@
-// One entry after the other.
+// One entry after another.
 #include "backends/topology/visible_devices.h"
 
 #include <algorithm>
@@ -31,9 +31,9 @@ bool begins_with(std::string_view text, std::string_view prefix) {
 }
 
 tl::unexpected<Error> refuse(std::string what, std::size_t resolved) {
-    return fail(
-        ErrorCode::bad_option, std::move(what), "visible devices",
-        "CUDA would ignore it and all behind it, and show " + format_counted(resolved, "GPU"));
+    return fail(ErrorCode::bad_option, std::move(what), "visible devices",
+                "CUDA would ignore it and everything after it, and show " +
+                    format_counted(resolved, "GPU"));
 }
 
 Result<std::size_t> resolve_number(std::string_view entry, std::size_t count,
@@ -74,7 +74,7 @@ Result<std::size_t> resolve_uuid(std::string_view entry, std::span<const NamedGp
         found = i;
     }
     if (!found)
-        return refuse(fmt::format("'{}' is no GPU here", entry), resolved);
+        return refuse(fmt::format("'{}' is not a GPU of this computer", entry), resolved);
     return *found;
 }
 

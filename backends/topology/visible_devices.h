@@ -1,11 +1,11 @@
 // Which GPUs a list like CUDA_VISIBLE_DEVICES names.
 //
-// Entries are numbers, UUIDs ("GPU-5a1b...", a prefix that only one has will do) and MIG instances
-// ("MIG-<uuid>", or "MIG-GPU-<uuid>/1/0" as before CUDA 11.4), which stand for the GPU that they
-// are cut from. CUDA stops at the first entry that it cannot resolve, hides the rest without a
-// word, and takes an entry that is there twice for a fault as well; here a fault is an Error that
-// says what CUDA would do, and duplicates collapse. "-1" ends the list, as it does for CUDA.
-// Pure; thread-safe; O(entries * GPUs).
+// Entries are numbers, UUIDs ("GPU-5a1b...", a unique prefix is enough) and MIG instances
+// ("MIG-<uuid>", or "MIG-GPU-<uuid>/1/0" as before CUDA 11.4), which mean the GPU that they are cut
+// from. CUDA stops at the first entry that it cannot resolve, silently hides the rest, and also
+// treats a repeated entry as a fault. Here a fault is an Error that says what CUDA would do, and
+// duplicates collapse. "-1" ends the list, as it does for CUDA. Pure; thread-safe; O(entries *
+// GPUs).
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace tidemark {
 
-// A GPU as lists name it: its number is its place among all.
+// A GPU as lists name it: its number is its position among all.
 struct NamedGpu {
     std::string uuid = {};              // "GPU-..."
-    std::vector<std::string> mig = {};  // of what it is cut into: "MIG-..."
+    std::vector<std::string> mig = {};  // the instances that it is cut into: "MIG-..."
 };
 
 // Numbers of GPUs, in the order in which they are first named.

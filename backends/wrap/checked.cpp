@@ -1,4 +1,4 @@
-// CheckedAllocator: tells the checker what the inner allocator is asked for, and what it answers.
+// CheckedAllocator: reports to the checker each call of the inner allocator, and its result.
 #include "backends/wrap/checked.h"
 
 namespace tidemark {

@@ -1,5 +1,5 @@
-// Grants, deallocations, hazards: what the checker makes of an allocator's side. The device's side
-// is in checker_device.cpp.
+// Grants, deallocations, hazards: the allocator's side of the checker. The device's side is in
+// checker_device.cpp.
 #include "backends/wrap/checker.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void Checker::check_backing(const Request& request, const Allocation& allocation
             fmt::format("{} granted for a request of {} bytes", range_text(range), request.size));
     if (backing.access == Access::outside)
         log_.report(HazardKind::out_of_bounds, log_.event(),
-                    fmt::format("{} granted, which is not all memory that the device gave out",
+                    fmt::format("{} granted, but not all of it is memory from the device",
                                 range_text(range)));
     else if (backing.access != Access::write)
         log_.report(
@@ -44,15 +44,14 @@ void Checker::check_owners(const Request& request, Range range, const Backing& b
                 if (in_use || order_.before(work, request.stream))
                     continue;
                 in_use = true;
-                log_.report(
-                    HazardKind::reuse_before_completion, past->event,
-                    fmt::format("{} granted to stream {}, of which {} bytes may still be used "
-                                "by what stream {} had queued",
-                                range_text(range), to_integer(request.stream), part.size,
-                                to_integer(work.stream)));
+                log_.report(HazardKind::reuse_before_completion, past->event,
+                            fmt::format("{} granted to stream {}, of which {} bytes may still be "
+                                        "used by queued work of stream {}",
+                                        range_text(range), to_integer(request.stream), part.size,
+                                        to_integer(work.stream)));
             }
         });
-        // What is granted in a capture is used when that is launched.
+        // Memory that is granted in a capture is used when the graph is launched.
         if (in_capture)
             continue;
         launched_.for_each(extent, [&](Range part, const Launches& launches) {
@@ -72,7 +71,7 @@ void Checker::check_owners(const Request& request, Range range, const Backing& b
 }
 
 void Checker::granted(const Request& request, const Allocation& allocation) {
-    // What the program may touch. The allocation's size may also count padding before its address.
+    // What the program may touch. The allocation's size may include padding before its address.
     const Range range{allocation.address, std::max<Bytes>(request.size, 1)};
     Backing backing = device_.backing_of(range);
     check_backing(request, allocation, backing);
@@ -163,7 +162,7 @@ void Checker::used_on(const Allocation& allocation, StreamId stream) {
         const std::uint64_t* freed = freed_.find(to_integer(allocation.address));
         log_.report(
             HazardKind::out_of_bounds, freed ? *freed : log_.event(),
-            fmt::format("use of {} on stream {}, which is no live allocation",
+            fmt::format("use of {} on stream {}, which is not a live allocation",
                         range_text({allocation.address, allocation.size}), to_integer(stream)));
         return;
     }

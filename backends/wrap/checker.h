@@ -1,25 +1,27 @@
-// Checker: the sanitizer behind --check. It keeps a shadow of what the device gave out, what the
-// allocator granted and which work may still touch which bytes, and reports what must not happen.
+// Checker: the sanitizer behind --check. It keeps a shadow of the memory that the device handed
+// out, what the allocator granted and which work may still touch which bytes, and reports what must
+// not happen.
 //
-// CheckedDevice and CheckedAllocator (checked.h) report what was done; whoever replays a trace sets
-// the event at hand. What it finds is in a HazardLog, what the device gave out in a DeviceShadow;
-// grants, work in flight, captures and launches are its own. It never changes an answer: checked
-// and unchecked runs are the same. Bytes are followed through the page table, so that two mappings
-// of one handle share them.
+// CheckedDevice and CheckedAllocator (checked.h) report what was done; a replay sets the current
+// event. Its findings are in a HazardLog, the device's memory in a DeviceShadow; the Checker itself
+// has grants, work in flight, captures and launches. It never changes an answer: checked and
+// unchecked runs are the same. Bytes are followed through the page table, so that two mappings of
+// one handle share them.
 //
 // Graphs: a graph uses the addresses that its copies and fills name, and every allocation granted
-// or used on a stream while that was captured. What a program may do with such memory depends on
-// whether it launches the graph again, so it is judged when it does: then nobody else may have got
-// the memory (a grant of another capture may: graphs share pools when they never run together), the
-// program may not have given back what was its own before the capture, the device must still have
-// it all, and no other launch that may still run may write what this one uses, or the other way.
-// Kernels are beyond its sight: their use of memory from before the capture is not known.
+// or used on a stream while that was captured. Whether a program may reuse such memory depends on
+// whether it launches the graph again, so the checker judges at the launch. By then nobody else may
+// have got the memory (except a grant of another capture: graphs share pools when they never run
+// together), and the program may not have freed memory that it had before the capture. The device
+// must still have all of it, and no other launch that may still run may write what this one uses,
+// or the other way round. The checker doesn't see into kernels: their use of memory from before the
+// capture is unknown.
 //
-// What it takes for granted: an allocation is used on its stream from the grant to the deallocate,
-// and on the streams that record_use named; an allocation that was retired and is then deallocated
-// has been seen to be done with (Allocator::retire).
+// It assumes: an allocation is used on its stream from the grant to the deallocate, and on the
+// streams that record_use named; if an allocation was retired before it is deallocated, its uses
+// have been seen to finish (Allocator::retire).
 //
-// Not thread-safe. O(log live ranges + streams) a call, and O(mappings) where a range has many.
+// Not thread-safe. O(log live ranges + streams) a call, and O(mappings) if a range has many.
 #pragma once
 
 #include <cstdint>
@@ -42,15 +44,15 @@ class Checker {
   public:
     static constexpr std::size_t kMostKept = HazardLog::kMostKept;
 
-    // From `most_past` ranges of past work on, those that cannot clash any more are looked for and
-    // forgotten, and neighbours with the same work are joined (of their events the later stays).
+    // From `most_past` ranges of past work on, it removes those that can no longer clash, and joins
+    // neighbours with the same work (the later of their events stays).
     explicit Checker(std::size_t most_past = std::size_t{1} << 20)
         : past_limit_(most_past), launched_limit_(most_past) {}
 
     Checker(const Checker&) = delete;
     Checker& operator=(const Checker&) = delete;
 
-    // The number of the event at hand. A plain store: call it before each event.
+    // The number of the current event. A plain store: call it before each event.
     void set_event(std::uint64_t event) { log_.set_event(event); }
 
     // The first kMostKept hazards, in the order of their discovery.
@@ -61,17 +63,18 @@ class Checker {
 
     std::uint64_t count(HazardKind kind) const { return log_.count(kind); }
 
-    // What the program did not give back before the end: no hazard, since a trace may end early.
+    // What the program had not freed at the end: not a hazard, since a trace may end early.
     std::uint64_t live_at_end() const { return live_at_end_; }
 
-    // At the very end, when the allocator is gone: what the device still has given out is a leak.
+    // At the very end, when the allocator is gone: whatever the device still has handed out is a
+    // leak.
     void finish();
 
     // From CheckedDevice: `call` was made (while a graph was captured or not), with that outcome.
     void device_call(const CallArguments& call, const CallOutcome& outcome, bool capturing);
 
     // From CheckedAllocator: after a grant, before a deallocate, at a record_use; and before the
-    // allocator is destroyed, when the program is over and so is all work.
+    // allocator is destroyed, when the program and all its work have ended.
     void granted(const Request& request, const Allocation& allocation);
     void deallocating(const Allocation& allocation);
     void used_on(const Allocation& allocation, StreamId stream);
@@ -98,22 +101,22 @@ class Checker {
         bool captured = false;  // granted on a captured stream
     };
 
-    // A capture that goes on.
+    // A capture in progress.
     struct Capture {
         std::vector<StreamId> streams;  // the first one began it
         std::set<std::uint64_t> events;
         GraphUses uses;
-        std::vector<Range> own;  // what malloc_async gave in it
+        std::vector<Range> own;  // returned by malloc_async in it
     };
 
     struct Graph {
         GraphUses uses;
-        std::vector<Range> left = {};  // of its own memory, what it does not give back itself
+        std::vector<Range> left = {};  // of its own memory, what it does not free itself
     };
 
     using Launches = std::shared_ptr<const std::vector<LaunchWork>>;
 
-    // Work that may still use bytes that nobody owns any more.
+    // Work that may still use bytes that nobody owns any longer.
     struct Past {
         std::uint64_t event = 0;   // of the deallocation
         std::uint64_t offset = 0;  // address in the allocation's mapping - physical address

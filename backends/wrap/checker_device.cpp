@@ -1,4 +1,4 @@
-// What the checker makes of the calls of the device.
+// The device's side of the checker.
 #include <algorithm>
 #include <iterator>
 
@@ -119,8 +119,8 @@ void Checker::loan_made(const CallArguments& call, const CallOutcome& outcome) {
         device_.add_loan(range, LoanKind::graph);
         return;
     }
-    // It may be used on its own stream at once; on others, only after what that stream has been
-    // given so far.
+    // It may be used on its own stream immediately; on others, only after the work queued on that
+    // stream so far.
     past_.assign(
         range, std::make_shared<const Past>(Past{log_.event(), 0, {order_.work_of(call.stream)}}));
     device_.add_loan(range, LoanKind::pool);
@@ -169,7 +169,7 @@ void Checker::give_back_loan(const CallArguments& call, bool ok, LoanKind kind) 
     device_.end_loan(range.begin);
 }
 
-// Memory is going away: no live allocation may be in it.
+// Memory is about to be released: no live allocation may be in it.
 void Checker::check_nothing_lives(const CallArguments& call, Range range) {
     auto grant = grants_.lower_bound(range.begin);
     if (grant != grants_.begin()) {
@@ -184,7 +184,7 @@ void Checker::check_nothing_lives(const CallArguments& call, Range range) {
                             range_text(range), range_text({grant->first, grant->second.size})));
 }
 
-// The pool may hand the range to the stream of free_async at once.
+// The pool may immediately hand the range to the stream of free_async.
 void Checker::check_pool_order(const CallArguments& call, Range range) {
     bool found = false;
     past_.for_each(range, [&](Range part, const SharedPast& past) {
@@ -213,8 +213,8 @@ void Checker::unmapping(const CallArguments& call, bool ok) {
     });
 }
 
-// Work that used the bytes through this mapping must have been seen to end; what went through
-// another mapping of the same handle is not touched.
+// Work that used the bytes through this mapping must have been seen to end; work that used another
+// mapping of the same handle is not affected.
 void Checker::check_unmapped_work(const CallArguments& call, Address begin,
                                   const DeviceShadow::Mapping& mapping) {
     const Range physical{mapping.physical, mapping.size};
@@ -240,9 +240,10 @@ void Checker::check_movement(const CallArguments& call) {
     const auto check = [&](Address begin, Access needed) {
         const Range range{begin, call.size};
         if (device_.backing_of(range).access < needed)
-            log_.report(HazardKind::out_of_bounds, log_.event(),
-                        fmt::format("{} of {}, which is not all accessible memory of the device",
-                                    to_text(call.call), range_text(range)));
+            log_.report(
+                HazardKind::out_of_bounds, log_.event(),
+                fmt::format("{} of {}, but not all of it is accessible memory of the device",
+                            to_text(call.call), range_text(range)));
     };
     check(call.address, call.call == DeviceCall::check_pattern ? Access::read : Access::write);
     if (call.call == DeviceCall::copy)

@@ -1,4 +1,4 @@
-// What the checker makes of captures and launches.
+// Captures and launches in the checker.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -68,7 +68,7 @@ void Checker::name_movement(Capture& capture, const CallArguments& call) {
     }
 }
 
-// A range may lie in several allocations, and in none in places.
+// A range may be in several allocations, and partly in none.
 void Checker::name_use(Capture& capture, Range range, bool writes) {
     const Address end = range.begin + range.size;
     for (Address at = range.begin; at < end;) {
@@ -95,7 +95,7 @@ void Checker::capture_ended(const CallArguments& call, const CallOutcome& outcom
         captures_, [&](const Capture& one) { return one.streams.front() == call.stream; });
     if (capture == captures_.end())
         return;
-    // Whether it went well or not, the stream is captured no more.
+    // Whether it succeeded or not, the stream is no longer captured.
     Graph graph{.uses = std::move(capture->uses)};
     for (const Range& own : capture->own) {
         graph.uses.erase(own);
@@ -108,7 +108,7 @@ void Checker::capture_ended(const CallArguments& call, const CallOutcome& outcom
         graphs_.insert_or_assign(outcome.handle, std::move(graph));
 }
 
-// What was deallocated in the capture was used by captured work only, and none of that runs yet.
+// Only captured work used what was deallocated in the capture, and none of that runs yet.
 void Checker::forget_captured_work(const Graph& graph) {
     graph.uses.for_each([&](Range range, const GraphUse& use) {
         if (!use.own)
@@ -139,8 +139,8 @@ void Checker::launching(const CallArguments& call, const CallOutcome& outcome) {
         device_.resume_loan(left);
 }
 
-// Is everything that the graph uses still there, the program's where it was the program's, and
-// nobody else's? One report of a kind.
+// Does everything that the graph uses still exist, still belong to the program if it did before,
+// and belong to nobody else? One report of each kind.
 void Checker::check_launch(std::uint64_t id, const Graph& graph) {
     bool reused = false;
     bool lost = false;
@@ -164,15 +164,14 @@ void Checker::check_launch(std::uint64_t id, const Graph& graph) {
         const bool gone = backing.access == Access::outside;
         const bool freed = use.grant != 0 && !use.own && !is_granted(use);
         if (!taken && (gone || freed) && !std::exchange(lost, true))
-            log_.report(
-                HazardKind::graph_memory_freed, use.event,
-                fmt::format("launch of graph {}, which uses {}, {}", id, range_text(range),
-                            gone ? "which is no memory of the device any more"
-                                 : "of an allocation that was given back after the capture"));
+            log_.report(HazardKind::graph_memory_freed, use.event,
+                        fmt::format("launch of graph {}, which uses {}, {}", id, range_text(range),
+                                    gone ? "which is no longer memory of the device"
+                                         : "of an allocation that was freed after the capture"));
     });
 }
 
-// Remembers the launch on all that it uses.
+// Remembers the launch for everything that it uses.
 void Checker::launched(const CallArguments& call, const Graph& graph) {
     LaunchWork mine{
         .work = order_.work_of(call.stream), .graph = call.handle, .event = log_.event()};
@@ -189,8 +188,8 @@ void Checker::launched(const CallArguments& call, const Graph& graph) {
     limit_launched();
 }
 
-// Looks for others that may run at the same time, and keeps them beside this one; what is over when
-// it begins need not be known any more. The first race is reported.
+// Looks for others that may run at the same time, and keeps them with this one; launches that have
+// ended before it begins are dropped. The first race is reported.
 void Checker::add_launch(Range extent, const LaunchWork& mine, bool& races) {
     std::vector<std::pair<Range, std::vector<LaunchWork>>> shared;
     launched_.for_each(extent, [&](Range part, const Launches& launches) {
@@ -229,7 +228,7 @@ void Checker::limit_launched() {
     launched_limit_ = std::max(launched_limit_, 2 * launched_.count());
 }
 
-// Memory is going away: launches that may still use it through these addresses.
+// Memory is about to be released: launches that may still use it through these addresses.
 void Checker::check_launched(const CallArguments& call, Range physical, std::uint64_t offset) {
     const bool in_stream_order = call.call == DeviceCall::free_async;
     bool found = false;

@@ -1,4 +1,4 @@
-// Remembering what is live, and giving it back.
+// Remembering what is live, and freeing it.
 #include "backends/wrap/closing.h"
 
 #include <algorithm>
@@ -46,8 +46,8 @@ void ClosingAllocator::close() {
         live.push_back(each);
     std::sort(live.begin(), live.end(),
               [](const Live& a, const Live& b) { return a.number < b.number; });
-    // One that the program had retired is not retired here: its flag went to the program, and the
-    // counters of an allocator that ends are nobody's.
+    // A block that the program had retired is not retired here: the flag went to the program, and
+    // the counters of an allocator that ends don't matter.
     for (const Live& each : live)
         WrappedAllocator::deallocate(each.allocation, each.stream);
     for (const auto& [pool, scopes] : std::exchange(pools_, {})) {

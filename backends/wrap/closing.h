@@ -1,6 +1,6 @@
 // ClosingAllocator: an Allocator over an Allocator that remembers what is live, so that a program
-// that ended without giving everything back can be ended properly: what is left then on the device
-// is a leak, and the next program has all of it.
+// that ended without freeing everything can be cleaned up. What is left on the device then is a
+// leak, and the next program can use all of it.
 //
 // Not thread-safe. Costs a look-up by address a call; memory O(live allocations).
 #pragma once
@@ -19,9 +19,9 @@ class ClosingAllocator final : public WrappedAllocator {
     explicit ClosingAllocator(std::unique_ptr<Allocator> inner)
         : WrappedAllocator(std::move(inner)) {}
 
-    // Gives back all that is live, in the order in which it was granted, ends and closes all
-    // private pools and trims everything. O(live allocations log live allocations) beside what that
-    // takes.
+    // Frees everything that is live, in the order in which it was granted, ends and closes all
+    // private pools and trims everything. O(live allocations log live allocations) plus the cost of
+    // these calls.
     void close();
 
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override;

@@ -1,5 +1,5 @@
-// A call of a Device as values (what was asked, what came of it), and WrappedDevice: a Device over
-// a Device in which every call goes through one place.
+// A call of a Device as values (arguments and result), and WrappedDevice: a Device over a Device in
+// which every call goes through one function.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-// What was asked. Fields that a call doesn't have are zero.
+// The arguments. Fields that a call doesn't have are zero.
 struct CallArguments {
     DeviceCall call = DeviceCall::malloc;
     Address address = Address::null;  // range.begin, target
@@ -24,12 +24,12 @@ struct CallArguments {
     friend bool operator==(const CallArguments&, const CallArguments&) = default;
 };
 
-// What came of it.
+// The result.
 struct CallOutcome {
     bool ok = true;
     DeviceStatus status{};            // if it isn't ok
-    Address address = Address::null;  // what malloc and reserve gave
-    std::uint64_t handle = 0;         // what create, record, ... gave; 1 = complete
+    Address address = Address::null;  // the result of malloc and reserve
+    std::uint64_t handle = 0;         // the result of create, record, ...; 1 = complete
 
     friend bool operator==(const CallOutcome&, const CallOutcome&) = default;
 };
@@ -52,7 +52,7 @@ CallOutcome outcome_of(const Outcome& result) {
     return outcome;
 }
 
-// copy_batch goes through it one by one, address_range and information past it.
+// copy_batch goes through it one by one; address_range and information bypass it.
 //
 // `Self` (the deriving class) has `template <class Make> auto around(const CallArguments&, Make)`,
 // which makes the call, once or not at all, and returns its result.

@@ -1,4 +1,4 @@
-// What a device gave out, followed from call to call.
+// The memory that a device handed out, followed from call to call.
 #include "backends/wrap/device_shadow.h"
 
 #include <algorithm>
@@ -106,11 +106,10 @@ void DeviceShadow::end_loan(Address begin) {
 void DeviceShadow::freed_wrongly(const CallArguments& call, std::uint64_t key,
                                  const FreedLog& log) {
     const std::uint64_t* freed = log.find(key);
-    log_.report(freed ? HazardKind::double_free : HazardKind::unknown_free,
-                freed ? *freed : log_.event(),
-                fmt::format("{} of {:#x}, which {}", to_text(call.call), key,
-                            freed ? "was given back before"
-                                  : "is none of its kind that the device gave out"));
+    log_.report(
+        freed ? HazardKind::double_free : HazardKind::unknown_free, freed ? *freed : log_.event(),
+        fmt::format("{} of {:#x}, which {}", to_text(call.call), key,
+                    freed ? "was freed before" : "the device did not hand out for this call"));
 }
 
 void DeviceShadow::mapped(const CallArguments& call) {
@@ -183,10 +182,9 @@ void DeviceShadow::report_leaks() {
                                            "host memory",   "registered host memory",
                                            "a reservation", "graph memory"};
     for (const auto& [begin, loan] : loans_)
-        log_.report(
-            HazardKind::leak, loan.event,
-            fmt::format("{} {} was not given back", kKinds[static_cast<std::size_t>(loan.kind)],
-                        range_text({begin, loan.size})));
+        log_.report(HazardKind::leak, loan.event,
+                    fmt::format("{} {} was not freed", kKinds[static_cast<std::size_t>(loan.kind)],
+                                range_text({begin, loan.size})));
     for (const auto& [begin, mapping] : mappings_)
         log_.report(HazardKind::leak, mapping.event,
                     fmt::format("{} was not unmapped", range_text({begin, mapping.size})));

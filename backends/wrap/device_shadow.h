@@ -1,11 +1,11 @@
-// DeviceShadow: what a device gave out and has not got back: memory, reservations, handles and
-// mappings, from its calls that succeeded. What was given back that the device did not give out, or
-// a second time, it reports; and at the end, what is missing.
+// DeviceShadow: what a device handed out and has not got back: memory, reservations, handles and
+// mappings, from its calls that succeeded. It reports anything that is freed twice or was never
+// handed out; and at the end, what is missing.
 //
 // Physical bytes have addresses of their own, so that two mappings of one handle share them; memory
 // that is not mapped keeps its address.
 //
-// Not thread-safe. O(log ranges) a call, and O(mappings) where a range has many.
+// Not thread-safe. O(log ranges) a call, and O(mappings) if a range has many.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace tidemark {
 
-// When things were given back, by address or handle, for telling a second time from a first one.
-// Bounded: the oldest are forgotten.
+// When things were freed, by address or handle, to recognise a second free. Bounded: the oldest are
+// dropped.
 class FreedLog {
   public:
     void add(std::uint64_t key, std::uint64_t event);
 
-    // The event at which `key` was given back, or null.
+    // The event at which `key` was freed, or null.
     const std::uint64_t* find(std::uint64_t key) const;
 
     void forget(std::uint64_t key) { events_.erase(key); }
@@ -42,7 +42,7 @@ class DeviceShadow {
     enum class LoanKind : std::uint8_t { plain, pool, host, registered, reservation, graph };
     enum class Access : std::uint8_t { outside, none, read, write };
 
-    // A range that the device gave out.
+    // A range that the device handed out.
     struct Loan {
         Bytes size = 0;
         LoanKind kind = LoanKind::plain;
@@ -57,7 +57,7 @@ class DeviceShadow {
         Access access = Access::none;
     };
 
-    // What is behind a range of addresses.
+    // The physical memory behind a range of addresses.
     struct Backing {
         std::vector<Range> extents;     // physical
         Access access = Access::write;  // to all of it
@@ -68,19 +68,20 @@ class DeviceShadow {
 
     Backing backing_of(Range range) const;
 
-    // The device gave out a range, or a handle of `size` bytes.
+    // The device handed out a range, or a handle of `size` bytes.
     void add_loan(Range range, LoanKind kind);
     void add_handle(std::uint64_t id, Bytes size);
 
-    // The loan at call.address if it is of `kind`, or else null; then the call was wrong and is
-    // reported, unless it succeeded (`ok`). What a launch left is given back like either kind of
-    // device memory; `kind` says so afterwards.
+    // The loan at call.address if it is of `kind`, otherwise null; then the call was wrong and is
+    // reported, unless it succeeded (`ok`). Memory that a launch left may be freed like either kind
+    // of device memory; `kind` says so afterwards.
     const Loan* find_loan(const CallArguments& call, bool ok, LoanKind& kind);
 
-    // The loan is given back.
+    // The loan is returned.
     void end_loan(Address begin);
 
-    // Graph memory is none when its capture has ended (false: it wasn't one), until a launch.
+    // Graph memory stops being memory when its capture has ended (false: it wasn't graph memory),
+    // until a launch.
     bool suspend_loan(Address begin) { return loans_.erase(begin) != 0; }
 
     void resume_loan(Range range);
@@ -105,7 +106,7 @@ class DeviceShadow {
         }
     }
 
-    // What is still given out is a leak. Nothing is from then on.
+    // Whatever is still handed out is a leak. Afterwards nothing is.
     void report_leaks();
 
   private:

@@ -1,4 +1,4 @@
-// Which call fails.
+// Decides which call fails.
 #include "backends/wrap/faulty.h"
 
 namespace tidemark {

@@ -24,7 +24,7 @@ class FaultyDevice final : public WrappedDevice<FaultyDevice> {
   public:
     FaultyDevice(Device& inner, const FaultPlan& plan) : WrappedDevice(inner), plan_(plan) {}
 
-    // Begins anew with another plan: the counts are zero.
+    // Starts again with another plan: the counts are zero.
     void set_plan(const FaultPlan& plan) {
         plan_ = plan;
         calls_ = 0;

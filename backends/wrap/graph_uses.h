@@ -24,7 +24,7 @@ struct GraphUse {
 
 class GraphUses {
   public:
-    // Where uses meet, the later one counts, but a read does not hide a write.
+    // Where uses overlap, the later one counts, but a read does not hide a write.
     void add(Range range, const GraphUse& use) {
         if (!use.writes)
             add_in_gaps(range, use);

@@ -1,7 +1,7 @@
-// HazardLog: what the checker found that must not happen, counted by kind.
+// HazardLog: the problems that the checker found, counted by kind.
 //
-// Whoever replays a trace says which event is at hand; a hazard names that and the one where the
-// trouble began. Not thread-safe. O(1) a call.
+// A replay sets the current event; a hazard names that event and the one where the trouble began.
+// Not thread-safe. O(1) a call.
 #pragma once
 
 #include <array>
@@ -27,15 +27,15 @@ inline std::string range_text(Range range) {
 enum class HazardKind : std::uint8_t {
     overlap,                  // bytes granted that another live allocation has
     reuse_before_completion,  // bytes granted while work on another stream may still use them
-    unmap_in_flight,          // memory taken away under a live allocation or under such work
-    double_free,              // given back again: an allocation, or memory of the device
-    unknown_free,             // given back, but never had
-    out_of_bounds,            // granted or used outside of what the device gave and made accessible
-    misaligned,               // granted at an address that the request's alignment forbids
+    unmap_in_flight,          // memory released under a live allocation or under such work
+    double_free,              // freed again: an allocation, or memory of the device
+    unknown_free,             // freed, but never granted
+    out_of_bounds,            // granted or used outside of accessible memory of the device
+    misaligned,               // granted at an address that violates the request's alignment
     leak,                     // still held from the device when the allocator was gone
     illegal_in_capture,       // a call that waits or asks, while a graph was captured
     graph_memory_reused,      // a launch, of a graph whose memory is now another allocation's
-    graph_memory_freed,       // a launch, of a graph whose memory was given back
+    graph_memory_freed,       // a launch, of a graph whose memory was freed
     graph_race,               // a launch while another graph may still use the same memory
 };
 constexpr int kHazardKindCount = static_cast<int>(HazardKind::graph_race) + 1;

@@ -1,7 +1,7 @@
 // IntervalMap: values on disjoint half-open intervals of addresses.
 //
 // Intervals are cut where an operation begins or ends inside one; a value must be cheap to copy.
-// Not thread-safe. O(log n + intervals touched) unless said otherwise.
+// Not thread-safe. O(log n + intervals touched) unless stated otherwise.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class IntervalMap {
         erase_if(range, [](Range, const Value&) { return true; });
     }
 
-    // Takes away the parts in `range` for which `gone(part, value)`.
+    // Removes the parts in `range` for which `gone(part, value)`.
     template <class Gone>
     void erase_if(Range range, Gone gone) {
         if (range.size == 0)
@@ -59,8 +59,8 @@ class IntervalMap {
         }
     }
 
-    // Takes away intervals for which `gone(value)`, and joins neighbours for which `same(a, b)`
-    // (the later value stays). O(n).
+    // Removes intervals for which `gone(value)`, and joins neighbours for which `same(a, b)` (the
+    // later value stays). O(n).
     template <class Gone, class Same>
     void sweep(Gone gone, Same same) {
         for (auto it = intervals_.begin(); it != intervals_.end();) {
@@ -91,7 +91,7 @@ class IntervalMap {
         Value value;
     };
 
-    // Makes `at` a border between intervals, if it lies inside one.
+    // Makes `at` a border between intervals, if it is inside one.
     void cut(Address at) {
         auto next = intervals_.upper_bound(at);
         if (next == intervals_.begin())

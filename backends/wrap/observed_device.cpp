@@ -1,4 +1,4 @@
-// What is reported of a call, and which of a handle's mappings is its home: the oldest.
+// What is reported for a call, and which of a handle's mappings is its home: the oldest.
 #include "backends/wrap/observed_device.h"
 
 namespace tidemark {
@@ -32,7 +32,7 @@ void ObservedDevice::mapped(const CallArguments& call) {
     report(SegmentChange::map, call.range(), call.stream, home);
 }
 
-// One call may end many mappings: what is side by side ends as one.
+// One call may end many mappings: adjacent ones end as one.
 void ObservedDevice::unmapped(const CallArguments& call) {
     const auto add = [](std::vector<Run>& runs, Address begin, const Mapping& mapping) {
         if (!runs.empty() && runs.back().range.begin + runs.back().range.size == begin &&
@@ -70,7 +70,7 @@ void ObservedDevice::unmapped(const CallArguments& call) {
             begun.push_back({{address, mapping.size}, mapping.home});  // each is a page
         }
     }
-    if (ended.empty())  // mapped before anybody looked
+    if (ended.empty())  // mapped before anybody observed it
         ended.push_back({call.range()});
     for (const Run& run : ended)
         report(SegmentChange::unmap, run.range, call.stream, run.home);

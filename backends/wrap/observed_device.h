@@ -1,5 +1,5 @@
-// ObservedDevice: reports memory and addresses that come from a device and go back to it, by calls
-// that succeeded, to a MemoryObserver.
+// ObservedDevice: reports memory and addresses that are reserved from a device and released to it,
+// by calls that succeeded, to a MemoryObserver.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ class ObservedDevice final : public WrappedDevice<ObservedDevice> {
         Address home = Address::null;  // of the same handle, if that isn't this one
     };
 
-    // Mappings side by side, with homes side by side or none.
+    // Adjacent mappings, with adjacent homes or none.
     struct Run {
         Range range;
         Address home = Address::null;

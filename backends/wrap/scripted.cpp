@@ -4,7 +4,7 @@
 namespace tidemark {
 namespace {
 
-// Invented addresses begin here: above anything that a GPU's 49-bit address space reaches.
+// Invented addresses start here: above anything that a GPU's 49-bit address space reaches.
 constexpr std::uint64_t kInvented = std::uint64_t{1} << 60;
 
 bool takes_memory(const ScriptedDevice::Call& call) {
@@ -67,7 +67,7 @@ bool ScriptedDevice::is_full(Bytes size) const {
     return used_ > capacity_ || size > capacity_ - used_ || (refuses_ && !taken_now);
 }
 
-// Where the script takes memory next; a place that no real device has if it doesn't.
+// Where the script takes memory next; an address that no real device has if it doesn't.
 Address ScriptedDevice::take_address(Bytes size) {
     while (next_ < script_.size() && !takes_memory(script_[next_]))
         ++next_;
@@ -229,7 +229,7 @@ DeviceResult<void> ScriptedDevice::set_access(Range range, bool writable) {
     return {};
 }
 
-// Of an event it is enough to know the stream: nobody awaits two on one.
+// For an event it is enough to know the stream: nobody waits for two on one stream.
 DeviceResult<EventId> ScriptedDevice::record(StreamId stream) {
     return EventId{std::uint64_t{1} + to_integer(stream)};
 }

@@ -1,12 +1,12 @@
-// ScriptedDevice: a device that hands out the addresses of a script and notes what it was asked.
+// ScriptedDevice: a device that hands out the addresses of a script and logs its calls.
 //
-// It is how a recorded run is repeated: the record says where the driver put each segment, and the
-// model's calls are held against it. A reservation begins where the script's next pages are. Beyond
-// the script's end the device invents addresses that no real one uses, so that a model that asks
-// too much can go on and be caught. Plain memory, pages and order; a stream-ordered pool, where one
-// was added, decides by itself as the driver's does. Events of a stream are complete unless it was
-// told to `await` that stream. A value: copying it copies its state, but not the device that it
-// mirrors its calls to. Not thread-safe.
+// A recorded run is repeated with it: the record says where the driver put each segment, and the
+// model's calls are compared with it. A reservation begins where the script's next pages are.
+// Beyond the script's end the device invents addresses that no real one uses, so that a model that
+// requests too much can continue and be caught. Plain memory, pages and order; a stream-ordered
+// pool, if one was added, decides by itself as the driver's does. Events of a stream are complete
+// unless the device was told to `await` that stream. A value: copying it copies its state, but not
+// the device that it mirrors its calls to. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ namespace tidemark {
 
 class ScriptedDevice final : public Device {
   public:
-    // A call that took or gave back memory: malloc, free, set_access (which ends the mapping of a
-    // run of pages), unmap.
+    // A call that reserved or released memory: malloc, free, set_access (which ends the mapping of
+    // a run of pages), unmap.
     struct Call {
         DeviceCall call = DeviceCall::malloc;
         Range range;
@@ -38,13 +38,13 @@ class ScriptedDevice final : public Device {
     ScriptedDevice(const ScriptedDevice& other);
     ScriptedDevice& operator=(const ScriptedDevice& other);
 
-    // What is expected to happen next, in order: mallocs and runs of pages get their addresses from
-    // it. Forgets the log and what was left of the script before. `refuses`: the device is out of
-    // memory wherever the script, at the log's length, does not take memory.
+    // The expected calls, in order: mallocs and runs of pages get their addresses from it. Discards
+    // the log and the rest of the former script. `refuses`: the device is out of memory wherever
+    // the script, at the log's length, does not reserve memory.
     void play(std::span<const Call> script, bool refuses = false);
 
-    // Memory that was there before the script began. Pages are given back in other pieces than they
-    // came in, so nothing but their sum is kept.
+    // Memory that existed before the script began. Pages are released in other pieces than they
+    // were mapped in, so only their sum is kept.
     void hold(Range range);
 
     void hold_pages(Bytes size) { used_ += size; }
@@ -58,7 +58,7 @@ class ScriptedDevice final : public Device {
 
     void synchronize_pool(StreamId stream) { used_ -= pool_ ? pool_->synchronized(stream, 0) : 0; }
 
-    // From now on events on `stream` are incomplete, until `finish` or until it is waited for.
+    // From now on events on `stream` are incomplete, until `finish` or until somebody waits for it.
     void await(StreamId stream) { awaited_.insert(to_integer(stream)); }
 
     void finish(StreamId stream) { awaited_.erase(to_integer(stream)); }
@@ -67,9 +67,9 @@ class ScriptedDevice final : public Device {
 
     std::size_t awaited_count() const { return awaited_.size(); }
 
-    // From now on `device` does what this one is asked, at addresses of its own: its clock and
-    // counters are what this one shows then. A simulator that charges each call, say. It must
-    // outlive this one. Memory that was held before is unknown to it: to give it back is free.
+    // From now on `device` gets the same calls as this one, at addresses of its own, and this one
+    // shows its clock and counters. For example, a simulator that charges each call. It must
+    // outlive this one. It does not know memory that was held before: freeing that costs nothing.
     void mirror(Device& device) { mirror_ = &device; }
 
     // Is anything of the script or the log left?
@@ -130,7 +130,7 @@ class ScriptedDevice final : public Device {
   private:
     static constexpr Bytes kPoolSpace = Bytes{1} << 44;
 
-    // Where the mirror has what is here at `first`, and how long that is.
+    // Where the mirror has what is here at `first`, and its length.
     struct Twin {
         Address first = Address::null;
         Bytes size = 0;

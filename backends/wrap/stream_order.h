@@ -1,9 +1,10 @@
-// StreamOrder: who is known to be done before whom. Vector clocks of the streams and of the host.
+// StreamOrder: which work is known to finish before which. Vector clocks of the streams and of the
+// host.
 //
 // Model: the work of a stream is cut into epochs at each event that is recorded on it. A stream's
-// clock says which epoch of every other stream is over before what it runs next; waiting for an
-// event takes over the clock that the event had. The host's clock says what the host has seen
-// complete; whatever is queued afterwards comes after that too.
+// clock says which epoch of every other stream has ended before what it runs next; waiting for an
+// event merges the clock that the event had. The host's clock says what the host has seen complete;
+// whatever is queued afterwards comes after that too.
 //
 // Not thread-safe. O(streams) a call; memory O(streams^2 + events not yet seen complete).
 #pragma once
@@ -28,15 +29,16 @@ class StreamOrder {
         friend bool operator==(const Work&, const Work&) = default;
     };
 
-    // Of more than `most_events` events the oldest are forgotten: a wait for one then counts as a
-    // wait for all that were, so that a long run can at worst miss a hazard, never invent one.
+    // If there are more than `most_events` events, the oldest are dropped: a wait for one then
+    // counts as a wait for all dropped ones, so a long run can at worst miss a hazard, never
+    // invent one.
     explicit StreamOrder(std::size_t most_events = std::size_t{1} << 20)
         : most_events_(most_events) {}
 
     // Everything queued on `stream` so far.
     Work work_of(StreamId stream);
 
-    // Is `work` over before whatever is queued on `later` from now on?
+    // Has `work` finished before whatever is queued on `later` from now on?
     bool before(const Work& work, StreamId later);
 
     // Has the host seen the end of `work`?

@@ -41,8 +41,8 @@ void TouchingAllocator::deallocate(const Allocation& allocation, StreamId stream
     WrappedAllocator::deallocate(allocation, stream);
 }
 
-// What the program asked for is written, to the byte: a driver refuses what lies beyond, be it part
-// of the piece that it gave.
+// Exactly the requested bytes are written: a driver refuses writes beyond them, even if they are
+// part of the piece that it returned.
 void TouchingAllocator::write(const Request& request, const Allocation& allocation) {
     const Address begin{align_up(to_integer(allocation.address), kTouchingWord)};
     const Bytes lost = begin - allocation.address;
@@ -53,7 +53,7 @@ void TouchingAllocator::write(const Request& request, const Allocation& allocati
     const auto word = static_cast<std::uint32_t>(++report_.allocations * 0x9e3779b1U);
     const Touched touched{{begin, size}, word, request.stream, event_};
     const auto [known, fresh] = live_.try_emplace(to_integer(allocation.address), touched);
-    if (!fresh) {  // granted although it lives: nothing of the earlier one will be left
+    if (!fresh) {  // granted although it is live: the earlier content is lost
         damage(known->second, std::min(known->second.range.size, size), begin);
         known->second = touched;
     }
@@ -88,7 +88,7 @@ void TouchingAllocator::fail(const DeviceError& error) {
         report_.first_failure = error;
 }
 
-// The first word of which a byte differs, by halves. O(bytes) in all.
+// The first word of which a byte differs, by halving. O(bytes) in total.
 Address TouchingAllocator::find_first(const Touched& touched) {
     Range range = touched.range;
     while (range.size > kTouchingWord) {

@@ -1,10 +1,11 @@
 // TouchingAllocator: an Allocator over an Allocator that proves by content that no two live
 // allocations share a byte. It fills each with a word of its own when it is granted, and before it
-// is given back looks whether every byte still is as it was written.
+// is freed checks that every byte is unchanged.
 //
-// It decides nothing and needs a device that waits where it is asked whether work is done
-// (await_events), so that what it queues changes no answer. It works past whatever else is wrapped
-// around `device`: give it the bare one. While a graph is captured it neither writes nor checks.
+// It decides nothing and needs a device that waits when it is asked whether work is done
+// (await_events), so that queued checks change no answer. It bypasses everything else that is
+// wrapped around `device`: pass it the bare one. While a graph is captured it neither writes nor
+// checks.
 //
 // Not thread-safe. Two device calls an allocation, each O(bytes); memory O(live allocations).
 #pragma once
@@ -18,9 +19,9 @@
 
 namespace tidemark {
 
-// The first byte that was not as it was written, down to its word of 4 bytes.
+// The first byte that had changed, down to its word of 4 bytes.
 struct TouchDifference {
-    std::uint64_t event = 0;    // at which it was seen
+    std::uint64_t event = 0;    // at which it was noticed
     std::uint64_t granted = 0;  // the event that granted the allocation
     Address address = Address::null;
     std::uint32_t expected = 0;  // lowest byte first
@@ -29,7 +30,7 @@ struct TouchDifference {
 struct TouchReport {
     std::uint64_t allocations = 0;  // written
     Bytes bytes = 0;                // written
-    std::uint64_t damaged = 0;      // allocations that had other bytes in them
+    std::uint64_t damaged = 0;      // allocations that contained other bytes
     Bytes differing = 0;            // such bytes
     std::uint64_t failures = 0;     // writes and checks that the device refused
     std::optional<TouchDifference> first_difference;
@@ -43,14 +44,15 @@ struct TouchReport {
 
 class TouchingAllocator final : public WrappedAllocator {
   public:
-    // `device` has Feature::patterns and outlives it.
+    // `device` has Feature::patterns and must outlive it.
     TouchingAllocator(std::unique_ptr<Allocator> inner, Device& device)
         : WrappedAllocator(std::move(inner)), device_(device) {}
 
-    // The number of the event at hand. A plain store: call it before each event.
+    // The number of the current event. A plain store: call it before each event.
     void set_event(std::uint64_t event) { event_ = event; }
 
-    // Checks what still lives, in the order in which it was granted: at the end of a program.
+    // Checks everything that is still live, in the order in which it was granted: at the end of a
+    // program.
     void check_live();
 
     const TouchReport& report() const { return report_; }

@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-// What moves or proves content; the rest has no arguments that a line can show.
+// Calls that move or check content; the others have no arguments that a line can show.
 std::string movement_text(const CallArguments& a) {
     switch (a.call) {
         case DeviceCall::write_pattern:

@@ -1,5 +1,5 @@
-// TracedDevice: a Device over a Device that keeps a log of the calls: what was asked, what came of
-// it, and when. Not thread-safe. O(1) a call; memory O(calls kept).
+// TracedDevice: a Device over a Device that keeps a log of the calls: arguments, result, and time.
+// Not thread-safe. O(1) a call; memory O(calls kept).
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class TracedDevice final : public WrappedDevice<TracedDevice> {
 
     const std::deque<CallRecord>& log() const { return log_; }
 
-    std::uint64_t dropped() const { return dropped_; }  // calls that the bound has cost
+    std::uint64_t dropped() const { return dropped_; }  // calls dropped because of the bound
 
     void clear() { log_.clear(); }
 

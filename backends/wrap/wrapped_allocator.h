@@ -1,5 +1,5 @@
-// WrappedAllocator: a ForwardingAllocator that owns what it forwards to. What watches allocators
-// derives from it and overrides the calls it watches.
+// WrappedAllocator: a ForwardingAllocator that owns what it forwards to. Classes that observe
+// allocators derive from it and override the calls that they observe.
 //
 // Not thread-safe.
 #pragma once
@@ -14,7 +14,7 @@ class WrappedAllocator : public ForwardingAllocator {
   public:
     explicit WrappedAllocator(std::unique_ptr<Allocator> inner);
 
-    // Of the inner allocator, not wrapped: it talks to a device that nobody watches.
+    // A clone of the inner allocator, not wrapped: it uses a device that nobody observes.
     std::unique_ptr<Allocator> clone(Device& device) const override;
 
   private:

@@ -48,7 +48,7 @@ struct AddressTotals {
     friend bool operator==(const AddressTotals&, const AddressTotals&) = default;
 };
 
-// Of an allocator's spans (Allocator::for_each_address). O(spans).
+// The totals of an allocator's spans (Allocator::for_each_address). O(spans).
 AddressTotals address_totals(const Allocator& allocator);
 
 }  // namespace tidemark

@@ -91,7 +91,7 @@ class ForwardingAllocator : public Allocator {
         }
     }
 
-    // Runs `call`, which calls the inner allocator, with the counters of both sides brought in line
+    // Runs `call`, which calls the inner allocator, and brings the counters of both sides in line
     // before and after.
     template <class Call>
     auto forward(Call call) -> decltype(call()) {

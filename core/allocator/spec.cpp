@@ -1,4 +1,4 @@
-// A policy's text, both ways.
+// A policy's text: parsing and writing it.
 #include "core/allocator/spec.h"
 
 #include <algorithm>

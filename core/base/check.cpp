@@ -1,4 +1,4 @@
-// Where a broken invariant ends the program.
+// How a broken invariant ends the program.
 #include "core/base/check.h"
 
 #include <cstdio>

@@ -21,7 +21,8 @@ namespace tidemark {
 // `file` is the path of a file whose content matters; "" is none.
 enum class OptionType : std::uint8_t { bytes, count, real, boolean, choice, text, file };
 
-// One option as its owner declares it. All views must live as long as the program (literals).
+// One option as its owner declares it. All views must stay valid as long as the program runs
+// (literals).
 struct OptionInfo {
     std::string_view name = {};
     OptionType type = OptionType::text;

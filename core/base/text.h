@@ -24,7 +24,7 @@ Result<Bytes> parse_bytes(std::string_view text);
 // silently.
 struct TypedSize {
     Bytes bytes = 0;
-    std::string note;  // "80G taken as 80 GiB", where a bare letter left open which unit it is
+    std::string note;  // "80G taken as 80 GiB", if a bare letter left the unit ambiguous
 };
 
 // Errors (bad_option): those of parse_bytes, and a number below 1 MiB (except 0) whose unit was

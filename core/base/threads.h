@@ -46,7 +46,7 @@ class Thread {
     // Throws what the work has thrown, once; after join().
     void rethrow();
 
-    // Forgets it: in a child made by fork(), where the parent's threads do not exist.
+    // Drops it without joining: in a child made by fork(), where the parent's threads do not exist.
     void detach() { thread_.detach(); }
 
   private:

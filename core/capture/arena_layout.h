@@ -11,7 +11,6 @@
 // that memory exists there, and take() grants it.
 //
 // A value; not thread-safe. O(log allocations) a call.
-// A value; not thread-safe. O(log allocations) a call.
 #pragma once
 
 #include <cstdint>

@@ -194,8 +194,8 @@ constexpr std::array<OptionInfo, 6> kArenaOptions{{
      .type = OptionType::choice,
      .default_value = "none",
      .choices = kShares,
-     .summary =
-         "private pools have arenas of their own, or one if their graphs never run together"},
+     .summary = "none: each private pool has its own arena; sequence: all share one, since their "
+                "graphs never run together"},
     {.name = "escapes",
      .type = OptionType::choice,
      .default_value = "apart",

@@ -29,7 +29,7 @@ void ArenaCache::push(Lists::iterator list, std::uint32_t node) {
     cached_ += buffers_[node].size;
 }
 
-// The oldest of a list, ordered behind all that used it.
+// The oldest of a list, ordered behind all streams that used it.
 tl::expected<std::uint32_t, OutOfMemory> ArenaCache::take_cached(Lists::iterator list,
                                                                  StreamId stream, Device& device) {
     const Buffer& oldest = buffers_[list->second.first];
@@ -41,7 +41,7 @@ tl::expected<std::uint32_t, OutOfMemory> ArenaCache::take_cached(Lists::iterator
     return pop(list);
 }
 
-// What the driver's pool gives, the second time with everything returned to it.
+// A block from the driver's pool; the second attempt comes after everything was freed to it.
 DeviceResult<Address> ArenaCache::ask(Bytes size, StreamId stream, Device& device,
                                       AllocatorStats& stats) {
     if (!threshold_set_)
@@ -105,7 +105,7 @@ void ArenaCache::deallocate(std::uint32_t node, Device& device, AllocatorStats& 
     }
 }
 
-// The list of the largest size in which something is; there must be one.
+// The list of the largest size that isn't empty; there must be one.
 ArenaCache::Lists::iterator ArenaCache::largest_list() {
     auto list = std::prev(lists_.end());
     while (list->second.count == 0)
@@ -113,7 +113,7 @@ ArenaCache::Lists::iterator ArenaCache::largest_list() {
     return list;
 }
 
-// Gives the oldest of a list to the driver's pool, in the order of its stream. False, and nothing
+// Frees the oldest of a list to the driver's pool, in the order of its stream. False, and nothing
 // has changed, if the device refuses.
 bool ArenaCache::give_to_driver(Lists::iterator list, Device& device, AllocatorStats& stats) {
     const Buffer& oldest = buffers_[list->second.first];

@@ -1,11 +1,13 @@
-// cuda-malloc: every request is a device allocation of its own. What a program without a pool pays.
+// cuda-malloc: every request is a device allocation of its own. The cost of a program without a
+// pool.
 //
 // Model: allocate is cudaMalloc, deallocate is cudaFree, which waits for all work of the device; so
 // streams need no bookkeeping. Sizes are counted rounded up to 512 bytes, the driver's alignment.
-// Nothing is kept, so reserved == allocated and fragmentation is nil; time is the worst there is.
+// Nothing is kept, so reserved == allocated and there is no fragmentation, but it takes the most
+// time of all policies.
 //
-// Promises: O(1) a call besides the device's own. Memory that the device refuses to take back is
-// held as a hole and offered to it again at the next trim.
+// Promises: O(1) a call in addition to the device's own cost. Memory that the device refuses to
+// take back is held as a hole and offered to it again at the next trim.
 #include <algorithm>
 #include <vector>
 

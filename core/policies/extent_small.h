@@ -15,7 +15,7 @@ namespace tidemark::policies {
 
 class ExtentSmall {
   public:
-    // What became of a slab that is empty: the block of the line that it is, and who may use it.
+    // What becomes of an empty slab: the block of the line that it is, and who may use it.
     struct Emptied {
         BlockId slab = kNoBlock;
         StreamSet streams;

@@ -1,4 +1,4 @@
-// Second mappings of the extent pool's handles: made, found again, ended.
+// Second mappings of the extent pool's handles: making, finding and removing them.
 #include "core/policies/extent_views.h"
 
 #include <algorithm>

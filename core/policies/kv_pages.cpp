@@ -175,7 +175,7 @@ KvPages::Granted KvPages::allocate_block(Bytes size, StreamId stream) {
         slots_[slot].waits = 1;
         id = blocks_.create(slots_[slot].address, pages_.page(), slot);
         blocks_[id].stamp = power;
-        blocks_[id].streams = StreamSet(stream);  // which is ordered behind who had the page
+        blocks_[id].streams = StreamSet(stream);  // ordered behind the page's former users
         partly_[power].insert(id, blocks_);
     }
     partly_[power].erase(id, blocks_);

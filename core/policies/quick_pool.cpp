@@ -182,7 +182,7 @@ class QuickPool final : public Allocator {
     AgedSizeIndex index_;
     std::uint64_t clock_ = 0;
     std::uint64_t chunks_ = 0;  // free ones
-    Released unused_;           // segments that could go back
+    Released unused_;           // segments that could be released
     Bytes actual_ = 0;          // of the segments, as requested from the device
     Bytes in_use_ = 0;
     Bytes high_water_ = 0;  // of that
@@ -220,8 +220,8 @@ constexpr std::array<OptionInfo, 5> kQuickPoolOptions{{
      .type = OptionType::choice,
      .default_value = "percent_releasable_hwm",
      .choices = kCoalesceChoices,
-     .summary = "when a free merges unused segments into one, and how large that gets: as much as "
-                "the pool holds, or (hwm) the most that was ever in use",
+     .summary = "when a free merges the unused segments into one, and up to which total: what the "
+                "pool held before, or (hwm) the most that was ever in use",
      .source = "PoolCoalesceHeuristic"},
     {.name = "threshold",
      .type = OptionType::count,

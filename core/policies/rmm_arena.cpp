@@ -3,8 +3,8 @@
 // Model: RMM 26.10 over cudaMalloc. One piece of memory is reserved once and cut into superblocks
 // of at least 1 MiB. A superblock belongs to the global arena or to the arena of one stream.
 // Everything is first fit by address. Requests above 1 MiB are served from the lowest superblock of
-// the global arena that has room. Others are served from superblocks of the stream's arena. When
-// that has none, it takes one from the global arena: a whole one even if it is in use, but only the
+// the global arena that has room. Others are served from superblocks of the stream's arena. If
+// that is empty, it takes one from the global arena: a whole one even if it is in use, but only the
 // tail of a free one. Memory returns to its superblock, whoever owns it by then; a free superblock
 // of the global arena joins free neighbours. When nothing fits, the allocator waits for the device,
 // makes all superblocks global, and retries the request once. Not modelled: arenas by thread, for

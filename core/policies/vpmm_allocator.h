@@ -76,7 +76,7 @@ class Vpmm final : public Allocator {
         Bytes size = 0;
     };
 
-    // How a request is to be served where no free region fits.
+    // How to serve a request that no free region fits.
     struct Plan {
         BlockId hole = kNoBlock;
         BlockId kept = kNoBlock;  // a free region right before the hole, used in place

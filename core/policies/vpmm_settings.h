@@ -1,5 +1,5 @@
-// VpmmSettings: the options of VPMM, from text to values, and what they mean on a device.
-// Values and functions without state; thread-safe.
+// VpmmSettings: the options of VPMM, from text to values, and their meaning on a device. Values and
+// functions without state; thread-safe.
 #pragma once
 
 #include <cstdint>

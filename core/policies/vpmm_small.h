@@ -92,7 +92,7 @@ class VpmmSmall {
     bool pool_ready_ = false;
     Bytes plain_ = 0;                      // bytes in plain pieces
     Bytes pool_used_ = 0;                  // bytes in pool pieces
-    Bytes pool_held_ = 0;                  // as the device says
+    Bytes pool_held_ = 0;                  // as the device reports it
     bool full_ = false;                    // its unused memory did not help
     Address last_pooled_ = Address::null;  // the last address that came from the pool
 };

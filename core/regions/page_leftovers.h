@@ -15,7 +15,7 @@ namespace tidemark {
 
 class PageLeftovers {
   public:
-    // Some of `pages` are still there; nobody uses them, and no stream does.
+    // Some of `pages` are still there; neither a user nor a stream uses them.
     void add(PageTable::PageRange pages) { pages_.push_back(pages); }
 
     // The addresses of `root` are to be freed as soon as nothing is left in it.

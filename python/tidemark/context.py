@@ -34,8 +34,8 @@ Stream = Any  # an int, or an object with __cuda_stream__(): of torch, CuPy, Num
 class Statistics:
     """All figures of a context at one moment: bytes and counts."""
 
-    reserved: int  # held from the device
-    allocated: int  # granted, after rounding
+    reserved: int  # from the device
+    allocated: int  # in live blocks, after rounding
     active: int  # allocated or pending free: freed, but the device may still use it
     requested: int
     cached: int  # freed, and kept in thread caches

@@ -218,9 +218,9 @@ Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front&
         "each would have needed.");
     app.name("tidemark");
     app.require_subcommand(0, 1);
-    app.set_help_flag("-h,--help", "print what most people need, and end");
-    app.set_help_all_flag("--help-all", "print every option, and end");
-    app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION, "print the version, and end");
+    app.set_help_flag("-h,--help", "print what most people need, and exit");
+    app.set_help_all_flag("--help-all", "print every option, and exit");
+    app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION, "print the version, and exit");
     app.get_formatter()->column_width(30);
     app.get_formatter()->label("SUBCOMMAND", "COMMAND");
     std::vector<Entry> entries = declare_commands(app);

@@ -287,9 +287,11 @@ class AdviceRules {
                   "cached_bytes", parts.cached);
         add_waste(Kind::waiting,
                   std::min(severity_of_waste(parts.waiting, parts.reserved), Severity::warning),
-                  "waiting_bytes", parts.waiting);
-        if (!found_.empty() && found_.back().kind == Kind::waiting)
+                  "pending_free_bytes", parts.waiting);
+        if (!found_.empty() && found_.back().kind == Kind::waiting) {
+            found_.back().figures.push_back({"waiting_bytes", parts.waiting});  // its former name
             found_.back().parts = by_stream(advice_.waiting, true);
+        }
         add_waste(Kind::rounding,
                   std::min(severity_of_waste(parts.rounding, parts.reserved), Severity::warning),
                   "rounding_bytes", parts.rounding);
@@ -347,7 +349,8 @@ class AdviceRules {
                    {{"reserved_bytes", parts.reserved},
                     {"in_use_bytes", parts.in_use},
                     {"rounding_bytes", parts.rounding},
-                    {"waiting_bytes", parts.waiting},
+                    {"pending_free_bytes", parts.waiting},
+                    {"waiting_bytes", parts.waiting},  // its former name
                     {"fragmentation_bytes", parts.fragmentation},
                     {"cached_bytes", parts.cached}}),
                advice_.snapshot.fullest);

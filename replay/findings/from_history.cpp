@@ -236,7 +236,9 @@ void HistoryRules::add_waiting(const std::vector<SeriesColumn>& columns) {
     const Bytes peak = at(history_.peak_event(Series::active), Series::active);
     if (bytes > 0 && share_of(bytes, peak) >= kMuchWaiting)
         add(Kind::waiting, Severity::note, std::min(most->first_event, events_ - 1),
-            {{"waiting_bytes", bytes}, {"active_bytes", peak}});
+            {{"pending_free_bytes", bytes},
+             {"waiting_bytes", bytes},  // its former name
+             {"active_bytes", peak}});
 }
 
 }  // namespace

@@ -340,7 +340,7 @@ void measure_size(const Settings& settings, Device& device, Rig& rig, const Plai
         in.plain.push_back(rates.in);
         if (leaving.empty())
             continue;
-        // Half of them comes while the other half, written anew, leaves.
+        // Half of them comes while the other half, written again, leaves.
         write_all(store, device, buffers, round + 1);
         wait_for(store, ask_for(store, leaving, kGpu));  // so the others are the oldest
         spill(store, coming.size() * size);

@@ -1,5 +1,5 @@
-// Like is compared with like: rivals begin with the same live blocks, are placed alike, and pay for
-// their first growth once; the recorded run stands beside them.
+// Like is compared with like: rivals start with the same live blocks, are placed the same way, and
+// pay for their first growth once; the recorded run is shown next to them.
 #include <catch2/catch.hpp>
 
 #include "tests/cli/command_line.h"

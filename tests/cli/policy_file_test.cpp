@@ -83,7 +83,7 @@ TEST_CASE("what is no library of a policy is refused", "[cli][policy-file]") {
     refuses(TIDEMARK_FAKE_CUDA, "without a policy for Tidemark");
     refuses(library("other_interface"), "build it with the headers of this version");
     refuses(library("other_layout"), "lays out");
-    refuses(library("no_allocator"), "makes no allocator");
+    refuses(library("no_allocator"), "no function that makes an allocator");
     refuses(library("unlinked"), "tidemark::core");
 }
 

@@ -64,5 +64,5 @@ TEST_CASE("a program goes on where its recording's disk is full, and what is los
     CHECK_FALSE(process["kinds"].contains("allocate"));
     const std::string warning = process["warnings"].at(0);
     CHECK(contains(warning, "events are missing"));
-    CHECK(contains(warning, "weren't written"));
+    CHECK(contains(warning, "could not be written"));
 }

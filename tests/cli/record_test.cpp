@@ -192,7 +192,8 @@ TEST_CASE("record knows streams and pools, and doesn't count what a graph gets",
     CHECK(allocations[2].pool == 1);
     CHECK(allocations[3].pool == 0);  // the device's own, by its handle
     CHECK(std::ranges::any_of(events, [](const RecordedEvent& each) {
-        return each.record.kind == RecordKind::mark && contains(each.text, "a graph allocates 5242880");
+        return each.record.kind == RecordKind::mark &&
+               contains(each.text, "a graph allocates 5242880");
     }));
 }
 

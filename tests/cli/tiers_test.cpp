@@ -289,29 +289,6 @@ TEST_CASE("gen is another name of generate, and help says so", "[cli]") {
     CHECK(contains(support::tidemark({"genn"}).err, "did you mean gen?"));
 }
 
-TEST_CASE("the guide to tiers shows what the program prints", "[cli][tiers][docs]") {
-    const std::string guide = support::read_file(support::project_file("docs/guide/tiers.md"));
-    // How long the replay itself took is nobody's business here.
-    const std::regex took("replayed in [^\\n]*");
-    const std::string begin = "```\n$ tidemark ";
-    std::size_t shown = 0;
-    for (std::size_t at = guide.find(begin); at != std::string::npos;
-         at = guide.find(begin, at + 1)) {
-        const std::string block =
-            guide.substr(at + begin.size(), guide.find("```\n", at + 1) - at - begin.size());
-        std::istringstream line(block.substr(0, block.find('\n')));
-        const Arguments arguments{std::istream_iterator<std::string>(line), {}};
-        const Said said = support::tidemark(arguments);
-        INFO("paste into docs/guide/tiers.md:\n$ tidemark " << block.substr(0, block.find('\n'))
-                                                            << "\n"
-                                                            << said.out);
-        CHECK(std::regex_replace(said.out, took, "") ==
-              std::regex_replace(block.substr(block.find('\n') + 1), took, ""));
-        ++shown;
-    }
-    CHECK(shown == 4);
-}
-
 TEST_CASE("programs with uses are replayed by allocator policies, and survive JSONL",
           "[cli][tiers]") {
     const Folder folder;

@@ -134,7 +134,7 @@ void live_recording(std::span<const std::byte> bytes) {
     read_all_ways(chunked);
 }
 
-// Input: the four numbers of a ring's control, then the slots of two rings alike.
+// Input: the four numbers of a ring's control, then the slots, the same for two rings.
 void live_rings(std::span<const std::byte> bytes) {
     read_shared(bytes);
     const live::Header header = sound_header(live::HeaderKind::shared);

@@ -26,7 +26,7 @@
 namespace tidemark::fuzz {
 namespace {
 
-constexpr std::uint64_t kMostEvents = 1024;  // of a history: it is begun anew now and then
+constexpr std::uint64_t kMostEvents = 1024;  // of a history: it is begun again now and then
 constexpr std::size_t kMostBytes = 32'768;
 
 // Eight bytes: what happens, and to what.

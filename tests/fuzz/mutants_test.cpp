@@ -110,7 +110,7 @@ void mutate(Random& random, std::string& text, const std::string& other) {
 }
 
 // The input that runs now, for whoever looks after it broke something. The file stays open: making
-// it anew takes longer than most runs.
+// it again takes longer than most runs.
 class LastInput {
   public:
     explicit LastInput(std::string path)

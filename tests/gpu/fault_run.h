@@ -28,7 +28,7 @@ struct Machine {
 // The driver of this machine, or the one that TIDEMARK_CUDA_DRIVER names.
 Machine open_machine();
 
-// The fake one, configured anew.
+// The fake one, configured again.
 Machine open_fake(fake::Control& control, const fake::Config& config);
 
 // Every policy of the catalogue, and the variants that take memory in another way.

@@ -214,7 +214,7 @@ TEST_CASE("memory used before or after its life in a graph, or by two owners, is
     CHECK(lab.wrong(theirs, 6) == 0);
     const auto launched = device.launch(writer, kA);
     const std::uint64_t clobbered = lab.wrong(theirs, 6);
-    seen("freed after the capture, allocated anew: launch, then the new owner's content",
+    seen("freed after the capture, allocated again: launch, then the new owner's content",
          std::string(mine == theirs ? "same address, " : "another address, ") + lab.text(launched) +
              ", " + wrong_text(clobbered));
     CHECK((mine != theirs || clobbered == kElements));

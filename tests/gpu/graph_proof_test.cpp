@@ -43,7 +43,7 @@ constexpr Source kSources[] = {
     {.name = "nodes of the graph"},
 };
 
-// What must fail: freed in the capture, the memory is anybody's.
+// What must fail: freed in the capture, any request may get the memory.
 constexpr Source kShared{.name = "torch, shared pool", .policy = "torch", .pool = false};
 
 // The memory of a proof: the graph's intermediates, and what others have.
@@ -186,7 +186,7 @@ class Others {
     std::deque<Other> live_;
 };
 
-// Outputs are counted apart from others by a second counter: hence two works.
+// Outputs are counted apart from others by a second counter, so there are two works.
 void run_proof(Device& device, Allocator* allocator, const Source& source,
                std::unique_ptr<GraphWork> (*make)(Device&), Proof& proof) {
     const std::unique_ptr<GraphWork> work = make(device);

@@ -139,7 +139,7 @@ def test_a_group_is_pinned_together_or_not_at_all(memory):
     with memory.pin(one, two, one, mode="read") as pins:
         assert [pin.buffer for pin in pins] == [one, two, one]
         assert one.facts().pins == two.facts().pins == 1
-        with pytest.raises(tidemark.CancelledError, match="no room in the time"):
+        with pytest.raises(tidemark.CancelledError, match="no room within the given time"):
             three.pin(patience=0.001)
     assert one.facts().pins == 0
     with pytest.raises(tidemark.SpaceError, match="can't fit together") as refused:

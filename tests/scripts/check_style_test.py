@@ -109,6 +109,16 @@ class CheckStyle(unittest.TestCase):
         self.finds("core/a.cpp", f"// x\nstruct {part.title()}It;\n", 2, "docs/glossary.md")
         self.passes("core/a.cpp", f'// {part} it\nint in{part}ect = size("{part}");\n')
 
+    def test_phrases_that_are_not_the_fields_are_found_in_prose(self):
+        self.finds("docs/a.md", "# A\n\nThe file is written\nover with --force only.\n", 3,
+                   "is overwritten")
+        self.finds("core/a.cpp", "// The peak at the\n// begin of the run.\n", 1, "start")
+        self.finds("core/a.cpp", '// x\nauto a = fmt::format("{} granted (none "\n    "in all)");\n',
+                   3, "in total")
+        self.finds("python/a.py", '"""Says what lived then."""\n', 1, "what was live")
+        self.passes("docs/a.md", "Run `cut` at the start.\n\n```\nwhat lived then\n```\n")
+        self.passes("core/a.cpp", "// Ranges begin where the last one ends.\n")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,7 +7,7 @@
 
 namespace tidemark::support {
 
-// Three that are alike, or the one that a test is about and another.
+// Three identical ones, or the one that a test is about and another.
 constexpr StreamId kA{1};
 constexpr StreamId kB{2};
 constexpr StreamId kC{3};

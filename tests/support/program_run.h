@@ -50,7 +50,7 @@ class ProgramRun {
     // No more faults; gives everything back, trims all, and looks at what is left.
     std::string finish();
 
-    // Likewise on a device that is lost and stays so: its memory cannot come back, but what the
+    // The same on a device that is lost and stays so: its memory cannot come back, but what the
     // program held is given back, requests are refused for that reason, and the policy's end is
     // quiet. Nothing can be asked of the run after it.
     std::string finish_lost();

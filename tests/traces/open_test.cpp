@@ -115,10 +115,10 @@ TEST_CASE("what cannot be a trace is told apart", "[open]") {
     CHECK_THAT(error_of(TIDEMARK_SOURCE_DIR), Catch::Contains("is a folder"));
     CHECK_THAT(error_of(folder.write("empty", "")), Catch::Contains("is empty"));
     CHECK_THAT(error_of(folder.write("text", "Dear diary,")),
-               Catch::Contains("no recording that Tidemark can read") && Catch::Contains("tmk") &&
-                   Catch::Contains("memory snapshots of PyTorch"));
+               Catch::Contains("not a recording that Tidemark can read") &&
+                   Catch::Contains("tmk") && Catch::Contains("memory snapshots of PyTorch"));
     CHECK_THAT(error_of(folder.write("packed", support::gz(support::to_bytes("Dear diary,")))),
-               Catch::Contains("no recording that Tidemark can read"));
+               Catch::Contains("not a recording that Tidemark can read"));
 }
 
 TEST_CASE("an import that fails leaves nothing behind", "[open]") {

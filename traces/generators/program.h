@@ -74,7 +74,7 @@ class Program {
         return add({.size = size, .stream = stream, .aux = task, .kind = EventKind::release});
     }
 
-    // `stream` reaches the event of that number; `stream` waits until it was reached.
+    // `stream` records the event of that number; `stream` waits for that event.
     Result<void> record_event(std::uint32_t number, StreamId stream) {
         return add({.stream = stream, .aux = number, .kind = EventKind::record_event});
     }

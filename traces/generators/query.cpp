@@ -47,7 +47,7 @@ constexpr std::array kQueryOptions{
                  "GB/s"),
 };
 
-// What is drawn for a task.
+// The random choices for a task.
 struct Work {
     std::uint64_t build_table = 0;
     std::uint64_t probe_table = 0;

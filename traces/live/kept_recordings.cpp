@@ -37,7 +37,7 @@ std::string name_of(const std::string& path) {
     return std::filesystem::path(path).filename().string();
 }
 
-// The name of the piece that would follow the last; "" if none may.
+// The name of the piece that would follow the last; "" if none is allowed.
 std::string piece_after(const KeptRecording& recording) {
     const std::string last = name_of(recording.files.back());
     const std::string ending = fmt::format("-{:06}.tml", recording.header.segment);

@@ -51,7 +51,7 @@ class LiveSet {
     void end_range(const Record& record);
     std::string name_of(const Record& range) const;
 
-    std::vector<Record> names_;  // with payloads, but for those that pass
+    std::vector<Record> names_;  // with payloads, except temporary ones
     // with payloads, except temporary ones
     std::unordered_map<std::uint64_t, std::size_t> strings_;
     std::map<std::uint32_t, std::vector<Record>> passing_names_;  // the last of each ring, by id

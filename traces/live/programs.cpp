@@ -24,7 +24,7 @@ T word(std::span<const std::byte> bytes, std::size_t offset) {
     return value;
 }
 
-// The older of the two: the newer one may just be being written.
+// The older of the two: the newer one may be half written.
 ClockPair whole_clock(std::span<const std::byte> page) {
     std::array<ClockPair, 2> pairs{};
     for (std::size_t i = 0; i < pairs.size(); ++i) {

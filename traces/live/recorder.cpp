@@ -112,7 +112,7 @@ Result<void> Recorder::stop() {
     return finished_;
 }
 
-// Records what is left, however much of it can't be written.
+// Records what is left, even if some of it can't be written.
 Result<void> Recorder::finish() {
     const Result<bool> drained = drain();
     leases_.report_dropped();
@@ -264,7 +264,7 @@ void Recorder::report_failure(const Error& error) {
                      printable(to_text(error)).c_str());
 }
 
-// Records that are in no ring's own count.
+// Records that no ring counts as its own.
 std::uint64_t Recorder::losses() const {
     return file_.counters().without_ring.load(std::memory_order_relaxed) + unwritten_ +
            merger_.missing();

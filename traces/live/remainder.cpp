@@ -28,7 +28,7 @@ struct Rings {
     std::vector<RingSpan> spans;
 };
 
-// As many as can be read, in pieces: the counters may have any value.
+// All readable ones, in pieces: the counters may have any value.
 std::vector<Record> waiting_in(const ReadAt& read, const Header& header, std::uint32_t ring) {
     constexpr std::uint64_t kPiece = 4096;
     const std::uint64_t slots = ring_offset(header, ring) + sizeof(RingControl);

@@ -39,7 +39,7 @@ struct RingLease {
     std::uint16_t stream_of(std::uint64_t stream) {
         if (stream != last_stream) [[unlikely]] {
             last_number = names.stream(stream);
-            // What couldn't be named now is tried again.
+            // What couldn't be named now is retried.
             last_stream = last_number == 0 ? 0 : stream;
         }
         return last_number;
@@ -107,7 +107,8 @@ class RingLeases {
     SharedFile& file_;
     const Header& header_;
     NameBudget names_;
-    std::vector<std::unique_ptr<RingLease>> leases_;  // by ring; made by whoever leases first
+    // by ring; made by the first thread that leases it
+    std::vector<std::unique_ptr<RingLease>> leases_;
     std::vector<std::atomic<State>> states_;  // not in the file, whose pages aren't all there
     std::atomic<bool> out_of_memory_ = false;
 };

@@ -1,4 +1,4 @@
-// RingNames: the strings, stacks, sites and streams that the threads of one ring have named so far,
+// RingNames: the strings, stacks, sites and streams that the threads of one ring have used so far,
 // each defined in the ring before the first record that uses it. One thread at a time.
 //
 // A program that keeps making new names fills the budget that all rings share. From then on new

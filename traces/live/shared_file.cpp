@@ -47,7 +47,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::create(const OwnFolder& folder,
     }
     shared->data_ = static_cast<std::byte*>(data);
     new (shared->data_ + sizeof(Header)) Counters;
-    // The header is written last: until then nobody takes this for a program.
+    // The header is written last: before that, nobody takes this for a program.
     std::memcpy(shared->data_, &header, sizeof header);
     return shared;
 }

@@ -71,7 +71,8 @@ constexpr bool is_truth(EventKind kind) {
 // "allocate", "segment_alloc", ...; "unknown" for a number that this version doesn't know.
 std::string_view to_text(EventKind kind);
 
-// `slot` of events that are about no allocation, or about one the trace never introduced.
+// `slot` of events that aren't about an allocation, or are about one that the trace never
+// introduced.
 constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
 // TraceEvent::flags. finish: the device had finished with it when a request had waited for

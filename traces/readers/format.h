@@ -1,4 +1,4 @@
-// FormatInfo: a file format that Tidemark reads. A new one is a new file here and one line in
+// FormatInfo: a file format that Tidemark reads. To add one, add a file here and one line in
 // formats.inc: TIDEMARK_FORMAT(name).
 #pragma once
 

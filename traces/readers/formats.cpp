@@ -1,4 +1,4 @@
-// The catalogue of formats. A new format is a new file here and one line in formats.inc.
+// The catalogue of formats. To add one, add a file here and one line in formats.inc.
 #include <array>
 
 #include "traces/readers/format.h"

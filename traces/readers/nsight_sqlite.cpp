@@ -192,7 +192,7 @@ Result<Rows> NsightReader::query(const std::string& text) const {
     return Rows(database_.get(), std::move(owned));
 }
 
-// Of an ordinary table of that name; none where there is no such table.
+// The columns of an ordinary table of that name; none if there is no such table.
 Result<std::vector<std::string>> NsightReader::columns_of(std::string_view table) const {
     TM_ASSIGN(Rows tables, query(fmt::format("SELECT 1 FROM sqlite_master WHERE type = 'table' AND "
                                              "rootpage > 0 AND name = '{}'",

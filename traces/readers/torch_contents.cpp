@@ -140,7 +140,7 @@ class Resolver {
     }
 
   private:
-    // The four lists and dicts that make up a snapshot; in 1.13 it is the list of segments alone.
+    // The four lists and dicts that make up a snapshot; in 1.13 it is only the list of segments.
     Result<void> find_parts(Value root) {
         const Records::Ref ref = records_.ref(root);
         if (root.is(Value::Kind::list) && records_.segments.size() != 0) {

@@ -57,7 +57,7 @@ struct History {
     std::size_t first_malformed = 0;
     bool completes_frees = false;  // free_completed entries are recorded
     std::size_t unallocated =
-        0;  // blocks alive at the dump that the trace frees and never allocates
+        0;  // blocks live at the dump that the trace frees and never allocates
 };
 
 // True for an entry that has everything that its action needs.

@@ -74,7 +74,7 @@ class JsonValues final : public nlohmann::json_sax<SnapshotJson> {
 
     bool too_deep() const { return too_deep_; }
 
-    // The outermost value, once all is read.
+    // The outermost value, once everything is read.
     Value root() const { return values_.empty() ? Value() : values_.front(); }
 
   private:

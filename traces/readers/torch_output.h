@@ -14,7 +14,7 @@ namespace tidemark::torch {
 
 class Output {
   public:
-    // A Context in the terms of the trace.
+    // A Context in the trace's indexes.
     struct Resolved {
         StreamId stream = StreamId::default_stream;
         std::uint32_t stack = 0;

@@ -307,7 +307,8 @@ Result<TraceInfo> read_profile(ByteSource& source, TraceSink& sink, const ReadOp
     info.warnings.emplace_back(
         "the profiler records no streams, and sizes after the allocator's rounding");
     if (!parsed)
-        info.warnings.emplace_back("the file ends in the middle: only its complete events are here");
+        info.warnings.emplace_back(
+            "the file ends in the middle: only its complete events are here");
     if (handler.on_host() > 0)
         info.warnings.push_back(fmt::format("{} about memory of the host left out",
                                             format_counted(handler.on_host(), "event")));

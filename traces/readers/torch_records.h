@@ -60,7 +60,7 @@ struct Entry {
     static constexpr std::uint8_t kHasAddress = 1;
     static constexpr std::uint8_t kHasSize = 2;
     static constexpr std::uint8_t kOwned = 4;   // a free whose allocation is known: link = its slot
-    static constexpr std::uint8_t kTwice = 8;   // a free of what had been freed before
+    static constexpr std::uint8_t kTwice = 8;   // a free of a block that had been freed before
     static constexpr std::uint8_t kWaits = 16;  // a requested free that isn't complete at the dump
 
     std::uint64_t address = 0;  // of oom: the device's free bytes

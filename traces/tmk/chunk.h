@@ -72,7 +72,7 @@ class ChunkEncoder {
     const Limits& limits() const { return limits_; }
 
     // Writes `events` (1 to kChunkEvents, the first of them number `first_event` of the trace) as a
-    // chunk's payload and returns its header. The payload is a function of the arguments alone.
+    // chunk's payload and returns its header. The payload depends only on the arguments.
     ChunkHeader encode(std::span<const TraceEvent> events, std::uint64_t first_event,
                        ByteWriter& target);
 

@@ -1,4 +1,4 @@
-// The index as bytes, and the hash that it gives without reading a chunk.
+// The index as bytes, and the hash that it provides without reading a chunk.
 #include "traces/tmk/index_block.h"
 
 namespace tidemark::tmk {

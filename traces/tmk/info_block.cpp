@@ -94,7 +94,7 @@ void put_description(ByteWriter& out, const TraceInfo& info) {
         out.put(count);
 }
 
-// A count of things that take at least `least` bytes each: never more than possible, so that the
+// A count of things that take at least `least` bytes each: at most the possible number, so that the
 // file's size bounds the memory for them.
 std::size_t get_count(ByteReader& in, std::size_t least) {
     const auto count = in.get<std::uint32_t>();

@@ -1,4 +1,4 @@
-// What a .tmk file is made of: little-endian numbers, blocks with a checksum, and the limits that a
+// The parts of a .tmk file: little-endian numbers, blocks with a checksum, and the limits that a
 // reader relies on. docs/format-tmk.md describes the format for other programs. Pure functions.
 #pragma once
 

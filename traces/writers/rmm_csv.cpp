@@ -17,7 +17,7 @@ constexpr Nanoseconds kMicrosecond = 1000;
 constexpr Nanoseconds kSecond = 1'000'000 * kMicrosecond;
 constexpr Nanoseconds kDay = 24 * 3600 * kSecond;
 
-// Since midnight, also of a time before 0.
+// Since midnight; also for a time before 0.
 Nanoseconds time_of_day(Nanoseconds time) {
     return (time % kDay + kDay) % kDay;
 }

@@ -37,37 +37,37 @@ struct RawOptions {
 
 void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
     LoadRequest& load = command.load;
-    arguments.inputs({"FILES", "", "traces of any format, folders, - or generate:NAME:options"},
+    arguments.inputs({"FILES", "", "traces of any format, folders, - or generate:SPEC"},
                      load.files);
     arguments.policies({"-p,--policy", "P[:k=v,...]",
                         "replay under this policy; may be repeated (default: as recorded)"},
                        load.policies);
     raw.memory.declare(arguments);
-    arguments.input({"--profile", "NAME", "costs of simulated device calls (default: h200)"},
+    arguments.input(rarely({"--profile", "NAME", "costs of simulated device calls (default: h200)"}),
                     load.scenario.profile);
-    arguments.flag({"--lenient", "", "skip and count malformed records instead of failing"},
+    arguments.flag(rarely({"--lenient", "", "skip and count malformed records instead of failing"}),
                    load.lenient);
-    arguments.flag({"--as-recorded", "",
-                    "infer nothing that the recording leaves out: emptied caches, pools, limits"},
+    arguments.flag(rarely({"--as-recorded", "",
+                    "infer nothing that the recording leaves out: emptied caches, pools, limits"}),
                    load.as_recorded);
     arguments.flag(
-        {"--no-cache", "", "neither read nor keep results of replays (`tidemark cache`)"},
+        rarely({"--no-cache", "", "neither read nor keep results of replays (`tidemark cache`)"}),
         raw.no_cache);
     arguments.list({"--attach", "PID|NAME", "follow a live program; may be repeated"},
                    command.attach);
     arguments.count(
-        {"--gpu", "N",
+        rarely({"--gpu", "N",
          "which GPU of a recording to show (default: the one that "
-         "ran out of memory, else the one with the highest peak); Shift-R shows the next"},
+         "ran out of memory, else the one with the highest peak); Shift-R shows the next"}),
         raw.gpu);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
-    arguments.input({"--machine", "NAME", "see `tidemark machines`, or a JSON file"},
+    arguments.input({"--machine", "NAME", "the machine (see `tidemark machines`), or a file"},
                     load.tiers.machine);
     arguments.list({"--gpu-memory", "SIZE", "80GiB, or 60% of the program's peak; may be repeated"},
                    load.tiers.gpu_memory);
-    arguments.list({"--spill", "P[:k=v,...]", "a victim policy; may be repeated (default: lru)"},
+    arguments.list({"--spill", "P[:k=v,...]", "an eviction policy; may be repeated (default: lru)"},
                    load.tiers.spill);
-    arguments.bytes({"--host-memory", "SIZE", "how much host memory may be used"},
+    arguments.bytes(rarely({"--host-memory", "SIZE", "how much host memory may be used"}),
                     load.tiers.host_memory);
 }
 
@@ -81,33 +81,32 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and exit; needs no display"}, FileKind::png,
                    command.png);
-    arguments.file({"--animate", "FILE",
+    arguments.file(rarely({"--animate", "FILE",
                     "write a .gif in which the cursor moves over the window, and exit; needs no "
-                    "display"},
+                    "display"}),
                    FileKind::unknown, command.animate);
     arguments.file({"--csv", "FILE", "write all rows of the --view's table, and exit"},
                    FileKind::table, command.csv);
-    arguments.file({"--figures", "FILE", "write the figures of the overview as JSON, and exit"},
+    arguments.file(rarely({"--figures", "FILE", "write the figures of the overview as JSON, and exit"}),
                    FileKind::figures, command.figures);
-    arguments.text({"--size", "WxH", "size in pixels of the window or picture (1600x900)"},
+    arguments.text(rarely({"--size", "WxH", "size in pixels of the window or picture (1600x900)"}),
                    raw.size);
     arguments.real(
-        {"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"},
+        rarely({"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"}),
         raw.scale);
     arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, raw.theme);
-    arguments.flag({"--no-settings", "", "neither read nor keep the window's settings"},
+    arguments.flag(rarely({"--no-settings", "", "neither read nor keep the window's settings"}),
                    command.no_settings);
     arguments.heading("In a browser");
     arguments.text({"--serve", "[PORT]",
-                    "show it in browsers, by a link that is printed; without PORT, on a free "
-                    "port"},
+                    "show it in browsers, by the link that is printed"},
                    raw.serve);
-    arguments.text({"--bind", "ADDRESS", "listen on it (default: 127.0.0.1, only this machine)"},
+    arguments.text(rarely({"--bind", "ADDRESS", "listen on it (default: 127.0.0.1, only this machine)"}),
                    command.serve.address);
-    arguments.list({"--allow-host", "NAME",
-                    "accept links with this name of the machine or a proxy; may be repeated"},
+    arguments.list(rarely({"--allow-host", "NAME",
+                    "accept links with this name of the machine or a proxy; may be repeated"}),
                    command.serve.hosts);
-    arguments.flag({"--end-with-input", "", "exit when standard input is closed"},
+    arguments.flag(rarely({"--end-with-input", "", "exit when standard input is closed"}),
                    command.serve.ends_with_input);
     arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
     arguments.file({"--state-to", "FILE", ""}, FileKind::state_log, command.state_to);
@@ -119,29 +118,35 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.flag({"--json", "", ""}, command.json);
 }
 
+constexpr std::string_view kExamples = R"(Examples:
+  tidemark-view snapshot.pickle                      look at a recording
+  tidemark-view run.tmk -p torch -p buddy            under two policies, side by side
+  tidemark-view run.tmk --goto peak --view address-map --png peak.png
+  tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
+  tidemark-view --attach trainer                     follow a live program
+  tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
+)";
+
+constexpr std::string_view kMoreExamples = R"(  tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
+  tidemark-view snapshot.pickle --view side-by-side --animate gap.gif
+                                                     next to the setting that a finding suggests
+  tidemark-view run.tmk --figures -                  the figures of the overview as JSON
+  tidemark-view --serve 8080 --attach trainer        a live program in a browser, at that port
+  tidemark-view generate:training                    a built-in example
+)";
+
+std::string short_footer() {
+    return fmt::format(
+        "{}\nKeys: press ? in the window. `tidemark-view --help-all` shows all options and views.",
+        kExamples);
+}
+
 std::string footer() {
     std::string text = "Views:\n";
     for (const ViewInfo& view : all_views())
         text += fmt::format("  {:<16}{}\n", view.name, view.summary);
-    text += R"(
-Examples:
-  tidemark-view snapshot.pickle                      look at a recording
-  tidemark-view run.tmk -p torch -p buddy            under two policies, side by side
-  tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
-  tidemark-view run.tmk --goto peak --view address-map --png peak.png
-  tidemark-view snapshot.pickle --view side-by-side --animate gap.gif
-                                                     next to the setting that a finding suggests
-  tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
-  tidemark-view run.tmk --figures -                  the figures of the overview as JSON
-  tidemark-view --attach trainer                     follow a live program
-  tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
-  tidemark-view --serve 8080 --attach trainer        a live program in a browser, at that port
-  tidemark-view generate:training                    a built-in example
-
-Keys: press ? in the window.
-
-Exit codes:
-)";
+    text += fmt::format("\n{}{}\nKeys: press ? in the window.\n\nExit codes:\n", kExamples,
+                        kMoreExamples);
     for (const ExitCodeInfo& info : kExitCodes)
         text += fmt::format("  {:>3}  {}\n", static_cast<int>(info.code), info.meaning);
     return text;
@@ -306,9 +311,12 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
         "tidemark-view shows what a program did to GPU memory, and what it would have "
         "done under other allocators.");
     app.name("tidemark-view");
-    app.set_version_flag("--version", "tidemark-view " TIDEMARK_VERSION);
+    app.set_help_flag("-h,--help", "print what most people need, and exit");
+    app.set_help_all_flag("--help-all", "print every option and view, and exit");
+    app.set_version_flag("--version", "tidemark-view " TIDEMARK_VERSION,
+                         "print the version, and exit");
     app.get_formatter()->column_width(30);
-    app.footer(footer());
+    app.footer(short_footer());
     ViewCommand command;
     RawOptions texts;
     Arguments arguments(app);
@@ -321,6 +329,10 @@ Result<std::variant<ViewCommand, Answer>> read_view_command(std::span<char* cons
     try {
         app.parse(static_cast<int>(pointers.size()), pointers.data());
     } catch (const CLI::CallForHelp&) {
+        arguments.hide_rare();
+        return Answer{app.help()};
+    } catch (const CLI::CallForAllHelp&) {
+        app.footer(footer());
         return Answer{app.help()};
     } catch (const CLI::CallForVersion& version) {
         return Answer{std::string(version.what()) + "\n"};

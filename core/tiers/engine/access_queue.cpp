@@ -144,7 +144,7 @@ void AccessQueue::serve(std::uint32_t id) {
     }
 }
 
-// Whether the first one has been dealt with.
+// Whether the first one has been handled.
 bool AccessQueue::serve_first(std::uint32_t id) {
     const WaitingUse waiting = state_.buffers[id].waiting.front();
     return writes(groups_[waiting.group].uses[waiting.use].mode) ? serve_writer(id, waiting)

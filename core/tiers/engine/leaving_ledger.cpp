@@ -1,4 +1,4 @@
-// Credits of what leaves, by claim.
+// Credits of what is leaving, by claim.
 #include "core/tiers/engine/leaving_ledger.h"
 
 #include <algorithm>

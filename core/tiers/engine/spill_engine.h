@@ -59,13 +59,13 @@ namespace tidemark {
 
 class SpillEngine {
   public:
-    // `spaces` are those of `machine`, in its order, and outlive the engine, as the machine does.
+    // `spaces` are those of `machine`, in its order. Both must outlive the engine.
     SpillEngine(const MachineSpec& machine, std::span<MemorySpace* const> spaces,
                 SpillOptions options);
     SpillEngine(const SpillEngine&) = delete;
     SpillEngine& operator=(const SpillEngine&) = delete;
 
-    // Without buffers, moves and deferred frees (TM_CHECK).
+    // There may be no buffers, moves or deferred frees (TM_CHECK).
     ~SpillEngine();
 
     // Requests of the program; each is answered once, in later work. Errors: no_space; unsupported;
@@ -132,13 +132,13 @@ class SpillEngine {
     void mark(std::uint64_t name_hash);
 
     // Decides everything that can be decided now. `stirred`: something may have become free
-    // elsewhere, so patient requests are tried again.
+    // elsewhere, so it tries patient requests again.
     void schedule(bool stirred);
 
     // Refuses everything that waits and cancels all moves; nothing new starts.
     void shut_down();
 
-    // Ends every buffer. After shut_down(), when no move is in flight and nobody has an access.
+    // Ends every buffer. After shut_down(), when no move is in flight and nobody has access.
     void end_all();
 
     // Whether a copy may end, or a point may pass. O(1).

@@ -55,7 +55,7 @@ class HostBlocks {
     HostBlocks(const HostBlocks&) = delete;
     HostBlocks& operator=(const HostBlocks&) = delete;
 
-    // All runs have ended.
+    // All runs must have ended.
     ~HostBlocks();
 
     Bytes block_size() const { return block_; }
@@ -115,7 +115,7 @@ class HostBlocks {
     const std::uint32_t blocks_per_pool_;
     const std::uint64_t capacity_blocks_;
 
-    std::mutex growth_;  // held by the one that talks to the source; taken before mutex_
+    std::mutex growth_;  // held by the thread that calls the source; taken before mutex_
     mutable std::mutex mutex_;
     std::vector<HostBlock> free_;  // the last is the next
     std::vector<Pool> pools_;

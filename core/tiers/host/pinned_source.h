@@ -46,7 +46,7 @@ inline Address address_of(const void* pointer) {
 // (driver): the device refuses; (bad_option): not a size.
 class DevicePinnedSource final : public PinnedSource {
   public:
-    // `device` outlives the source.
+    // `device` must outlive the source.
     explicit DevicePinnedSource(Device& device) : device_(device) {}
 
     Result<Range> allocate(Bytes size) override;

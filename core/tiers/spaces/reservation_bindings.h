@@ -51,7 +51,7 @@ struct RefusedBinding {
 
 class ReservationBindings {
   public:
-    // `space` outlives it.
+    // `space` must outlive it.
     explicit ReservationBindings(MemorySpace& space) : space_(space) {}
 
     ReservationBindings(const ReservationBindings&) = delete;
@@ -94,7 +94,7 @@ class ReservationBindings {
 // thread at a time.
 class ReservationScope {
   public:
-    // `bindings` outlives it.
+    // `bindings` must outlive it.
     static tl::expected<ReservationScope, RefusedBinding> open(ReservationBindings& bindings,
                                                                BindingKey key,
                                                                MemoryReservation reservation);

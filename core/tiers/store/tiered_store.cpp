@@ -79,7 +79,8 @@ TieredStore::~TieredStore() {
     (void)close();
 }
 
-// Notes who waits for the answer, under the lock of the request, so that the answer comes after it.
+// Records who waits for the answer, under the lock of the request, so that the answer comes after
+// it.
 template <class Request, class Kind>
 auto TieredStore::submit(Request&& request, Kind kind) {
     auto pending = kind.promise.pending();

@@ -106,7 +106,7 @@ struct StoreOptions {
 
 class TieredStore {
   public:
-    // `spaces` are those of `machine`, in its order. All outlive the store.
+    // `spaces` are those of `machine`, in its order. All must outlive the store.
     TieredStore(const MachineSpec& machine, std::span<MemorySpace* const> spaces,
                 Transfers& transfers, StoreOptions options);
     TieredStore(const TieredStore&) = delete;

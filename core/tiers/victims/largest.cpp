@@ -1,6 +1,6 @@
-// largest: the largest buffer leaves first; among equals, what was used longest ago.
+// largest: the largest buffer leaves first; among equals, the one that was used longest ago.
 //
-// The fewest evictions, each with the most bytes, whatever they are needed for next.
+// The fewest evictions, each with the most bytes, whenever they are needed next.
 #include "core/tiers/victims/indexed_heap.h"
 
 namespace tidemark::victims {

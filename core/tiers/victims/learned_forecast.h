@@ -56,7 +56,7 @@ class LearnedForecast final : public Forecast {
         std::uint64_t live = 0;  // live bytes after it
         std::uint32_t token = 0;
         std::uint32_t life = kNone;  // whose
-        std::uint32_t next = kNone;  // the next operation of the same life; kEnded: there was none
+        std::uint32_t next = kNone;  // the next operation of the same lifetime; kEnded: none
         std::uint32_t end = kNone;   // then: the first operation after its free
         Kind kind = Kind::use;
         bool reads = false;

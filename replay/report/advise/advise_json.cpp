@@ -92,7 +92,8 @@ Json memory_of(const facts::MemoryParts& parts) {
     return {{"reserved_bytes", parts.reserved},
             {"in_use_bytes", parts.in_use},
             {"rounding_bytes", parts.rounding},
-            {"waiting_bytes", parts.waiting},
+            {"pending_free_bytes", parts.waiting},
+            {"waiting_bytes", parts.waiting},  // its former name
             {"fragmentation_bytes", parts.fragmentation},
             {"cached_bytes", parts.cached},
             {"unused_bytes", parts.cached}};  // its former name

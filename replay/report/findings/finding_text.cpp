@@ -327,7 +327,7 @@ FindingText in_use(const findings::Finding& finding) {
     text.detail = fmt::format("At {}:", finding_position(finding));
     for (const auto& [name, what] :
          {std::pair("in_use_bytes", "in use"), std::pair("rounding_bytes", "rounding"),
-          std::pair("waiting_bytes", "pending free, for other streams"),
+          std::pair("pending_free_bytes", "pending free"),
           std::pair("fragmentation_bytes", "free between blocks (fragmentation)"),
           std::pair("cached_bytes", "free in whole segments (cached)")})
         if (finding.figure(name) > 0)
@@ -385,7 +385,7 @@ FindingText wording(const findings::Finding& finding) {
             return waste(finding, "cached_bytes", "cached in whole segments",
                          "free, and kept for requests of other sizes, streams or pools.");
         case Kind::waiting:
-            return waste(finding, "waiting_bytes", "pending free",
+            return waste(finding, "pending_free_bytes", "pending free",
                          "freed by the program, but work on other streams may still use it. Fewer "
                          "uses across streams, or earlier joins, free it sooner.");
         case Kind::rounding:

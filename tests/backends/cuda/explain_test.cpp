@@ -19,7 +19,7 @@ TEST_CASE("a refusal of the driver is explained with its call and arguments", "[
     const Error error = device->explain(device->malloc(Bytes{1} << 40).error());
 
     CHECK(error.what ==
-          "malloc: out of memory: cuMemAlloc_v2(&, 1099511627776) gave "
+          "malloc: out of memory: cuMemAlloc_v2(&, 1099511627776) returned "
           "CUDA_ERROR_OUT_OF_MEMORY (2): " +
               device->driver().error_text(cuda::CUresult::out_of_memory));
     CHECK(error.where == "cuda:0");

@@ -110,7 +110,7 @@ TEST_CASE("a merged point never passes before its work", "[cuda]") {
     CHECK(must(*device, device->complete(points.back())));
 }
 
-TEST_CASE("asking waits where runs must decide alike", "[cuda]") {
+TEST_CASE("asking waits where runs must decide the same", "[cuda]") {
     const auto device = open_device(fake_driver({.by_hand = 1}), {.await_events = true});
     const EventId point = must(*device, device->record(kStream));
 

@@ -150,7 +150,7 @@ TEST_CASE("Directions that hinder each other are on a bus", "[machine][measure]"
 
     CHECK(rig.machine.found.gpus[0].both == Approx(50e9).epsilon(1e-3));
     CHECK(contains(rig.note_on("gpu:0 <-> host bytes_per_second"),
-                   "50 % of their sum: they share a bus, which cannot get less"));
+                   "50 % of their sum: they share a bus, which gets at least"));
     CHECK(build_machine(rig.machine.found).value().buses.front().name == "gpu0-host");
 }
 

@@ -54,7 +54,7 @@ long find_pages(int, unsigned long count, void**, const int*, int* status, int) 
     return 0;
 }
 
-// A machine of two nodes on the fake kernel, which begins anew.
+// A machine of two nodes on the fake kernel, which begins again.
 struct TwoNodes {
     TwoNodes() {
         kernel = {};
@@ -108,7 +108,7 @@ TEST_CASE("a node without room refuses before any page is touched", "[numa]") {
 
     const Error error = error_of(machine.host().allocate(200_MiB, 1));
 
-    CHECK(error.what == "node 1 has 128 MiB available, 200 MiB were asked for");
+    CHECK(error.what == "node 1 has 128 MiB available, 200 MiB were requested");
     CHECK(kernel.node == -1);
 }
 

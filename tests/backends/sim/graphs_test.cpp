@@ -250,7 +250,7 @@ TEST_CASE("memory of a graph's own has its address from the capture on, and is m
 }
 
 TEST_CASE(
-    "memory that a graph leaves is live until it is freed, or the next launch makes it anew") {
+    "memory that a graph leaves is live until it is freed, or the next launch makes it again") {
     const bool auto_free = GENERATE(true, false);
     SimConfig config = backed();
     config.auto_free = auto_free;
@@ -267,7 +267,7 @@ TEST_CASE(
     if (auto_free) {
         REQUIRE(device.launch(graph, kA));
         CHECK(holds(device, own, 512, 1));
-        CHECK(holds(device, own + 512, 512, 0xa5));  // made anew: nobody has written it
+        CHECK(holds(device, own + 512, 512, 0xa5));  // made again: nobody has written it
     } else {
         CHECK(status_of(device.launch(graph, kA)) == DeviceStatus::invalid_value);
         CHECK(holds(device, own, 1024, 2));

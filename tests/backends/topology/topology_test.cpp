@@ -138,7 +138,7 @@ TEST_CASE("a Python that is none, or hangs, is told as such", "[topology]") {
     root.put_program("/hang", "#!/bin/sh\nsleep 60");
 
     CHECK(ask_python({.program = root.path() + "/none"}).error().what ==
-          "it does not answer as Python does");
+          "it does not answer like Python");
     CHECK(ask_python({root.path() + "/hang", kSecond / 10}).error().what == "no end within 100 ms");
     CHECK(ask_python({.program = "/no/such/python"}).error().code == ErrorCode::not_found);
 }

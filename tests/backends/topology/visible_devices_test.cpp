@@ -58,22 +58,24 @@ TEST_CASE("A GPU is named by its UUID or by a prefix that is its own", "[topolog
     CHECK(seen("gpu-5A1B") == VisibleDevices{0});
     CHECK(seen("2,GPU-77") == VisibleDevices{2});
     CHECK(says(fault("GPU-5a1"), "'GPU-5a1' is ambiguous: GPUs 0 and 1"));
-    CHECK(says(fault("GPU-5a1b0000-1111-2222-3333-4444444444409"), "is no GPU here"));
-    CHECK(says(fault("GPU-"), "is no GPU here"));
+    CHECK(
+        says(fault("GPU-5a1b0000-1111-2222-3333-4444444444409"), "is not a GPU of this computer"));
+    CHECK(says(fault("GPU-"), "is not a GPU of this computer"));
 }
 
 TEST_CASE("An instance stands for the GPU that it is cut from", "[topology]") {
     CHECK(seen("MIG-ba000000-0000-0000-0000-000000000003") == VisibleDevices{2});
     CHECK(seen("MIG-aa,MIG-ab,0") == VisibleDevices{1, 0});
     CHECK(seen("MIG-GPU-5a1b0000-1111-2222-3333-444444444440/1/0") == VisibleDevices{0});
-    CHECK(says(fault("MIG-cc"), "is no GPU here"));
-    CHECK(says(fault("MIG-GPU-5a/1/0"), "is no GPU here"));  // no prefixes in the old form
+    CHECK(says(fault("MIG-cc"), "is not a GPU of this computer"));
+    CHECK(says(fault("MIG-GPU-5a/1/0"),
+               "is not a GPU of this computer"));  // no prefixes in the old form
 }
 
 TEST_CASE("A number that there is not is out of range (A-T11)", "[topology]") {
     CHECK(says(fault("99999999"), "'99999999' is out of range: there are 3 GPUs"));
     CHECK(says(fault("3"), "out of range"));
-    CHECK(says(fault("0,3"), "CUDA would ignore it and all behind it, and show 1 GPU"));
+    CHECK(says(fault("0,3"), "CUDA would ignore it and everything after it, and show 1 GPU"));
 }
 
 TEST_CASE("What is no number is an invalid numeric entry (A-T11)", "[topology]") {

@@ -191,7 +191,7 @@ TEST_CASE("giving back twice is told from giving back the unknown, for every kin
     CHECK(scene.checker.count() == 12);
 }
 
-TEST_CASE("an address that is given out anew can be given back anew") {
+TEST_CASE("an address that is given out again can be given back again") {
     DeviceScene scene;
     const Address a = scene.device.malloc(512).value();
     REQUIRE(scene.device.free(a));

@@ -44,7 +44,7 @@ TEST_CASE("a plan may fail everything from a call on") {
     CHECK(device.failures() == 3);
 }
 
-TEST_CASE("a new plan begins to count anew, and no plan fails nothing") {
+TEST_CASE("a new plan begins to count again, and no plan fails nothing") {
     SimDevice sim({.capacity = 1_GiB});
     FaultyDevice device(sim, {.nth = 1});
     CHECK_FALSE(device.malloc(512));

@@ -148,7 +148,7 @@ void forks() {
     MUST("cuMemFree_v2", address);
 }
 
-// Runs this program anew, as a child, or in its place.
+// Runs this program again, as a child, or in its place.
 void again(bool replaces) {
     if (!replaces && ::fork() != 0) {
         ::wait(nullptr);

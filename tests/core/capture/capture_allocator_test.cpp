@@ -97,7 +97,7 @@ TEST_CASE("captures are not nested: neither on a stream nor in an arena") {
     });
     const auto again = bench.allocator.open({.stream = kOther, .arena = arena});
     REQUIRE_FALSE(again);
-    CHECK(again.error().what == "a graph that lives holds the addresses of this arena");
+    CHECK(again.error().what == "an existing graph holds the addresses of this arena");
     CHECK_FALSE(CaptureScope::begin(bench.device, bench.allocator, {.stream = kOther}));
     CHECK(bench.is_quiet());
 }

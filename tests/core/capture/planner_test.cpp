@@ -29,7 +29,7 @@ Plan must_plan(std::span<const PlannedAllocation> allocations,
     return std::move(*plan);
 }
 
-// May `b` have bytes that `a` had, by the rules of planner.h? Written anew, from the edges alone.
+// May `b` have bytes that `a` had, by the rules of planner.h? Written again, from the edges alone.
 bool may_follow(const PlannedAllocation& a, const PlannedAllocation& b,
                 std::span<const StreamEdge> edges, EscapeRule rule) {
     if (a.escapes || (b.escapes && rule == EscapeRule::apart) || a.end > b.begin)

@@ -119,7 +119,7 @@ class Run {
         return "granted";
     }
 
-    // The claim goes first: once it is freed it may be anybody's. If somebody else freed it
+    // The claim goes first: once it is freed any thread may take it. If somebody else freed it
     // meanwhile, that was its claim.
     std::string drop(Address address) {
         owned_.erase(address);

@@ -366,7 +366,7 @@ TEST_CASE("a patient creation ends with its patience, and where nobody could let
     const auto refused = f.memory.create(300, 2, true);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::cancelled);
-    CHECK(refused.error().what == "no room in the time that was given");
+    CHECK(refused.error().what == "no room within the given time");
     CHECK(f.memory.create(10'000, 2, true).error().code == ErrorCode::no_space);
 }
 

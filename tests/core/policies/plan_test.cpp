@@ -151,16 +151,16 @@ TEST_CASE("a plan that cannot be is refused, and says why", "[plan]") {
         return made.error().what;
     };
     const std::string titles = "lower,upper,size,offset\n";
-    CHECK(refusal("lower,upper\n") == "no row of titles");
+    CHECK(refusal("lower,upper\n") == "no header row");
     CHECK(refusal("lower,upper,size\n0,1,512\n") == "there is no column `offset`");
-    CHECK(refusal(titles + "0,1,512\n") == "not as the row of titles says");
-    CHECK(refusal(titles + "0,1,512,-1\n") == "its offset is no number");
-    CHECK(refusal(titles + "0,1,100,0\n") == "100 bytes at 0 are no multiples of 256");
-    CHECK(refusal(titles + "0,1,0,0\n") == "0 bytes at 0 are no multiples of 256");
+    CHECK(refusal(titles + "0,1,512\n") == "differs from the header row");
+    CHECK(refusal(titles + "0,1,512,-1\n") == "its offset is not a number");
+    CHECK(refusal(titles + "0,1,100,0\n") == "100 bytes at 0 are not multiples of 256");
+    CHECK(refusal(titles + "0,1,0,0\n") == "0 bytes at 0 are not multiples of 256");
     CHECK(refusal(titles + "0,1,512,18446744073709551360\n") ==
           "512 bytes at 18446744073709551360 are more than any device has");
     CHECK(refusal(titles + "0,3,512,256\n5,6,512,0\n2,4,512,512\n") ==
-          "rows 1 and 3 live at once and share bytes");
+          "rows 1 and 3 are live at the same time and share bytes");
     CHECK(parse_policy("plan:file=/nowhere/plan.csv")->make(device).error().code ==
           ErrorCode::not_found);
 }

@@ -203,7 +203,7 @@ TEST_CASE("unmapped neighbours become one, below and above", "[torch]") {
     CHECK(torch.log().find("map 0+60") != std::string::npos);
 }
 
-TEST_CASE("a retry unmaps what is cached and maps it anew", "[torch]") {
+TEST_CASE("a retry unmaps what is cached and maps it again", "[torch]") {
     ExpandableFixture torch(",limit=80MiB");
     const Allocation gone = torch.allocate(40_MiB);
     torch.allocate(20_MiB);

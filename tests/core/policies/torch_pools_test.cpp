@@ -260,7 +260,7 @@ TEST_CASE("what outlives its pool goes back with a later trim", "[torch]") {
     CHECK(torch.released() == std::vector{survivor.address});
 }
 
-TEST_CASE("a pool's name begins anew after its end", "[torch]") {
+TEST_CASE("a pool's name begins again after its end", "[torch]") {
     PoolsFixture torch;
     torch.allocator->begin_pool(kFirstPool, {.serves_on_refusal = true, .splits = false});
     torch.allocator->end_pool(kFirstPool);

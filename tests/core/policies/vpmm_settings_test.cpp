@@ -36,16 +36,16 @@ TEST_CASE("vpmm's variables may be pasted, one or several", "[policy][vpmm]") {
 TEST_CASE("vpmm refuses values that cannot be, as errors", "[policy][vpmm]") {
     SimDevice device(small_device(64_MiB));
     const auto [text, what] = GENERATE(table<std::string_view, std::string_view>({
-        {"vpmm:page=3MiB", "no multiple of the device's granularity, 2097152"},
-        {"vpmm:page=1", "no multiple of the device's granularity"},
-        {"vpmm:va_size=5MiB", "no multiple of the page, 2097152"},
+        {"vpmm:page=3MiB", "not a multiple of the device's granularity, 2097152"},
+        {"vpmm:page=1", "not a multiple of the device's granularity"},
+        {"vpmm:va_size=5MiB", "not a multiple of the page, 2097152"},
         {"vpmm:va_size=0", "below its least value"},
-        {"vpmm:page=6MiB", "va_size is 8796093022208 bytes, no multiple of the page"},
-        {"vpmm:va_size=4MiB,pages=3", "pages is 3, but va_size has addresses for 2"},
+        {"vpmm:page=6MiB", "va_size is 8796093022208 bytes, not a multiple of the page"},
+        {"vpmm:va_size=4MiB,pages=3", "pages is 3, but va_size has room for 2"},
         {"vpmm:pages=33", "33 pages of 2.00 MiB cannot be created (64.0 MiB of 64.0 MiB"},
         {"vpmm:pages=x", "'x'"},
         {"vpmm:peers=1", "the device has no peers"},
-        {"vpmm:peers=[0]", "0 is no peer's number"},
+        {"vpmm:peers=[0]", "0 is not a peer's number"},
         {"vpmm:peers=[1,1]", "peer 1 is named twice"},
         {"vpmm:peers=[a]", "a"},
         {"vpmm:harvest=both", "'both' is not a choice"},

@@ -94,7 +94,7 @@ TEST_CASE("free chunks are mapped elsewhere before the pool grows", "[driver_poo
     CHECK(taken->grown == 32_MiB);
     CHECK(of.pool.held() == 128_MiB);
     of.give(32_MiB);
-    CHECK(of.take(40_MiB) == 0);  // half of it mapped anew
+    CHECK(of.take(40_MiB) == 0);  // half of it mapped again
     CHECK(of.pool.held() == 160_MiB);
 }
 

@@ -1,4 +1,4 @@
-"""What trainings are told of their memory: growth, limits, and the callbacks of two frameworks,
+"""What training runs are told of their memory: growth, limits, and the callbacks of two frameworks,
 the real ones where they are installed."""
 
 import importlib

@@ -137,7 +137,7 @@ TEST_CASE("out of memory is an answer, and a limit is kept", "[c_api]") {
     CHECK(opened.statistics().refused == 2);
 }
 
-TEST_CASE("peaks begin anew", "[c_api]") {
+TEST_CASE("peaks begin again", "[c_api]") {
     Opened opened("torch", 64 << 20);
     const std::uint64_t big = opened.alloc(30 << 20);
     opened.alloc(1 << 20);

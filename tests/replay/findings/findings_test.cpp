@@ -92,6 +92,7 @@ TEST_CASE("what waits for other streams has its stream and place", "[findings][a
     const std::vector<Finding> list = from_advice(trace.info(), advice);
     const Finding* const waiting = of_kind(list, Kind::waiting);
     REQUIRE(waiting != nullptr);
+    CHECK(waiting->figure("pending_free_bytes") == 40_MiB);
     CHECK(waiting->figure("waiting_bytes") == 40_MiB);
     REQUIRE(waiting->parts.size() == 1);
     CHECK(waiting->parts[0].name == "stream 1 (0x70)");

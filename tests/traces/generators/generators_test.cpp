@@ -157,7 +157,7 @@ TEST_CASE("mix asks for the sizes of training runs as often as they do", "[gener
         commonest += event.size == 16_MiB ? 1 : 0;
     }
     // As in the three snapshots that the tables come from. A class's rare sizes count towards its
-    // frequent ones, hence the margin of the latter.
+    // frequent ones, so the latter have a margin.
     CHECK(below_1_mib / all == Approx(0.456).margin(0.01));
     CHECK(commonest / all == Approx(0.055).margin(0.02));
 }

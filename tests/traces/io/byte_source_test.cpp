@@ -131,7 +131,7 @@ TEST_CASE("what follows a gzip stream and is none is an error", "[io]") {
 TEST_CASE("an .xz that asks for gigabytes of memory is refused", "[io]") {
     ByteVector wrapped = support::xz(sample(1000));
     // The LZMA2 filter (0x21) has one byte of properties, the size of its dictionary: 4 GiB - 1,
-    // with the header's CRC mended.
+    // with the header's CRC corrected.
     const std::array filter{std::byte{0x21}, std::byte{1}};
     const auto found = std::search(wrapped.begin(), wrapped.end(), filter.begin(), filter.end());
     REQUIRE(found != wrapped.end());

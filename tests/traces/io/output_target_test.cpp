@@ -76,11 +76,11 @@ TEST_CASE("a file is replaced by one of its kind, and by another by force only",
     const std::string letter = folder.write("letter.txt", "Dear Sirs");
     for (const FileKind kind : {FileKind::unknown, FileKind::report})
         CHECK(refusal({.path = letter, .kind = kind}) ==
-              "exists, and nothing in it says that Tidemark wrote it");
+              "exists, and nothing in it shows that Tidemark wrote it");
     CHECK(refusal({.path = folder.write("packed.xz",
                                         support::xz(support::to_bytes(std::string(kReport)))),
                    .kind = FileKind::report}) ==
-          "exists, and nothing in it says that Tidemark wrote it");
+          "exists, and nothing in it shows that Tidemark wrote it");
 }
 
 TEST_CASE("nothing, an empty file and what is no file may be written", "[io]") {
@@ -105,7 +105,7 @@ TEST_CASE("a recording that comes to be there meanwhile is kept", "[io]") {
     CHECK(folder.entries() == 1);
 }
 
-TEST_CASE("a word of ours within somebody's JSON makes it none of our kinds", "[io]") {
+TEST_CASE("a word of ours within foreign JSON makes it none of our kinds", "[io]") {
     for (const std::string_view text :
          {R"({"name": "x", "notes": "tidemark \"format\": \"tidemark-machine\""})"sv,
           R"({"inner": {"format": "tidemark-machine", "stop_at_out_of_memory": false}})"sv,

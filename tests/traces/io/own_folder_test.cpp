@@ -77,7 +77,7 @@ TEST_CASE("a file in it is opened by its name, and only if it is one", "[io]") {
     CHECK_FALSE(own->open_file("link", O_WRONLY | O_CREAT));
     CHECK_FALSE(own->open_file("../outside", O_RDONLY));
     REQUIRE(::mkfifo((path + "/pipe").c_str(), 0600) == 0);
-    CHECK(own->open_file("pipe", O_RDONLY).error().what == "is no regular file");
+    CHECK(own->open_file("pipe", O_RDONLY).error().what == "is not a regular file");
     REQUIRE(::chmod((path + "/new").c_str(), 0666) == 0);
     CHECK(own->open_file("new", O_RDONLY).error().what == "can be written by other users");
 }

@@ -103,10 +103,10 @@ TEST_CASE("what is no program of ours is skipped and told, and the others are fo
     REQUIRE(programs.size() == 1);
     CHECK(programs.front().name() == "victim");
     CHECK(skipped.size() == expected);
-    CHECK(reported(skipped, run("pipe.live"), "no regular file"));
+    CHECK(reported(skipped, run("pipe.live"), "not a regular file"));
     CHECK(reported(skipped, run("socket.live"), "cannot be opened"));
-    CHECK(reported(skipped, run("folder.live"), "no regular file"));
-    CHECK(reported(skipped, run("sparse.live"), "is not the file of a living program"));
+    CHECK(reported(skipped, run("folder.live"), "not a regular file"));
+    CHECK(reported(skipped, run("sparse.live"), "is not the file of a running program"));
     CHECK(reported(skipped, run("link.live"), "is a link"));
     CHECK(reported(skipped, run("open.live"), "can be written by other users"));
     CHECK((!is_root() || reported(skipped, run("foreign.live"), "belongs to another user")));
@@ -135,7 +135,7 @@ TEST_CASE("a folder that isn't ours alone is said to be so, and neither read nor
     REQUIRE(::chmod(run.c_str(), 0700) == 0);
     fs::rename(run, folder.file("real"));
     fs::create_directory_symlink(folder.file("real"), run);
-    check("is not a folder (a link to one is none)");
+    check("is not a folder (links to folders aren't followed)");
     if (is_root()) {
         fs::remove(run);
         fs::rename(folder.file("real"), run);
@@ -189,7 +189,7 @@ TEST_CASE("recover writes into nothing but a recording of that program and user"
     refused("is not the file of a recording");
 
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-    refused("is no regular file");
+    refused("is not a regular file");
 
     fs::create_directory(path);
     refused("cannot be opened");
@@ -215,7 +215,7 @@ TEST_CASE("recover writes into nothing but a recording of that program and user"
     folder.write("a.tml", sound);
     const FileDescriptor writer(::open(path.c_str(), O_RDONLY));
     REQUIRE(::flock(writer.get(), LOCK_EX) == 0);
-    refused("is being written by somebody else");
+    refused("is being written by another program");
     CHECK(live::list_programs().size() == 1);
 }
 
@@ -340,7 +340,7 @@ TEST_CASE("what is no recording of ours is skipped and told, and the others are 
     REQUIRE(recordings.size() == 1);
     CHECK(recordings.front().files == std::vector{at("a.tml")});
     CHECK(skipped.size() == 4);
-    CHECK(reported(skipped, at("pipe.tml"), "no regular file"));
+    CHECK(reported(skipped, at("pipe.tml"), "not a regular file"));
     CHECK(reported(skipped, at("link.tml"), "is a link"));
     const auto own = live::open_live_folder(live::recordings_folder());
     REQUIRE(own);

@@ -537,7 +537,7 @@ TEST_CASE("what a killed program had published is there", "[live][one-thread]") 
         CHECK(present + lost <= published + 1);
         CHECK_FALSE(trace->info().cut_off);
         CHECK(trace->info().warnings.back() ==
-              "the program died; all that it had published is here");
+              "the program died; everything that it had published is here");
     }
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("what follows a snapshot and can't be read is a warning", "[torch][for
     const ReadTrace trace = must_read(small_snapshot().file() + "\x80\x04\xff."s);
     check_small(trace);
     REQUIRE(trace.info.warnings.size() == 1);
-    CHECK_THAT(trace.info.warnings[0], Contains("what follows the snapshots"));
+    CHECK_THAT(trace.info.warnings[0], Contains("the bytes after the snapshots"));
     const std::string cut = small_snapshot().file();
     ReadOptions lenient;
     lenient.lenient = true;
@@ -237,8 +237,8 @@ TEST_CASE("the message of an out of memory says what can be known", "[forms]") {
               "use. Of the allocated memory 75.90 GiB is allocated by PyTorch, and 1.20 GiB is "
               "reserved by PyTorch but unallocated.") ==
           "2.00 GiB requested, 75.9 GiB allocated, 1.20 GiB reserved and unused, 500 MiB free of "
-          "79.2 GiB. Even in one piece, what was free falls 319 MiB short: no setting of the "
-          "allocator alone could have granted it");
+          "79.2 GiB. Even in one piece, the free memory is 319 MiB too small: no allocator "
+          "setting alone would have helped");
     CHECK_THAT(out_of_memory_sentence(
                    "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.93 GiB "
                    "total capacity; 6.54 GiB already allocated; 12.31 MiB free; 6.60 GiB reserved "

@@ -129,7 +129,7 @@ TEST_CASE("what is no profile is refused with a position and what to do", "[read
     CHECK(must_refuse(kProfiler, "{}").find("traceEvents") != std::string::npos);
     CHECK(must_refuse(kProfiler, R"({"traceEvents":[]})").find("no [memory]") != std::string::npos);
     CHECK(must_refuse(kProfiler, profile(memory("1", R"("Addr":1,"Bytes":1)")) + "x")
-              .find("no JSON") != std::string::npos);
+              .find("not JSON") != std::string::npos);
     must_refuse(kProfiler, R"({"traceEvents":{"name":"[memory]"}})");
     must_refuse(kProfiler, R"([{"traceEvents":[)");
     must_refuse(kProfiler, std::string(200'000, '['));

@@ -185,7 +185,7 @@ TEST_CASE("sizes, clocks and actions out of the ordinary are counted", "[torch][
     CHECK(trace.info.anomalies.total() == 4);
     CHECK(trace.events[3].time == 3000);
     REQUIRE(trace.info.warnings.size() == 1);
-    CHECK_THAT(trace.info.warnings[0], Contains("3 allocations are neither freed nor alive"));
+    CHECK_THAT(trace.info.warnings[0], Contains("3 allocations are neither freed nor live"));
 }
 
 TEST_CASE("an entry without address or size is an error, or skipped if lenient", "[torch]") {

@@ -304,7 +304,7 @@ TEST_CASE("the window does what mouse and keys say") {
     }
 }
 
-TEST_CASE("at twice the size the window is drawn and driven alike") {
+TEST_CASE("at twice the size the window is drawn and driven the same way") {
     if (!can_run())
         return;
     Driven viewer({kSample, "--view", "timeline"}, "2");

@@ -81,7 +81,7 @@ void check_golden(const std::string& name, const Bitmap& actual) {
     }
     FAIL(
         fmt::format("{:.3f} % of the pixels are not those of {}\n{}\n"
-                    "If they are better now: TIDEMARK_UPDATE_GOLDEN=1 writes it anew.",
+                    "If they are better now: TIDEMARK_UPDATE_GOLDEN=1 writes it again.",
                     100 * found.share, path, where));
 }
 

@@ -1,5 +1,5 @@
 // Golden pictures: tests/viz/golden/NAME-<ImGui's version>.png, what a scene looked like when
-// somebody last looked at it. TIDEMARK_UPDATE_GOLDEN=1 in the environment writes them anew.
+// somebody last looked at it. TIDEMARK_UPDATE_GOLDEN=1 in the environment writes them again.
 #pragma once
 
 #include <string>

@@ -426,7 +426,7 @@ TEST_CASE("who comes late or was paused goes on from what lives", "[live][viz]")
           alive(lives_of(*std::max_element(pieces.begin(), pieces.end()))));
 }
 
-TEST_CASE("a history that is full is begun anew with what lives", "[live][viz][property]") {
+TEST_CASE("a history that is full is begun again with what lives", "[live][viz][property]") {
     const auto holds = [] {
         live::Header header;
         header.devices = 1;

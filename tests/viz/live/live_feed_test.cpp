@@ -92,7 +92,7 @@ TEST_CASE("of ranges that nobody ends the last are known", "[live][viz]") {
     REQUIRE(feed->add({.found = true, .records = records}));
     CHECK(feed->history()->counts().annotations == kRanges);
 
-    // Begun anew with what is known.
+    // Begun again with what is known.
     const auto small = make_feed(1024);
     records.resize(4000);
     REQUIRE(small->add({.found = true, .records = records}));

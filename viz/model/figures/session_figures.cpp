@@ -34,7 +34,9 @@ Json memory_of(const PeakSummary& summary) {
     const facts::MemoryParts& parts = summary.parts;
     return {{"event", summary.peak},          {"reserved_bytes", parts.reserved},
             {"in_use_bytes", parts.in_use},   {"rounding_bytes", parts.rounding},
-            {"waiting_bytes", parts.waiting}, {"fragmentation_bytes", parts.fragmentation},
+            {"pending_free_bytes", parts.waiting},
+            {"waiting_bytes", parts.waiting},  // its former name
+            {"fragmentation_bytes", parts.fragmentation},
             {"cached_bytes", parts.cached}};
 }
 
@@ -46,11 +48,13 @@ Json legend_of(const std::shared_ptr<const History>& history, EventIndex event) 
         return nullptr;
     const SeriesValues values = history->values(event);
     const IdleMemory idle = idle_of(values, curve->get(), event);
+    const Bytes pending_free =
+        values[Series::active] - std::min(values[Series::active], values[Series::allocated]);
     return {{"event", event},
             {"reserved_bytes", values[Series::reserved]},
             {"rounding_bytes", or_null(rounding_of(values))},
-            {"waiting_bytes",
-             values[Series::active] - std::min(values[Series::active], values[Series::allocated])},
+            {"pending_free_bytes", pending_free},
+            {"waiting_bytes", pending_free},  // its former name
             {"fragmentation_bytes", or_null(idle.fragmentation)},
             {"cached_bytes", idle.cached}};
 }

@@ -80,7 +80,7 @@ class Control {
 
     bool loaded() const { return handle_ != nullptr; }
 
-    // Forgets everything that lives, all counts and failures, and begins anew.
+    // Forgets everything that lives, all counts and failures, and begins again.
     void reset(const Config& config = {}) { call<void>("tidemark_fake_reset", &config); }
 
     // The `nth` call from now (1 is the next) of that name fails with `code`; "" counts the calls

@@ -1,4 +1,4 @@
-// The fake CUDA driver as a test holds it: configured anew, opened like the real one, with the
+// The fake CUDA driver as a test holds it: configured again, opened like the real one, with the
 // primary context of the first device current on this thread until the end.
 #pragma once
 

@@ -21,7 +21,7 @@ bool reached(Point point);
 // Does what is queued up to the point, and what that waits for.
 void finish(Point point);
 
-// Likewise all of a context's streams, or of all contexts (0).
+// The same for all of a context's streams, or of all contexts (0).
 void finish_all(std::uint64_t context);
 
 // Up to `count` pieces of work whose turn it is; how many were done.
@@ -33,7 +33,7 @@ bool capture_forbids();
 // A forbidden call was made: captures that it disturbs give no graph.
 void invalidate_captures();
 
-// Likewise all captures there are; were there any?
+// The same for all captures; were there any?
 bool spoil_all_captures();
 
 // The first two at once: why such a call is refused, or success.

@@ -90,7 +90,7 @@ class Arena {
 
     ~Arena() { end(); }
 
-    // Begins anew with `size` bytes, or as many as the system gives.
+    // Begins again with `size` bytes, or as many as the system gives.
     void begin(std::uint64_t size);
 
     bool covers(std::uint64_t address) const { return space_.covers(address); }

@@ -230,7 +230,7 @@ Thread& this_thread();
 // The current context, or null: there is none, or it is gone.
 Context* current_context();
 
-// Forgets everything and begins anew.
+// Forgets everything and begins again.
 void begin_anew(const Config& config);
 
 // Destroys a context and what goes with it; `given_up` counts that as left over.

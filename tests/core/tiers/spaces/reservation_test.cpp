@@ -75,7 +75,7 @@ TEST_CASE("peaks are those of the space and of each reservation (A-T5)", "[tiers
     CHECK(space.counters().peak_used == 3072);
 }
 
-TEST_CASE("a reservation's peak begins anew when it is reset", "[tiers][reservation]") {
+TEST_CASE("a reservation's peak begins again when it is reset", "[tiers][reservation]") {
     MemorySpace space({.capacity = 2_GiB});
     MemoryReservation reservation = must_reserve(space, 2048);
     Charge charge = must_charge(reservation, 2048);

@@ -71,7 +71,7 @@ OverReservation any_policy(Random& random) {
     }
 }
 
-// One thread's life: its own reservations, anybody's ids, anybody's charges.
+// One thread's life: its own reservations, and the ids and charges of all threads.
 class Worker {
   public:
     Worker(MemorySpace& space, Exchange& exchange, std::uint64_t seed)

@@ -99,7 +99,7 @@ TEST_CASE("when every copy fails the request gets an ordinary error", "[tiers][s
     CHECK(f.allocated(kHost) == 0);
     CHECK(f.reads(first, kGpu, 1));
     CHECK(f.reads(second, kGpu, 2));
-    CHECK(f.settle(f.store->create(more)));  // whoever asks anew has them tried anew
+    CHECK(f.settle(f.store->create(more)));  // whoever asks again has them tried again
 }
 
 TEST_CASE("a failed fetch is the error of who wanted it, and nothing else", "[tiers][spill]") {

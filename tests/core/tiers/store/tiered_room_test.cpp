@@ -238,7 +238,7 @@ TEST_CASE("spilling begins above one threshold and ends at the other", "[tiers][
     CHECK(f.store->counters(kGpu).spills == 4);
     buffers.push_back(f.filled(300, kGpu, 9));
     f.calm();
-    CHECK(f.allocated(kGpu) == 701);  // and it begins anew only above the first
+    CHECK(f.allocated(kGpu) == 701);  // and it begins again only above the first
 }
 
 TEST_CASE("spilling ends at its threshold to the byte", "[tiers][spill]") {

@@ -151,7 +151,7 @@ TEST_CASE("identical lives have identical victims", "[tiers][victims]") {
     }
 }
 
-TEST_CASE("a policy starts anew for a buffer that takes over an id", "[tiers][victims]") {
+TEST_CASE("a policy starts again for a buffer that takes over an id", "[tiers][victims]") {
     for (const std::string& spec : all_specs()) {
         INFO(spec);
         ResidentStore store(spec);

@@ -149,7 +149,7 @@ TEST_CASE("gdsf weighs uses, cost and size", "[tiers][victims]") {
         }
         CHECK(id == 4);
     }
-    SECTION("what becomes clean is looked at anew") {
+    SECTION("what becomes clean is looked at again") {
         ResidentStore store("gdsf");
         add_all(store, 2);
         store.revise(1, {.size = 100, .dirty = false});

@@ -119,7 +119,7 @@ TEST_CASE("rows are ranked by refusals, then peak, and compared with the first g
     CHECK(comparison.verdict == comparison.traces[0].verdict);
 }
 
-TEST_CASE("nobody is best where all are alike", "[compare]") {
+TEST_CASE("no policy is best where all need the same", "[compare]") {
     const VectorTrace trace = TraceBuilder().allocate(0, 2_MiB).free(0).build();
     const std::vector<NamedTrace> traces{{"t", &trace}};
     const Comparison comparison = must_compare(traces, policies({"cuda-malloc", "cuda-malloc"}));

@@ -168,7 +168,7 @@ TEST_CASE("a join follows mapped memory to where it was created", "[analysis][jo
     map(Process::kLater + 10, 0x10000, kPhysical);
     map(Process::kLater + 20, 0x10800, kPhysical + 4096);
     torch.put(30, RecordKind::map, 0x10000, 4096);  // both at once
-    // The second half is given back, which the driver knows first, and mapped anew.
+    // The second half is given back, which the driver knows first, and mapped again.
     driver.put(Process::kLater + 40, RecordKind::unmap, 0x10800, 2048, "", kPhysical + 4096);
     driver.put(Process::kLater + 40, RecordKind::free, kPhysical + 4096, 2048);
     torch.put(45, RecordKind::unmap, 0x10800, 2048);

@@ -82,7 +82,7 @@ TEST_CASE("the largest step of a recorded training comes out of the others") {
     CHECK(report->rows[1].one_more.likely == real->peak.reserved);
 }
 
-TEST_CASE("shapes tell batch and length of steps that are all alike") {
+TEST_CASE("shapes tell batch and length of identical steps") {
     Result<std::unique_ptr<Trace>> trace =
         open_trace(TIDEMARK_SOURCE_DIR "/traces/samples/shapes/stablelm.tml.xz");
     REQUIRE(trace);

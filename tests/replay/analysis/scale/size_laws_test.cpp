@@ -55,7 +55,7 @@ std::vector<Bytes> sizes_at(const std::vector<Rule>& rules, Shape shape) {
 
 }  // namespace
 
-TEST_CASE("what steps that are nearly alike have in common grows, if they differ by chance") {
+TEST_CASE("what nearly identical steps have in common grows, if they differ by chance") {
     const std::vector<Rule> rules{[](Shape) -> Bytes { return 3 << 20; },
                                   [](Shape s) -> Bytes { return 8192 * s.batch; }};
     const StepRequests made = steps_of({{1000, 1}, {1010, 1}, {1000, 1}, {1005, 1}}, rules);

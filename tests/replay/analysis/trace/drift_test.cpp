@@ -194,7 +194,7 @@ TEST_CASE("a warm-up that differs is no drift", "[drift]") {
     }
 }
 
-TEST_CASE("a break between alike iterations is found, though what comes after it is longer",
+TEST_CASE("a break between identical iterations is found, though what comes after it is longer",
           "[drift]") {
     const DriftReport report = drift_of(iterations(30, {.iteration = 4, .size = 256}, false));
     REQUIRE(report.aspects.at(0).difference.has_value());

@@ -169,7 +169,7 @@ TEST_CASE("other runs' lines are like no curve of the run that is shown") {
     }
 }
 
-TEST_CASE("neighbouring categories are never alike") {
+TEST_CASE("neighbouring categories never look the same") {
     const Theme& theme = GENERATE(as<const Theme*>{}, &dark_theme(), &light_theme())[0];
     std::set<Colour> seen;
     for (std::size_t i = 0; i < 42; ++i) {

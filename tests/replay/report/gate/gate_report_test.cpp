@@ -65,7 +65,7 @@ TEST_CASE("names of traces can't break JUnit's markup or a line of the log", "[g
     CHECK(contains(gate_text(name, run, report), "broken: retries > 0: 3\n"));
 }
 
-TEST_CASE("figures that read alike are written out where one breaks the other", "[gate]") {
+TEST_CASE("figures that read the same are written out where one breaks the other", "[gate]") {
     Run run;
     GateReport report;
     Budget budget{.condition = {.text = "peak_reserved > +0%",

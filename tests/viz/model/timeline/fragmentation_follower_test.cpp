@@ -106,7 +106,7 @@ TEST_CASE("fragmentation is kept with a history, and taken from there", "[viz][f
     const auto taken = second.look(again, true);
     REQUIRE(taken);
     CHECK(taken->swept() == 0);
-    CHECK(fs::equivalent(head, link));  // nothing was kept anew
+    CHECK(fs::equivalent(head, link));  // nothing was kept again
     for (EventIndex event = 0; event < 20000; ++event)
         REQUIRE(taken->held(event) == swept->held(event));
     fs::remove_all(folder);

@@ -23,7 +23,7 @@ struct Training {
     Nanoseconds length = 180 * kOneSecond;
     Bytes leak = 0;
     bool has_steps = false;
-    std::uint64_t seed = 0;  // 0: every step is alike
+    std::uint64_t seed = 0;  // 0: all steps are the same
 };
 
 std::shared_ptr<const History> history_of(const Training& training) {
