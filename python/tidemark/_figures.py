@@ -532,6 +532,7 @@ class AdviceMemory(Record):
     cached_bytes: int
     fragmentation_bytes: int
     in_use_bytes: int
+    pending_free_bytes: int
     reserved_bytes: int
     rounding_bytes: int
     unused_bytes: int

@@ -34,21 +34,21 @@ def cuda_async(*, threshold: Optional[Union[int, str]] = None,
     Parameters
     ----------
     threshold: what the pool keeps at a synchronization, a size; max = everything (bytes; default 0)
-    initial: what is asked for and given back to the pool before the first request (default 0; 0 to
-        1TiB)
+    initial: memory that is requested from the pool and freed again before the first request
+        (default 0; 0 to 1TiB)
     """
     return spec("cuda-async", {"threshold": threshold, "initial": _size(initial)})
 
 
 def bump(*, segment: Optional[Union[int, str]] = None, alignment: Optional[Union[int, str]] = None,
          release_empty: Optional[bool] = None) -> str:
-    """Never reuses an address: the floor of an allocator's own cost.
+    """Never reuses an address: the lower bound on an allocator's own cost.
 
     Parameters
     ----------
-    segment: what is taken from the device at once (default 256MiB; 512 to 1TiB)
+    segment: size of the segments that are reserved from the device (default 256MiB; 512 to 1TiB)
     alignment: addresses and sizes are multiples of this power of two (default 512; 16 to 1GiB)
-    release_empty: give a segment back as soon as nothing lives in it (default true)
+    release_empty: release a segment as soon as no block in it is live (default true)
     """
     return spec("bump", {
         "segment": _size(segment),
@@ -63,8 +63,8 @@ def best_fit(*, segment: Optional[Union[int, str]] = None,
 
     Parameters
     ----------
-    segment: the least that is taken from the device at once (default 32MiB; 512 to 1TiB)
-    split: a block is cut if at least this much would be left over (default 512; 512 to 1TiB)
+    segment: smallest segment that is reserved from the device (default 32MiB; 512 to 1TiB)
+    split: a block is split if at least this much would be left over (default 512; 512 to 1TiB)
     """
     return spec("best-fit", {"segment": _size(segment), "split": _size(split)})
 
@@ -76,7 +76,7 @@ def buddy(*, min_block: Optional[Union[int, str]] = None,
     Parameters
     ----------
     min_block: the smallest block, a power of two (default 512; 512 to 1GiB)
-    segment: what is taken from the device at once, a power of two (default 32MiB; 512 to 1TiB)
+    segment: what is reserved from the device at once, a power of two (default 32MiB; 512 to 1TiB)
     """
     return spec("buddy", {"min_block": _size(min_block), "segment": _size(segment)})
 
@@ -112,7 +112,7 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
     max_split_size_mb: blocks of this size and above are never split and serve only such requests; 0
         = no limit, else at least the size of a large segment (20) (MiB; default 0)
     max_non_split_rounding_mb: how much larger than its request an unsplittable block may be; before
-        version 2.6 20 in any case (MiB; default 20; 20 to any)
+        version 2.6 always 20 (MiB; default 20; 20 to any)
     roundup_power2_divisions: round requests up to this many steps between powers of two: one
         number, or a list [256:1,512:2,>:8] by MiB; numbers are powers of two, 0 and 1 = off
         (default 0)
@@ -120,21 +120,21 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
         limit is reserved; below 1; 0 = off; needs a limit (default 0; 0 to 1)
     large_segment_size_mb: size of the segments that requests from 1 MiB to 10 MiB are cut from
         (MiB; default 20; 11 to 1000000)
-    per_process_memory_fraction: limit on reserved bytes as a part of the device's memory; 0 = never
-        set; 1 = no limit from version 2.9 on, before: all of the memory (default 0; 0 to 1)
-    backend: native is PyTorch's own allocator; cudaMallocAsync leaves all to the driver's pool
-        (default native)
-    graph_capture_record_stream_reuse: no effect here: what a captured graph's topology allows to
-        reuse isn't recorded (default false)
-    release_lock_on_cudamalloc: no effect here: only threads that race see it (default false)
-    throw_on_cudamalloc_oom: a request beyond per_process_memory_fraction or limit is refused before
-        any cache is emptied for it; from version 2.12 on (default false)
-    expandable_segments_reserve: addresses that an expandable segment reserves, which no request may
-        exceed: a part of the device's memory (0.5) or GiB (40G); off = 9/8 of it, and never more;
-        from version 2.13 on (default off)
-    expandable_segments_reserve_by_class: no effect here: which stream is of which class isn't
-        recorded (default off)
-    release_lock_on_hipmalloc: no effect here: only threads that race see it (default false)
+    per_process_memory_fraction: limit on reserved bytes as a fraction of the device's memory; 0 =
+        never set; 1 = no limit from version 2.9 on, all of the memory before (default 0; 0 to 1)
+    backend: native is PyTorch's own allocator; cudaMallocAsync leaves everything to the driver's
+        pool (default native)
+    graph_capture_record_stream_reuse: no effect here: recordings don't say what a captured graph's
+        topology lets the allocator reuse (default false)
+    release_lock_on_cudamalloc: no effect here: only racing threads notice it (default false)
+    throw_on_cudamalloc_oom: a request beyond per_process_memory_fraction or limit fails before any
+        cache is emptied for it; from version 2.12 on (default false)
+    expandable_segments_reserve: address space that an expandable segment reserves, which no request
+        may exceed: a fraction of the device's memory (0.5) or GiB (40G); off = 9/8 of the memory,
+        which is also the maximum; from version 2.13 on (default off)
+    expandable_segments_reserve_by_class: no effect here: recordings don't say which class a stream
+        has (default off)
+    release_lock_on_hipmalloc: no effect here: only racing threads notice it (default false)
     pinned_use_hip_host_register: no effect here: host memory (default false)
     pinned_max_cached_size_mb: no effect here: host memory (MiB; default 0)
     pinned_max_round_threshold_mb: no effect here: host memory (MiB; default 0)
@@ -144,7 +144,7 @@ def torch(*, expandable_segments: Optional[bool] = None, max_split_size_mb: Opti
     pinned_use_background_threads: no effect here: host memory (default false)
     pinned_reserve_segment_size_mb: no effect here: host memory (MiB; default 0)
     pinned_max_power2_size_mb: no effect here: host memory (MiB; default 0)
-    version: of PyTorch, where versions differ (default 2.11)
+    version: version of PyTorch to follow where versions differ (default 2.11)
     limit: most that may be reserved, 0 = no limit (default 0)
     """
     return spec("torch", {
@@ -187,26 +187,27 @@ def vpmm(*, page: Optional[Union[int, str]] = None, va_size: Optional[Union[int,
 
     Parameters
     ----------
-    page: bytes of a page, a multiple of the device's granularity; 0 = that; smaller requests are
-        left to the device's own pool (default 0; 0 to 1TiB)
-    va_size: addresses that are reserved at once, a multiple of the page; more for a request that
-        needs more (default 8TiB; 1 to 256TiB)
+    page: size of a page, a multiple of the device's granularity; 0 = the granularity; smaller
+        requests go to the device's own pool (default 0; 0 to 1TiB)
+    va_size: address space that is reserved at once, a multiple of the page; a request that needs
+        more reserves more (default 8TiB; 1 to 256TiB)
     pages: pages that are created at the start (default 0; 0 to 1000000000)
     harvest: document: the free region before the new addresses stays, the stream's other regions
         move whole, new pages come last; source: new pages come first, then what is missing, page by
         page from the oldest regions (default document)
-    growth: no region fits: wait = move all that is free, of other streams too, before making pages;
-        grow = make pages while there is memory; cost = move, but wait only for regions of
-        worth_waiting bytes (default wait)
-    worth_waiting: growth=cost waits for another stream's region from this size on, and makes new
-        pages instead of smaller ones (default 128MiB)
-    soft_limit: reserved bytes beyond which growth is as with wait, 0 = none (default 0)
+    growth: what to do when no region fits: wait = move all free memory, other streams' too, before
+        making pages; grow = make pages while there is memory; cost = move, but wait only for
+        regions of worth_waiting bytes (default wait)
+    worth_waiting: with growth=cost: wait for another stream's region only if it has at least this
+        size, else make new pages (default 128MiB)
+    soft_limit: reserved bytes beyond which growth works as with wait, 0 = none (default 0)
     limit: most that may be reserved, 0 = no limit (default 0)
-    waste: a free region is cut for a request only if it is at most this many times as large or
-        nothing else is left; 0 = any (default 0; 0 to 1000000)
-    capture: while a graph is captured, requests that no free region serves: reject = out of memory,
-        survive = served by new pages (default reject)
-    peers: other devices that may read and write the pages: [1,2], or how many: 2 (default [])
+    waste: a free region is split for a request only if it is at most this many times as large, or
+        if nothing else is left; 0 = any (default 0; 0 to 1000000)
+    capture: while a graph is captured, requests that no free region serves: reject = they fail (out
+        of memory), survive = new pages serve them (default reject)
+    peers: other devices that may read and write the pages: a list, [1,2], or their number, 2
+        (default [])
     """
     return spec("vpmm", {
         "page": _size(page),
@@ -229,22 +230,23 @@ def arena(*, mode: Optional[Literal["bump", "planned"]] = None,
           escapes: Optional[Literal["apart", "after"]] = None,
           free_list_cap_mb: Optional[int] = None,
           pool_release_threshold_mb: Optional[int] = None) -> str:
-    """Private pools from arenas that grow in place, bumped or planned; free lists of exact sizes
-    for the rest (numr's; RMM's is rmm-arena).
+    """Numr's arena: private pools in arenas that grow in place, bump or planned; free lists of
+    exact sizes for the rest (RMM's arena is rmm-arena).
 
     Parameters
     ----------
-    mode: private pools hand out every address once, or by a plan made from a dry run (default bump)
-    arena: size of each private pool's arena, taken at its first request; 0 = it grows (default 0; 0
-        to 1TiB)
-    share: private pools have arenas of their own, or one if their graphs never run together
-        (default none)
-    escapes: what outlives a planned capture shares with nobody, or may take the bytes of what was
-        freed before it (default apart)
-    free_list_cap_mb: most that the free lists keep; beyond it the oldest of the largest size goes
-        (MiB; default 1024; 0 to 1048576)
-    pool_release_threshold_mb: what the driver's pool keeps when the device is awaited (MiB; default
-        512; 0 to 1048576)
+    mode: how private pools place requests: each address only once (bump), or by a plan made from a
+        dry run (planned) (default bump)
+    arena: size of each private pool's arena, reserved at its first request; 0 = the arena grows
+        (default 0; 0 to 1TiB)
+    share: none: each private pool has its own arena; sequence: all share one, since their graphs
+        never run together (default none)
+    escapes: whether blocks that outlive a planned capture get bytes of their own (apart), or may
+        reuse the bytes of blocks that were freed before (default apart)
+    free_list_cap_mb: most that the free lists keep; beyond it, the oldest buffer of the largest
+        size goes to the driver's pool (MiB; default 1024; 0 to 1048576)
+    pool_release_threshold_mb: what the driver's pool keeps when the program waits for the device
+        (MiB; default 512; 0 to 1048576)
     """
     return spec("arena", {
         "mode": mode,
@@ -267,30 +269,31 @@ def extent(*, slack: Optional[float] = None, handle: Optional[Union[int, str]] =
 
     Parameters
     ----------
-    slack: reserved memory may be this share above the most that was ever live, before free parts
+    slack: reserved memory may exceed the most that was ever live by this share before free parts
         are stitched together; more is faster (default 0.03; 0 to 10)
-    handle: without `expect`: the largest piece of physical memory, or 1/64 of the most that was
-        live; smaller ones go together more easily, and cost the driver more calls (default 256MiB;
-        64KiB to 1TiB)
-    slab: requests below half of it are packed into blocks of this size (default 2MiB; 64KiB to
-        1GiB)
-    candidates: of so many free blocks that fit tightest the one is cut that loses least by it
+    handle: without `expect`: size of the largest piece of physical memory, or 1/64 of the most that
+        was live if that is more; smaller pieces are easier to combine, but cost more driver calls
+        (default 256MiB; 64KiB to 1TiB)
+    slab: requests below half of this size are packed into blocks of this size (default 2MiB; 64KiB
+        to 1GiB)
+    candidates: of this many tightest-fitting free blocks, the one that loses least by it is split
         (default 8; 1 to 1000)
-    edge: what free memory at the edge of a piece is worth, to that of a whole free piece (default
-        0.5; 0 to 1)
-    leftover: what a byte of a cut block's rest costs, to a byte of a whole free piece (default 0.5;
-        0 to 100)
-    worth: mapping one more piece is worth so much memory, as a share of the most that was live
+    edge: worth of free memory at the edge of a piece, relative to a whole free piece (default 0.5;
+        0 to 1)
+    leftover: cost of a byte left over from a split block, relative to a byte of a whole free piece
+        (default 0.5; 0 to 100)
+    worth: mapping one more piece is worth this much memory, as a share of the most that was live
         (default 0.0005; 0.000001 to 1)
-    patience: stitched pieces for each 12 MiB of the most that was live, from which on the slack
-        grows with each, to 0.08: the program fragments its memory faster than stitching pays
-        (default 0.4; 0 to 1000000)
-    mappings: second mappings of pieces that are kept for later requests (default 256; 0 to 1000000)
-    expect: the most that the program is expected to have live, from a prediction or an earlier run:
-        nearly all of it is taken in few large pieces before anything is stitched, and slack is for
-        what is live beyond; 0 = unknown (default 0)
+    patience: stitched pieces per 12 MiB of the most that was live; beyond this number each further
+        piece raises the slack, up to 0.08, since the program fragments its memory too fast for
+        stitching to pay (default 0.4; 0 to 1000000)
+    mappings: how many second mappings of pieces are kept for later requests (default 256; 0 to
+        1000000)
+    expect: the most memory that is expected to be live, from a prediction or an earlier run: nearly
+        all of it is reserved in a few large pieces before anything is stitched, and slack applies
+        to what is live beyond it; 0 = unknown (default 0)
     limit: most that may be reserved, 0 = no limit (default 0)
-    va_size: addresses that are reserved (default 8TiB; 64KiB to 64TiB)
+    va_size: address space that is reserved (default 8TiB; 64KiB to 64TiB)
     """
     return spec("extent", {
         "slack": slack,
@@ -314,8 +317,9 @@ def rmm_pool(*, initial: Optional[Union[int, str]] = None,
 
     Parameters
     ----------
-    initial: what is taken at the first request, a multiple of 256 (default 0; 0 to 1TiB)
-    maximum: what the pool may hold at most, a multiple of 256; 0 = no bound (default 0; 0 to 1TiB)
+    initial: memory that the pool reserves at the first request, a multiple of 256 (default 0; 0 to
+        1TiB)
+    maximum: most that the pool may reserve, a multiple of 256; 0 = no bound (default 0; 0 to 1TiB)
     """
     return spec("rmm-pool", {"initial": _size(initial), "maximum": _size(maximum)})
 
@@ -325,8 +329,8 @@ def rmm_arena(*, size: Optional[Union[int, str]] = None) -> str:
 
     Parameters
     ----------
-    size: what is taken at the first request, for good; 0 = half of what the device has free
-        (default 0; 0 to 1TiB)
+    size: memory that the arena reserves at the first request and keeps; 0 = half of the device's
+        free memory (default 0; 0 to 1TiB)
     """
     return spec("rmm-arena", {"size": _size(size)})
 
@@ -337,8 +341,8 @@ def rmm_binning(*, min: Optional[int] = None, max: Optional[int] = None,
 
     Parameters
     ----------
-    min: the smallest bin has blocks of 2 to that power (default 18; 8 to 30)
-    max: the largest bin has blocks of 2 to that power (default 22; 8 to 30)
+    min: the smallest bin has blocks of 2 to this power (default 18; 8 to 30)
+    max: the largest bin has blocks of 2 to this power (default 22; 8 to 30)
     streams: streams whose lists in the pool are searched first, in that order: "3-2-1" (default
         none)
     """
@@ -346,13 +350,13 @@ def rmm_binning(*, min: Optional[int] = None, max: Optional[int] = None,
 
 
 def rmm_fixed(*, block: Optional[Union[int, str]] = None, preallocate: Optional[int] = None) -> str:
-    """RMM's fixed sizes: every request costs one block, first in, first out.
+    """RMM's fixed sizes: every request takes one block, first in, first out.
 
     Parameters
     ----------
-    block: what every request costs, rounded up to a multiple of 256; larger ones are refused
-        (default 1MiB; 1 to 1GiB)
-    preallocate: blocks that are taken at once, at the first request and whenever none is free
+    block: size of the block that every request takes, rounded up to a multiple of 256; larger
+        requests fail (default 1MiB; 1 to 1GiB)
+    preallocate: blocks that are reserved at once, at the first request and whenever none is free
         (default 128; 1 to 65536)
     """
     return spec("rmm-fixed", {"block": _size(block), "preallocate": preallocate})
@@ -360,13 +364,14 @@ def rmm_fixed(*, block: Optional[Union[int, str]] = None, preallocate: Optional[
 
 def rmm_cuda_async(*, initial: Optional[Union[int, str]] = None,
                    threshold: Optional[Union[int, str]] = None) -> str:
-    """RMM's view of the driver's pool: every call is cudaMallocAsync's.
+    """RMM's wrapper of the driver's pool: every request calls cudaMallocAsync.
 
     Parameters
     ----------
-    initial: what is asked for and given back to the pool before the first request (default 0; 0 to
-        1TiB)
-    threshold: what the pool keeps when the device is awaited; 0 = everything (default 0; 0 to 1TiB)
+    initial: memory that is requested from the pool and freed again before the first request
+        (default 0; 0 to 1TiB)
+    threshold: what the pool keeps when the program waits for the device; 0 = everything (default 0;
+        0 to 1TiB)
     """
     return spec("rmm-cuda-async", {"initial": _size(initial), "threshold": _size(threshold)})
 
@@ -376,7 +381,7 @@ def cupy(*, limit: Optional[Union[int, str]] = None) -> str:
 
     Parameters
     ----------
-    limit: what the pool may hold at most; 0 = no limit (default 0; 0 to 1TiB)
+    limit: most that the pool may reserve; 0 = no limit (default 0; 0 to 1TiB)
     """
     return spec("cupy", {"limit": _size(limit)})
 
@@ -387,11 +392,12 @@ def bfc(*, limit: Optional[Union[int, str]] = None, growth: Optional[bool] = Non
 
     Parameters
     ----------
-    limit: what may be held at most; 0 = what the device has (default 0; 0 to 1TiB)
-    growth: regions as they are needed; false: one region of all that may be held (default true)
-    gc: regions of which nothing is in use go back before a request is refused (default true)
-    max_internal_frag: a chunk is cut if so much would be left over, or half of it (default 128MiB;
-        256 to 1TiB)
+    limit: most that may be reserved; 0 = as much as the device has (default 0; 0 to 1TiB)
+    growth: reserve regions as they are needed; false: one region of everything that may be reserved
+        (default true)
+    gc: release unused regions before a request fails (default true)
+    max_internal_frag: a chunk is split if at least this much would be left over, or half of the
+        chunk (default 128MiB; 256 to 1TiB)
     """
     return spec("bfc", {
         "limit": _size(limit),
@@ -405,18 +411,18 @@ def quick_pool(*, first: Optional[Union[int, str]] = None, next: Optional[Union[
                alignment: Optional[Union[int, str]] = None,
                coalesce: Optional[QuickPoolCoalesce] = None,
                threshold: Optional[int] = None) -> str:
-    """Umpire's: best fit, exact cuts, one segment of many when all is free.
+    """Umpire's: best fit, exact cuts, merges its segments into one when all are free.
 
     Parameters
     ----------
-    first: the least that is taken from the device while nothing is held (default 512MiB; 16 to
+    first: smallest segment that is reserved while the pool holds nothing (default 512MiB; 16 to
         1TiB)
-    next: the least that is taken from the device later (default 1MiB; 16 to 1TiB)
-    alignment: requests are rounded up to it, a power of two (default 16; 16 to 512)
-    coalesce: after which frees unused segments become one: of what is held, or (hwm) of the most
-        that was in use (default percent_releasable_hwm)
-    threshold: so much of what is held, or so many segments, must be unused for that; 0 = never
-        (percent or segments; default 100; 0 to 100)
+    next: smallest segment that is reserved later (default 1MiB; 16 to 1TiB)
+    alignment: requests are rounded up to a multiple of this, a power of two (default 16; 16 to 512)
+    coalesce: when a free merges the unused segments into one, and up to which total: what the pool
+        held before, or (hwm) the most that was ever in use (default percent_releasable_hwm)
+    threshold: how much of what the pool holds, or how many segments, must be unused for that; 0 =
+        never (percent or segments; default 100; 0 to 100)
     """
     return spec("quick-pool", {
         "first": _size(first),
@@ -432,9 +438,9 @@ def tlsf(*, segment: Optional[Union[int, str]] = None, steps: Optional[int] = No
 
     Parameters
     ----------
-    segment: the least that is taken from the device at once, a multiple of 512 (default 32MiB; 512
-        to 1TiB)
-    steps: lists to an octave of sizes, a power of two (lists; default 32; 4 to 64)
+    segment: smallest segment that is reserved from the device, a multiple of 512 (default 32MiB;
+        512 to 1TiB)
+    steps: lists for each octave of sizes, a power of two (lists; default 32; 4 to 64)
     """
     return spec("tlsf", {"segment": _size(segment), "steps": steps})
 
@@ -445,22 +451,22 @@ def kv_pages(*, page: Optional[Union[int, str]] = None, slot: Optional[Union[int
 
     Parameters
     ----------
-    page: what is mapped at once, a power of two, a multiple of the device's granularity (default
-        2MiB; 64KiB to 1GiB)
-    slot: the least addresses that are reserved for a request (default 64MiB; 64KiB to 1TiB)
-    limit: what pages may take at most; 0 = no limit (default 0; 0 to 1TiB)
+    page: size of a page, the unit of mapping: a power of two and a multiple of the device's
+        granularity (default 2MiB; 64KiB to 1GiB)
+    slot: least address space that is reserved for a request (default 64MiB; 64KiB to 1TiB)
+    limit: most memory that pages may take; 0 = no limit (default 0; 0 to 1TiB)
     """
     return spec("kv-pages", {"page": _size(page), "slot": _size(slot), "limit": _size(limit)})
 
 
 def plan(*, file: Optional[str] = None, segment: Optional[Union[int, str]] = None) -> str:
-    """Addresses worked out beforehand from a run; what comes otherwise is best fit.
+    """Addresses planned beforehand from a run; best fit for requests that deviate.
 
     Parameters
     ----------
-    file: the plan, as `tidemark bound TRACE -o FILE` writes it; without one the trace that is
-        replayed is planned before (default none)
-    segment: the least that is taken at once for what comes otherwise than planned (default 32MiB;
-        512 to 1TiB)
+    file: the plan, as `tidemark bound TRACE -o FILE` writes it; without it, the replay plans its
+        own trace first (default none)
+    segment: smallest segment that is reserved for requests that deviate from the plan (default
+        32MiB; 512 to 1TiB)
     """
     return spec("plan", {"file": file, "segment": _size(segment)})

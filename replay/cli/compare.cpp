@@ -60,7 +60,7 @@ class Compare final : public Command {
         arguments.inputs({"TRACE", "", "traces of any format, - for stdin, or generate:SPEC", true},
                          paths_);
         arguments.policies({"-p,--policy", "P[:k=v,...]",
-                            "a policy; the first is the baseline (default: see below)"},
+                            "a policy; the first is the baseline (default: recorded and better)"},
                            policies_);
         machine_.declare(arguments);
         arguments.count(

@@ -214,8 +214,7 @@ std::string command_line(std::span<const std::string> arguments) {
 
 Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front& front) {
     CLI::App app(
-        "tidemark replays recorded GPU memory traffic under other allocators, and compares what "
-        "each would have needed.");
+        "tidemark replays recorded GPU memory traffic under other allocators, and compares them.");
     app.name("tidemark");
     app.require_subcommand(0, 1);
     app.set_help_flag("-h,--help", "print what most people need, and exit");
@@ -225,8 +224,8 @@ Result<ProgramAnswer> run_program(std::span<const std::string> arguments, Front&
     app.get_formatter()->label("SUBCOMMAND", "COMMAND");
     std::vector<Entry> entries = declare_commands(app);
     app.footer(exit_code_table() +
-               "\n`tidemark help COMMAND` shows a command's options and examples; `tidemark FILE` "
-               "is `tidemark info FILE`.");
+               "\n`tidemark help COMMAND` shows a command's options and examples.\n"
+               "`tidemark FILE` is `tidemark info FILE`.");
 
     try {
         std::vector<std::string> line = completed(arguments);

@@ -50,8 +50,7 @@ class Sweep final : public Command {
                        given_.scale);
         arguments.count({"--random", "N", "draw N of the settings at random"}, given_.random);
         arguments.count(rarely({"--seed", "N", "seed of --random (default: 1)"}), given_.seed);
-        arguments.flag({"--halving", "",
-                        "run the better half of the settings on twice as many traces, repeatedly"},
+        arguments.flag({"--halving", "", "run the better half on twice as many traces, and so on"},
                        given_.halving);
         arguments.text(
             {"--shard", "I/N", "run part I of N; auto: as Slurm, Kubernetes or MPI number it"},

@@ -27,11 +27,7 @@ struct ExitCodeInfo {
 
 constexpr std::array<ExitCodeInfo, 8> kExitCodes{{
     {ExitCode::yes, "done; where there was a question, the answer is yes"},
-    {ExitCode::no,
-     "the answer is no: verify found a difference, --check a hazard, --touch a foreign byte, "
-     "fit --exit-code no room, bound --capacity none found, gate a broken budget, "
-     "doctor --require something missing, "
-     "info a segment of PyTorch's that the driver didn't give"},
+    {ExitCode::no, "the answer is no: a difference, a hazard, no room, a broken budget, or a lack"},
     {ExitCode::bad_usage, "wrong usage: an unknown command, option, policy or value"},
     {ExitCode::bad_input, "bad input: a file that cannot be read, understood or written"},
     {ExitCode::out_of_memory,

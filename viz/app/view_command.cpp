@@ -43,13 +43,15 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
                         "replay under this policy; may be repeated (default: as recorded)"},
                        load.policies);
     raw.memory.declare(arguments);
-    arguments.input(rarely({"--profile", "NAME", "costs of simulated device calls (default: h200)"}),
-                    load.scenario.profile);
+    arguments.input(
+        rarely({"--profile", "NAME", "costs of simulated device calls (default: h200)"}),
+        load.scenario.profile);
     arguments.flag(rarely({"--lenient", "", "skip and count malformed records instead of failing"}),
                    load.lenient);
-    arguments.flag(rarely({"--as-recorded", "",
-                    "infer nothing that the recording leaves out: emptied caches, pools, limits"}),
-                   load.as_recorded);
+    arguments.flag(
+        rarely({"--as-recorded", "",
+                "infer nothing that the recording leaves out: emptied caches, pools, limits"}),
+        load.as_recorded);
     arguments.flag(
         rarely({"--no-cache", "", "neither read nor keep results of replays (`tidemark cache`)"}),
         raw.no_cache);
@@ -57,8 +59,8 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
                    command.attach);
     arguments.count(
         rarely({"--gpu", "N",
-         "which GPU of a recording to show (default: the one that "
-         "ran out of memory, else the one with the highest peak); Shift-R shows the next"}),
+                "which GPU of a recording to show (default: the one that "
+                "ran out of memory, else the one with the highest peak); Shift-R shows the next"}),
         raw.gpu);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
     arguments.input({"--machine", "NAME", "the machine (see `tidemark machines`), or a file"},
@@ -81,14 +83,16 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
                    command.find);
     arguments.file({"--png", "FILE", "write a picture and exit; needs no display"}, FileKind::png,
                    command.png);
-    arguments.file(rarely({"--animate", "FILE",
-                    "write a .gif in which the cursor moves over the window, and exit; needs no "
-                    "display"}),
-                   FileKind::unknown, command.animate);
+    arguments.file(
+        rarely({"--animate", "FILE",
+                "write a .gif in which the cursor moves over the window, and exit; needs no "
+                "display"}),
+        FileKind::unknown, command.animate);
     arguments.file({"--csv", "FILE", "write all rows of the --view's table, and exit"},
                    FileKind::table, command.csv);
-    arguments.file(rarely({"--figures", "FILE", "write the figures of the overview as JSON, and exit"}),
-                   FileKind::figures, command.figures);
+    arguments.file(
+        rarely({"--figures", "FILE", "write the figures of the overview as JSON, and exit"}),
+        FileKind::figures, command.figures);
     arguments.text(rarely({"--size", "WxH", "size in pixels of the window or picture (1600x900)"}),
                    raw.size);
     arguments.real(
@@ -98,14 +102,15 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.flag(rarely({"--no-settings", "", "neither read nor keep the window's settings"}),
                    command.no_settings);
     arguments.heading("In a browser");
-    arguments.text({"--serve", "[PORT]",
-                    "show it in browsers, by the link that is printed"},
+    arguments.text({"--serve", "[PORT]", "show it in browsers, by the link that is printed"},
                    raw.serve);
-    arguments.text(rarely({"--bind", "ADDRESS", "listen on it (default: 127.0.0.1, only this machine)"}),
-                   command.serve.address);
-    arguments.list(rarely({"--allow-host", "NAME",
-                    "accept links with this name of the machine or a proxy; may be repeated"}),
-                   command.serve.hosts);
+    arguments.text(
+        rarely({"--bind", "ADDRESS", "listen on it (default: 127.0.0.1, only this machine)"}),
+        command.serve.address);
+    arguments.list(
+        rarely({"--allow-host", "NAME",
+                "accept links with this name of the machine or a proxy; may be repeated"}),
+        command.serve.hosts);
     arguments.flag(rarely({"--end-with-input", "", "exit when standard input is closed"}),
                    command.serve.ends_with_input);
     arguments.heading("");  // not in --help: for tests and scripts/bench-viewer
@@ -127,7 +132,8 @@ constexpr std::string_view kExamples = R"(Examples:
   tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
 )";
 
-constexpr std::string_view kMoreExamples = R"(  tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
+constexpr std::string_view kMoreExamples =
+    R"(  tidemark-view run.tmk --gpu-memory 60% --spill lru over GPU, host and disk
   tidemark-view snapshot.pickle --view side-by-side --animate gap.gif
                                                      next to the setting that a finding suggests
   tidemark-view run.tmk --figures -                  the figures of the overview as JSON

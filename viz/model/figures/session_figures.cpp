@@ -32,8 +32,10 @@ Json peaks_of(const History& history) {
 
 Json memory_of(const PeakSummary& summary) {
     const facts::MemoryParts& parts = summary.parts;
-    return {{"event", summary.peak},          {"reserved_bytes", parts.reserved},
-            {"in_use_bytes", parts.in_use},   {"rounding_bytes", parts.rounding},
+    return {{"event", summary.peak},
+            {"reserved_bytes", parts.reserved},
+            {"in_use_bytes", parts.in_use},
+            {"rounding_bytes", parts.rounding},
             {"pending_free_bytes", parts.waiting},
             {"waiting_bytes", parts.waiting},  // its former name
             {"fragmentation_bytes", parts.fragmentation},
