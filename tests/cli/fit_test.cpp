@@ -119,7 +119,7 @@ TEST_CASE("fit refuses questions that contradict themselves", "[cli][fit]") {
 }
 
 TEST_CASE("fit's --help shows how to ask", "[cli][fit]") {
-    const Said said = support::tidemark({"fit", "--help"});
+    const Said said = support::tidemark({"fit", "--help-all"});
 
     CHECK(said.code == 0);
     for (const char* word : {"--memory", "--limit", "--overhead", "--exit-code", "--jobs",

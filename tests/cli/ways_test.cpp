@@ -227,7 +227,7 @@ TEST_CASE("completions and the manual know every command and option", "[cli]") {
                     "[[ \"${COMPREPLY[*]}\" == \"" +
                     reply + "\" ]]'") == 0);
     };
-    completes("tidemark compare x -p torch:exp", "expandable_segments=");
+    completes("tidemark compare x -p torch:gar", "garbage_collection_threshold=");
     completes("tidemark compare x --policy=torch:expandable_segments=t", "true");
     completes("tidemark compare x -p best", "best-fit");
     completes("tidemark compare x --spill s3f", "s3fifo");

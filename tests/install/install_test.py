@@ -149,7 +149,7 @@ class Installed(unittest.TestCase):
             "cmake_minimum_required(VERSION 3.20)\nproject(v LANGUAGES CXX)\n"
             "find_package(tidemark 0.9 QUIET)\nif(tidemark_FOUND)\n"
             "message(FATAL_ERROR taken)\nendif()\n"
-            "find_package(tidemark 0.1 QUIET COMPONENTS nothing)\nif(tidemark_FOUND)\n"
+            "find_package(tidemark 0.2 QUIET COMPONENTS nothing)\nif(tidemark_FOUND)\n"
             "message(FATAL_ERROR unknown)\nendif()\n")
         run("cmake", "-S", source, "-B", self.folder / "versions-build", env=self.environment)
 

@@ -63,8 +63,9 @@ void declare_runs(Arguments& arguments, ViewCommand& command, RawOptions& raw) {
                 "ran out of memory, else the one with the highest peak); Shift-R shows the next"}),
         raw.gpu);
     arguments.heading("Over tiers (GPU, host and disk as one memory)");
-    arguments.input({"--machine", "NAME", "the machine (see `tidemark machines`), or a file"},
-                    load.tiers.machine);
+    arguments.input(
+        rarely({"--machine", "NAME", "the machine (see `tidemark machines`), or a file"}),
+        load.tiers.machine);
     arguments.list({"--gpu-memory", "SIZE", "80GiB, or 60% of the program's peak; may be repeated"},
                    load.tiers.gpu_memory);
     arguments.list({"--spill", "P[:k=v,...]", "an eviction policy; may be repeated (default: lru)"},
@@ -98,7 +99,7 @@ void declare_looks(Arguments& arguments, ViewCommand& command, RawOptions& raw) 
     arguments.real(
         rarely({"--scale", "F", "0.75 to 3: size of letters and lines (default: the monitor's)"}),
         raw.scale);
-    arguments.choice({"--theme", "NAME", "dark (default) or light"}, kThemes, raw.theme);
+    arguments.choice(rarely({"--theme", "NAME", "dark (default) or light"}), kThemes, raw.theme);
     arguments.flag(rarely({"--no-settings", "", "neither read nor keep the window's settings"}),
                    command.no_settings);
     arguments.heading("In a browser");
@@ -127,7 +128,6 @@ constexpr std::string_view kExamples = R"(Examples:
   tidemark-view snapshot.pickle                      look at a recording
   tidemark-view run.tmk -p torch -p buddy            under two policies, side by side
   tidemark-view run.tmk --goto peak --view address-map --png peak.png
-  tidemark-view run.tmk --view blocks --goto peak --find ">=1MiB" --csv blocks.csv
   tidemark-view --attach trainer                     follow a live program
   tidemark-view --serve run.tmk                      in a browser, through `ssh -L` as well
 )";
