@@ -91,7 +91,7 @@ TEST_CASE("A hidden bus and an unknown node are said to be, not guessed silently
     CHECK(machine.found.gpus[0].node == -1);
     CHECK(machine.found.gpus[1].node == -1);
     CHECK(machine.found.gpus[0].to_host.bytes_per_second == Approx(27.2e9));
-    CHECK(note_on(machine, "gpu:0 <-> host").find("assumed, the link is not told") == 0);
+    CHECK(note_on(machine, "gpu:0 <-> host").find("assumed, the link is unknown") == 0);
     CHECK(build_machine(machine.found));
 }
 

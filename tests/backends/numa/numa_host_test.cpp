@@ -118,7 +118,7 @@ TEST_CASE("a node that there is not is told with those that there are", "[numa]"
     const Error error = error_of(machine.host().allocate(4096, 7));
 
     CHECK(error.code == ErrorCode::not_found);
-    CHECK(error.hint == "there is 0, 1");
+    CHECK(error.hint == "there are 0, 1");
     CHECK(error_of(machine.host().allocate(0, 0)).code == ErrorCode::bad_option);
     CHECK(error_of(machine.host().allocate(kLargestRequest, 0)).code == ErrorCode::bad_option);
 }

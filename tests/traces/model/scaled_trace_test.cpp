@@ -62,7 +62,7 @@ TEST_CASE("a scaled trace has the same events with other sizes and no addresses"
     CHECK(scaled.info().event_count == trace.info().event_count);
     CHECK(scaled.info().slot_count == trace.info().slot_count);
     REQUIRE(scaled.info().warnings.size() == 1);
-    CHECK(scaled.info().warnings.front().find("times 2.5") != std::string::npos);
+    CHECK(scaled.info().warnings.front().find("by 2.5") != std::string::npos);
     CHECK(scaled.hash() != trace.hash());
     CHECK(scaled.hash() != ScaledTrace(trace, *Scale::of(2)).hash());
 }

@@ -139,7 +139,8 @@ TEST_CASE("what no memory could ever hold was requested all the same", "[compare
     refusal.what.size = Bytes{1} << 63U;
     made[0].run.refusals = {refusal};
     CHECK(verdict(made, true) ==
-          "every policy ran out of memory, best-fit least (4 times); the program requested 8.00 "
+          "every policy ran out of memory, best-fit the fewest times (4 times); the program "
+          "requested 8.00 "
           "EiB at once, more than the available 80.0 GiB: no policy can help");
 }
 

@@ -169,7 +169,7 @@ TEST_CASE("what did not happen is not told", "[report][tiers]") {
     const std::string text = tier_run_text("a.jsonl", run, {}, {});
 
     INFO(text);
-    CHECK(has_text(text, "slowdown                       1.000"));
+    CHECK(has_text(text, "slowdown                     1.000"));
     for (const char* word : {"Reservations\n", "Links", "Forecast", "late", "for nothing", "nan"})
         CHECK_FALSE(has_text(text, word));
 }
