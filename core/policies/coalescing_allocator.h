@@ -1,5 +1,5 @@
 // CoalescingAllocator: shared by policies that split segments for requests and join freed blocks
-// with their free neighbours: best-fit, bfc, tlsf, and the fallback of plan.
+// with their free neighbours.
 //
 // The index decides which free block serves a request: SizeIndex, or a class with the same
 // functions. The policy decides how large a segment is and what is split off. Blocks remember the
@@ -53,6 +53,8 @@ class CoalescingAllocator : public Allocator {
         : device_(&device), index_(std::move(index)) {}
 
     CoalescingAllocator(const CoalescingAllocator&) = default;
+
+    const Index& index() const { return index_; }
 
     // Serves `request` in multiples of `unit`, a power of two. If the index has no block,
     // grow(size) makes a free block of at least this size, which is in no index. The rest of a

@@ -3,8 +3,8 @@
 // Model: Masmano et al. 2004. Free blocks are in lists by size, `steps` for each octave. A request
 // is rounded up to the next list, and the newest block of the first list that has one is split for
 // it (regions/segregated_lists.h). A freed block joins its free neighbours. A miss reserves a
-// segment from the device: the request, or `segment` if that is more. Blocks remember the streams
-// that used them; a stream that gets another stream's memory is first ordered behind it
+// segment from the device: the rounded request, or `segment` if that is more. Blocks remember the
+// streams that used them; a stream that gets another stream's memory is first ordered behind it
 // (regions/stream_set.h). VMA's additions (its strategies, its last free block outside of the
 // lists) are left out.
 //
@@ -29,7 +29,9 @@ class Tlsf final : public CoalescingAllocator<SegregatedLists> {
     tl::expected<Allocation, OutOfMemory> allocate(const Request& request) override {
         return cut_for(
             request, kTlsfUnit,
-            [this](Bytes size) { return take_segment(std::max(size, segment_), size); },
+            [this](Bytes size) {
+                return take_segment(std::max(index().rounded_up(size), segment_), size);
+            },
             [](Bytes /*rest*/, Bytes /*size*/) { return true; });
     }
 

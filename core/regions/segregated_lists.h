@@ -59,14 +59,19 @@ class SegregatedLists {
             octaves_ &= ~(std::uint64_t{1} << list.octave);
     }
 
+    // The smallest size of a block that first_from(size) doesn't overlook. A segment of this size
+    // serves the same request again after it is freed.
+    Bytes rounded_up(Bytes size) const {
+        const std::uint64_t units = (size + kUnit - 1) / kUnit;
+        const unsigned msb = static_cast<unsigned>(std::bit_width(units | 1U)) - 1;
+        const unsigned step_bits = msb > step_bits_ ? msb - step_bits_ : 0;
+        return align_up(units, std::uint64_t{1} << step_bits) * kUnit;
+    }
+
     // A block of at least `size` bytes, or kNoBlock. One that is just a little larger than `size`
     // may be overlooked: by less than a step.
     BlockId first_from(Bytes size) const {
-        std::uint64_t units = (size + kUnit - 1) / kUnit;
-        const unsigned msb = static_cast<unsigned>(std::bit_width(units | 1U)) - 1;
-        if (msb > step_bits_)
-            units += (std::uint64_t{1} << (msb - step_bits_)) - 1;
-        List list = list_of(units);
+        List list = list_of(rounded_up(size) / kUnit);
         if (list.octave >= steps_.size())
             return kNoBlock;
         std::uint64_t steps = steps_[list.octave] & (~std::uint64_t{0} << list.step);

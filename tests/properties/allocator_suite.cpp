@@ -233,6 +233,27 @@ TEST_CASE("the clone of a policy goes on as the original does, without touching 
     });
 }
 
+TEST_CASE("every policy serves a request that is freed and repeated from what it has",
+          "[property]") {
+    for (const PolicyInfo& policy : all_policies()) {
+        for (const Bytes size : {1_KiB + 512, 20_KiB, 3_MiB + 1_KiB, 33_MiB + 512, 130_MiB + 512}) {
+            SimDevice device(support::small_device(1_GiB));
+            const auto allocator = support::make_policy(policy.name, device);
+            INFO(policy.name << ", " << size);
+            Bytes reserved = 0;
+            for (int round = 0; round < 4; ++round) {
+                const auto allocation = allocator->allocate(Request{.size = size});
+                if (!allocation)
+                    break;
+                allocator->deallocate(*allocation, {});
+                if (round == 0)
+                    reserved = allocator->usage().reserved;
+                CHECK(allocator->usage().reserved <= reserved);
+            }
+        }
+    }
+}
+
 TEST_CASE("every policy of the catalogue can be cloned", "[property]") {
     SimDevice device(support::small_device(64_MiB));
     for (const PolicyInfo& policy : all_policies()) {

@@ -11,12 +11,11 @@ using support::must_allocate;
 
 TEST_CASE("tlsf takes the block that came last into the first list of which any fits", "[tlsf]") {
     SimDevice device(support::small_device(64_MiB));
-    const auto policy = support::make_policy("tlsf:segment=512", device);
-    const Allocation small = must_allocate(*policy, 1_MiB);
+    const auto policy = support::make_policy("tlsf:segment=2097664", device);  // 2 MiB + 512
     const Allocation a = must_allocate(*policy, 2_MiB);
-    const Allocation b = must_allocate(*policy, 2_MiB + 512);  // of one list with a
-    for (const Allocation& each : {small, a, b})
-        policy->deallocate(each, {});
+    const Allocation b = must_allocate(*policy, 2_MiB);  // of one list with a
+    policy->deallocate(a, {});
+    policy->deallocate(b, {});
 
     CHECK(must_allocate(*policy, 1_MiB + 512).address == b.address);
     CHECK(must_allocate(*policy, 2_MiB).address == a.address);
@@ -24,8 +23,9 @@ TEST_CASE("tlsf takes the block that came last into the first list of which any 
 
 TEST_CASE("tlsf overlooks a block that is larger than a request by less than a step", "[tlsf]") {
     SimDevice device(support::small_device(64_MiB));
-    const auto policy = support::make_policy("tlsf:segment=512,steps=32", device);
-    policy->deallocate(must_allocate(*policy, 1_MiB + 16_KiB), {});
+    // 1 MiB + 16 KiB: half a step more than the request.
+    const auto policy = support::make_policy("tlsf:segment=1064960,steps=32", device);
+    policy->deallocate(must_allocate(*policy, 1_MiB), {});
 
     must_allocate(*policy, 1_MiB + 1_KiB);
     CHECK(policy->stats().segments_created == 2);
@@ -46,6 +46,16 @@ TEST_CASE("tlsf cuts exactly and joins neighbours again", "[tlsf]") {
 
     CHECK(policy->largest_free() == 4_MiB);
     CHECK(support::regions_of(*policy).size() == 1);
+}
+
+TEST_CASE("tlsf finds its own segment again", "[tlsf]") {
+    SimDevice device(support::small_device(256_MiB));
+    const auto policy = support::make_policy("tlsf", device);
+    for (int i = 0; i < 5; ++i)
+        policy->deallocate(must_allocate(*policy, 33_MiB + 512), {});
+
+    CHECK(policy->stats().segments_created == 1);
+    CHECK(policy->usage().reserved == 34_MiB);  // a step of 1 MiB more at most
 }
 
 TEST_CASE("tlsf refuses steps that are no power of two", "[tlsf]") {

@@ -2,6 +2,7 @@
 #include "viz/model/memory/block_bands.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -58,7 +59,9 @@ AnyWindow any_window() {
     any.look.unit = *rc::gen::element(AxisUnit::time, AxisUnit::events);
     const Position end = any.history->end(any.look.unit);
     any.look.window.begin = *rc::gen::inRange<Position>(0, end);
-    any.look.window.end = any.look.window.begin + 1 + *rc::gen::inRange<Position>(0, 2 * end);
+    // Beyond the end, too; a history may last as long as its numbers allow.
+    const Position most = 2 * std::min(end, std::numeric_limits<Position>::max() / 8);
+    any.look.window.end = any.look.window.begin + 1 + *rc::gen::inRange<Position>(0, most);
     any.look.columns = *rc::gen::inRange<std::uint32_t>(1, 120);
     any.look.pixel = Bytes{1} << *rc::gen::inRange(0, 22);
     any.look.preamble = *rc::gen::inRange<EventIndex>(0, 80);
