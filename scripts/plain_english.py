@@ -55,7 +55,7 @@ PHRASES = [
     (r"in nine of ten\b", "in 90 % of"),
     (r"a tenth (less|more)\b|(less|more) by a tenth", "10 % less, 10 % more"),
     # Time and beginnings.
-    (r"(at|from|to|since|of|until|before|after|by|for) (the|its|their|a|this|that|each|every) begin\b", "start"),
+    (r"(at|from|to|since|of|until|before|after|by|for) (the|its|their|a|each|every) begin\b", "start"),
     (r"(the|its|their|whose|'s) begin\b(?! and end\()", "start"),
     (r"at the begin(ning)? of a line on", "from the start of a line onward"),
     (r"since (\d+|some|many) (seconds|minutes|hours|days|events|steps)", "for the last N"),
