@@ -341,6 +341,9 @@ def _answer(first: _runs.Run, whole: _runs.Run, others: List[_runs.Run], card: D
         raise Error(f"{ended} used no GPU through PyTorch: nothing was recorded{elsewhere}",
                     "the script")
     context, of_gpus = whole.held, _peaks(whole.path)
+    if not of_gpus:
+        raise Error(f"ended with exit code {first.exit_code} before it allocated GPU memory",
+                    "the script", "its own error is above")
     most = max(of_gpus, key=lambda gpu: of_gpus[gpu])
     of_gpu: Dict[str, Any] = {"gpu": most} if len(of_gpus) > 1 else {}
     fit = tidemark.fit(whole.path, policies=[EXPANDABLE], overhead=context, **of_gpu)

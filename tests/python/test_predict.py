@@ -11,12 +11,13 @@ import shutil
 import struct
 import subprocess
 import sys
+import types
 
 import pytest
 
 from tidemark import predict
 from tidemark.errors import Error, OptionError
-from tidemark.predicting import book, cards, child, elf, limits, measuring, runs, stubs
+from tidemark.predicting import book, cards, child, elf, limits, measuring, ranks, runs, stubs
 
 RUNTIME = "libcudart.so.13"
 SOLVER = "libcusolver.so.12"
@@ -511,3 +512,17 @@ def test_communicators_take_memory_when_they_are_used(tmp_path):
     memory = cards.load("h100")["communicators"]
     assert said == [str(size) for size in (memory["first"], 0, memory["next"], memory["pair"],
                                            memory["exchange"], 0)]
+
+
+def test_a_cloned_store_has_the_same_keys():
+    store = ranks._store_of_all(types.SimpleNamespace(Store=object), 2)
+    copy = store.clone()
+    store.set("key", "value")
+    assert copy.get("key") == b"value" and copy.add("count", 1) == 2
+
+
+def test_a_script_that_ends_before_it_allocates_is_an_error(monkeypatch):
+    run = types.SimpleNamespace(path="run.tml", exit_code=3, held=0)
+    monkeypatch.setattr(predict, "_peaks", lambda _path: {})
+    with pytest.raises(Error, match="exit code 3 before it allocated"):
+        predict._answer(run, run, [], {}, False)

@@ -22,6 +22,9 @@ def _store_of_all(distributed: Any, ranks: int) -> Any:
             self.values: dict[str, bytes] = {}
             self.counts: dict[str, int] = {}
 
+        def clone(self) -> "StoreOfAll":
+            return self  # each dimension of a mesh asks for one, with the same keys
+
         def set(self, key: str, value: Any) -> None:
             self.values[key] = value if isinstance(value, bytes) else str(value).encode()
 

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Proves on several GPUs that what Tidemark says about training jobs of several ranks is true.
+
+Usage: scripts/prove-on-gpu ranks [--gpus N] [--jobs N] [--out FOLDER] [NAME ...]
+
+Runs the programs of ranks_programs.py with torchrun on N GPUs (by default, all) and checks for each:
+
+  predicted   `python -m tidemark.predict --world-size N`, before the run: each rank within 2 %
+  verify      the recording of each rank: no decision differs from PyTorch's
+  info        `tidemark info run/` names the rank that reserves most, and the planted difference
+  replayed    what the recordings say of expandable segments, large_segment_size_mb=1024 and extent:
+              each rank's real peak within 2 MiB, or inside the range that `replay --spread` gives
+  extent      tidemark.torch.use("extent") on all ranks: the same losses
+
+--jobs runs that many programs at the same time (default 4; peaks don't depend on it). With --out, the
+recordings and what was found are kept there: results.jsonl grows with each program. Exit code 1 if a
+check failed or a run did not end well.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE / "ranks_programs.py"
+MIB = 1 << 20
+SETTINGS = {"expandable": "expandable_segments:True", "large": "large_segment_size_mb:1024"}
+POLICIES = {"expandable": "torch:expandable_segments=true", "large": "torch:large_segment_size_mb=1024",
+            "extent": "extent"}
+SECONDS = 150  # after which a run counts as failed
+sys.path.insert(0, str(HERE.parent / "python"))
+
+
+def environment(conf=""):
+    given = {**os.environ, "PYTHONPATH": str(HERE.parent / "python")}
+    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+        given.pop(name, None)
+        if conf:
+            given[name] = conf
+    return given
+
+
+def run(command, log, conf=""):
+    """The lines of JSON that a command prints, by rank; None if it failed."""
+    with open(log, "w", encoding="utf-8") as file:
+        try:
+            code = subprocess.run([*map(str, command)], env=environment(conf), stdout=file,
+                                  stderr=subprocess.STDOUT, timeout=SECONDS, check=False).returncode
+        except subprocess.TimeoutExpired:
+            code = 124
+    text = pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
+    lines = [json.loads(line) for line in re.findall(r'\{"rank"[^}]*\}', text)]
+    return sorted(lines, key=lambda line: line["rank"]) if code == 0 and lines else None
+
+
+def torchrun(gpus, name, log, *options, conf="", before=()):
+    return run([*before, sys.executable, "-B", "-m", "torch.distributed.run", "--standalone",
+                "--nproc-per-node", gpus, PROGRAMS, name, *options], log, conf)
+
+
+def tidemark(*words):
+    """The answer of a command as an object; None if there is none."""
+    from tidemark.programs import program
+
+    done = subprocess.run([program("tidemark"), *map(str, words), "--json"], capture_output=True,
+                          text=True, check=False)
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError:
+        return None
+
+
+class Checks:
+    """What was found of one program: (check, passed, what it says)."""
+
+    def __init__(self, name):
+        self.name, self.rows = name, []
+
+    def add(self, check, passed, text):
+        self.rows.append({"program": self.name, "check": check, "passed": bool(passed), "text": text})
+
+
+def mib(value):
+    return f"{value / MIB:,.0f}"
+
+
+def predict(gpus, name, log):
+    """What `tidemark.predict` prints."""
+    with open(log, "w", encoding="utf-8") as file:
+        done = subprocess.run([sys.executable, "-B", "-m", "tidemark.predict", "--world-size", str(gpus),
+                               "--json", str(PROGRAMS), name], env=environment(), check=False,
+                              stdout=subprocess.PIPE, stderr=file, text=True)
+    return done.stdout
+
+
+def compare_prediction(checks, text, real):
+    try:
+        answers = json.loads(text)
+    except json.JSONDecodeError:
+        checks.add("predicted", False, "no answer")
+        return
+    answers = answers if isinstance(answers, list) else [answers]
+    for answer, rank in zip(answers, real):
+        predicted = answer["peak_reserved_bytes"]
+        off = predicted / rank["reserved"] - 1
+        checks.add("predicted", abs(off) <= 0.02,
+                   f"rank {rank['rank']}: {mib(predicted)} MiB, real {mib(rank['reserved'])} ({off:+.1%})")
+
+
+def check_recordings(checks, name, recordings, real):
+    for path, rank in zip(recordings, real):
+        report = tidemark("verify", path)
+        differ = None if report is None else report["mismatches"]
+        checks.add("verify", differ == 0, f"rank {rank['rank']}: {differ} differences")
+    info = tidemark("info", *recordings)
+    ranks = info and info.get("ranks")
+    if not ranks:
+        checks.add("info", False, "no ranks found")
+        return
+    highest = max(rank["reserved"] for rank in real)
+    limits = recordings.index(next(path for path in recordings
+                                   if path.name == ranks["sets_limit"] or path.stem == ranks["sets_limit"]
+                                   or str(path).endswith(ranks["sets_limit"])))
+    checks.add("info", real[limits]["reserved"] == highest,
+               f"rank {limits} sets the limit; the highest real peak is {mib(highest)} MiB")
+    diverge, last = ranks["diverge"], len(real) - 1
+    planted = {"longer": 1, "leaks": last}.get(name)
+    said = diverge and next((index for index, path in enumerate(recordings)
+                             if str(path).endswith(diverge["trace"]) or path.stem == diverge["trace"]), None)
+    if planted is not None:
+        # Of two ranks either may be called the one that differs.
+        checks.add("info", diverge and (len(real) == 2 or said == planted),
+                   f"diverges: {json.dumps(diverge)}")
+    elif name in ("slow", "checkpointed"):
+        checks.add("info", not diverge, f"diverges: {json.dumps(diverge)}")
+
+
+def check_replays(checks, recordings, real_by_setting):
+    for setting, policy in POLICIES.items():
+        real = real_by_setting[setting]
+        if real is None:
+            checks.add("replayed", False, f"{setting}: the real run failed")
+            continue
+        for path, rank in zip(recordings, real):
+            figures = tidemark("replay", path, "-p", policy, "--spread", "32")
+            if figures is None:
+                checks.add("replayed", False, f"{setting}, rank {rank['rank']}: no answer")
+                continue
+            peak = figures["peak_reserved_bytes"]
+            spread = figures.get("peak_reserved_spread") or {}
+            low, high = spread.get("p5", peak), spread.get("p95", peak)
+            exact = abs(peak - rank["reserved"]) <= 2 * MIB
+            inside = low - 2 * MIB <= rank["reserved"] <= high + 2 * MIB
+            checks.add("replayed", exact or inside,
+                       f"{setting}, rank {rank['rank']}: {mib(peak)} MiB, real {mib(rank['reserved'])}"
+                       + ("" if exact else f", range {mib(low)} to {mib(high)}"))
+
+
+def prove(name, gpus, folder, out):
+    checks = Checks(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    predicted = predict(gpus, name, folder / "predict.log")  # before the program runs
+    native = torchrun(gpus, name, folder / "native.log")
+    if native is None:
+        checks.add("run", False, (folder / "native.log").read_text(errors="replace")[-700:])
+        return checks
+    compare_prediction(checks, predicted, native)
+    recorded = torchrun(gpus, name, folder / "recorded.log", "--record", folder / "run.tml")
+    recordings = [folder / "run" / f"rank{rank}.tml" for rank in range(gpus)]
+    if recorded is None or not all(path.exists() for path in recordings):
+        found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.tml"))
+        checks.add("record", False, f"recordings: {found}")
+        return checks
+    checks.add("record", [r["reserved"] for r in recorded] == [r["reserved"] for r in native],
+               f"peaks {[mib(r['reserved']) for r in recorded]}; steps {native[0]['ms']:.1f} ms, "
+               f"recorded {recorded[0]['ms']:.1f}")
+    check_recordings(checks, name, recordings, recorded)
+    real = {setting: torchrun(gpus, name, folder / f"{setting}.log", conf=conf)
+            for setting, conf in SETTINGS.items()}
+    real["extent"] = torchrun(gpus, name, folder / "extent.log", "--use", "extent")
+    check_replays(checks, recordings, real)
+    if real["extent"]:
+        same = [r["losses"] for r in real["extent"]] == [r["losses"] for r in native]
+        again = same or [r["losses"] for r in recorded] == [r["losses"] for r in native]
+        checks.add("extent", same, f"losses the same; steps {native[0]['ms']:.1f} ms, with extent "
+                   f"{real['extent'][0]['ms']:.1f}" if same else
+                   f"losses differ; between two runs of PyTorch {'not' if again else 'also'}")
+    if out:
+        shutil.copytree(folder, out / name, dirs_exist_ok=True)
+    return checks
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpus", type=int)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    given = parser.parse_args()
+    import torch
+
+    from ranks_programs import PROGRAMS as known
+
+    gpus = given.gpus or torch.cuda.device_count()
+    if gpus < 2 or gpus > torch.cuda.device_count() or gpus % 2:
+        parser.error(f"this needs an even number of GPUs, at least 2; here are "
+                     f"{torch.cuda.device_count()}")
+    unknown = [name for name in given.names if name not in known]
+    if unknown:
+        parser.error(f"there is no program {unknown[0]}; there are: {', '.join(known)}")
+    if given.out:
+        given.out.mkdir(parents=True, exist_ok=True)
+    failed, begun = 0, time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch, \
+            concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        folder = pathlib.Path(scratch)
+        waiting = [pool.submit(prove, name, gpus, folder / name, given.out)
+                   for name in given.names or known]
+        for done in concurrent.futures.as_completed(waiting):
+            for row in done.result().rows:
+                failed += not row["passed"]
+                print(f"{'ok  ' if row['passed'] else 'FAIL'} {row['program']:<21} {row['check']:<10}"
+                      f" {row['text']}", flush=True)
+                if given.out:
+                    with open(given.out / "results.jsonl", "a", encoding="utf-8") as lines:
+                        lines.write(json.dumps(row) + "\n")
+    print(f"{gpus} GPUs, {failed} checks failed, {time.monotonic() - begun:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
