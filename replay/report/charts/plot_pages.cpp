@@ -248,9 +248,10 @@ class Curves {
 
     void draw_times() {
         const AxisUnit unit = last_ > 0 ? AxisUnit::time : AxisUnit::events;
-        const Position end =
-            last_ > 0 ? last_ : static_cast<Position>(run_.summary.events) * kPositionsPerEvent;
-        for (const Tick& tick : time_ticks(unit, {0, std::max<Position>(end, 1)}, 6).ticks) {
+        const Position end = std::max<Position>(
+            last_ > 0 ? last_ : static_cast<Position>(run_.summary.events) * kPositionsPerEvent,
+            1);
+        for (const Tick& tick : time_ticks(unit, {0, end}, 6).ticks) {
             const double share = static_cast<double>(tick.position) / static_cast<double>(end);
             const double x = kCurveAxis + share * (plot_.width - kCurveAxis - kPlotMargin);
             plot_.texts.push_back({x, kBottom + 18, tick.label,
