@@ -249,8 +249,7 @@ class Curves {
     void draw_times() {
         const AxisUnit unit = last_ > 0 ? AxisUnit::time : AxisUnit::events;
         const Position end = std::max<Position>(
-            last_ > 0 ? last_ : static_cast<Position>(run_.summary.events) * kPositionsPerEvent,
-            1);
+            last_ > 0 ? last_ : static_cast<Position>(run_.summary.events) * kPositionsPerEvent, 1);
         for (const Tick& tick : time_ticks(unit, {0, end}, 6).ticks) {
             const double share = static_cast<double>(tick.position) / static_cast<double>(end);
             const double x = kCurveAxis + share * (plot_.width - kCurveAxis - kPlotMargin);
