@@ -60,8 +60,8 @@ def run(command, log, conf=""):
     return sorted(lines, key=lambda line: line["rank"]) if code == 0 and lines else None
 
 
-def torchrun(gpus, name, log, *options, conf="", before=()):
-    return run([*before, sys.executable, "-B", "-m", "torch.distributed.run", "--standalone",
+def torchrun(gpus, name, log, *options, conf=""):
+    return run([sys.executable, "-B", "-m", "torch.distributed.run", "--standalone",
                 "--nproc-per-node", gpus, PROGRAMS, name, *options], log, conf)
 
 
@@ -114,6 +114,11 @@ def compare_prediction(checks, text, real):
                    f"rank {rank['rank']}: {mib(predicted)} MiB, real {mib(rank['reserved'])} ({off:+.1%})")
 
 
+def rank_of(recordings, trace):
+    """The rank whose recording an answer names."""
+    return next(index for index, path in enumerate(recordings) if path.name == trace)
+
+
 def check_recordings(checks, name, recordings, real):
     for path, rank in zip(recordings, real):
         report = tidemark("verify", path)
@@ -125,18 +130,15 @@ def check_recordings(checks, name, recordings, real):
         checks.add("info", False, "no ranks found")
         return
     highest = max(rank["reserved"] for rank in real)
-    limits = recordings.index(next(path for path in recordings
-                                   if path.name == ranks["sets_limit"] or path.stem == ranks["sets_limit"]
-                                   or str(path).endswith(ranks["sets_limit"])))
+    limits = rank_of(recordings, ranks["sets_limit"])
     checks.add("info", real[limits]["reserved"] == highest,
                f"rank {limits} sets the limit; the highest real peak is {mib(highest)} MiB")
     diverge, last = ranks["diverge"], len(real) - 1
     planted = {"longer": 1, "leaks": last}.get(name)
-    said = diverge and next((index for index, path in enumerate(recordings)
-                             if str(path).endswith(diverge["trace"]) or path.stem == diverge["trace"]), None)
     if planted is not None:
         # Of two ranks either may be called the one that differs.
-        checks.add("info", diverge and (len(real) == 2 or said == planted),
+        checks.add("info", diverge and (len(real) == 2 or
+                                        rank_of(recordings, diverge["trace"]) == planted),
                    f"diverges: {json.dumps(diverge)}")
     elif name in ("slow", "checkpointed"):
         checks.add("info", not diverge, f"diverges: {json.dumps(diverge)}")
