@@ -25,7 +25,7 @@ TEST_CASE("advise prints one screen with a line to paste", "[cli]") {
     const Said said = support::tidemark({"advise", kSample, "--budget", "60"});
 
     CHECK(said.code == 0);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     for (const char* part : {"Where it went", "What holds it", "Why it is fragmented",
                              "What was tried", "Floor:", "no call stacks"})
         CHECK(contains(said.out, part));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -59,7 +60,8 @@ void feed(int descriptor, const std::string& input) {
 
 int exit_code(pid_t child) {
     int status = 0;
-    ::waitpid(child, &status, 0);
+    while (::waitpid(child, &status, 0) < 0)
+        REQUIRE(errno == EINTR);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -126,7 +128,7 @@ nlohmann::json tidemark_json(std::vector<std::string> arguments, const Surroundi
     const Said said = tidemark(arguments, surroundings);
     INFO("tidemark " << arguments.front() << ": " << said.err);
     CHECK(said.code == code);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     return nlohmann::json::parse(said.out);
 }
 

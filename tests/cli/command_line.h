@@ -66,7 +66,8 @@ constexpr const char* kSteps = "generate:steps:events=5000";
 // A computer without GPUs, their driver and Python.
 inline const Surroundings kBare{.environment = {{"TIDEMARK_CUDA_DRIVER", "/no/such/libcuda.so"},
                                                 {"TIDEMARK_NVML", "/no/such/libnvidia-ml.so"},
-                                                {"TIDEMARK_PYTHON", "/no/such/python"}}};
+                                                {"TIDEMARK_PYTHON", "/no/such/python"},
+                                                {"TIDEMARK_CUPTI", "/no/such/libcupti.so"}}};
 
 bool contains(const std::string& text, const std::string& part);
 

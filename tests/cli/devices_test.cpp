@@ -14,7 +14,7 @@ TEST_CASE("devices lists the host and the simulated devices where there is no GP
     const Said said = support::tidemark({"devices"}, kBare);
 
     CHECK(said.code == 0);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     CHECK(said.out.starts_with("no GPU "));
     CHECK(contains(said.out, "\nhost "));
     CHECK(contains(said.out, "\nsim:h200 "));
@@ -42,7 +42,7 @@ TEST_CASE("the doctor says what is missing and what to do, and that this is no f
     const Said said = support::tidemark({"doctor"}, kBare);
 
     CHECK(said.code == 0);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     CHECK(contains(said.out, "yes  simulator "));
     CHECK(contains(said.out, "\nno   cuda "));
     CHECK(contains(said.out, "why: /no/such/libcuda.so"));
@@ -53,7 +53,7 @@ TEST_CASE("the doctor says what is missing and what to do, and that this is no f
 
 TEST_CASE("the doctor says whether recording will work", "[cli]") {
     support::Surroundings here = kBare;
-    here.environment.emplace_back("TIDEMARK_CUPTI", TIDEMARK_REPORTED_DRIVER);
+    here.environment[3].second = TIDEMARK_REPORTED_DRIVER;
     here.environment.emplace_back("CXX", "/bin/true");
     const auto find = [](const support::Surroundings& surroundings, const std::string& name) {
         const json said = support::tidemark_json({"doctor"}, surroundings);

@@ -22,7 +22,7 @@ TEST_CASE("fit says yes or no, where it dies and what it needs", "[cli][fit]") {
     CHECK(contains(said.out, "It dies at event "));
     CHECK(contains(said.out, "AdamW"));
     CHECK(contains(said.out, "Nothing runs out of memory on a card with "));
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
 }
 
 TEST_CASE("what fit calls the smallest memory survives, and less dies", "[cli][fit]") {

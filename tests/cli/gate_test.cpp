@@ -99,7 +99,7 @@ TEST_CASE("gate says a line for each broken budget and ends with 1", "[cli][gate
     CHECK(contains(broken.out, "broken: driver > 1ns: "));
     CHECK_FALSE(contains(broken.out, "device_calls"));
     CHECK(contains(broken.out, "under torch: 2 of 4 budgets broken\n"));
-    CHECK(broken.err.empty());
+    CHECK(broken.err == "");
 }
 
 TEST_CASE("where a budget is broken gate says what grew since the trace before", "[cli][gate]") {

@@ -108,7 +108,7 @@ TEST_CASE("machines describes this computer, and reads what it wrote", "[cli][ma
         support::tidemark({"machines", "--discover", "--disk", folder.path(), "-o", file}, kBare);
 
     CHECK(said.code == 0);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     CHECK(contains(said.out, "here: "));
     CHECK(contains(said.out, "host:"));
     CHECK(contains(said.out, "disk:0"));
@@ -147,7 +147,7 @@ TEST_CASE("machines measures this computer, and says what it could not", "[cli][
 
     INFO(said.err);
     REQUIRE(said.code == 0);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     CHECK(contains(said.out, "gpu:0 -> host bytes_per_second: "));
     CHECK(contains(said.out, "wrote " + file));
     CHECK(folder.names() == std::vector<std::string>{"here.json"});

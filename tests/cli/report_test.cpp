@@ -92,7 +92,7 @@ TEST_CASE("report goes to standard output as well, the same each time", "[report
     const Said once = tidemark({"report", kSample, "--no-advise", "-o", "-"});
     const Said again = tidemark({"report", kSample, "--no-advise", "-o", "-"});
     CHECK(once.code == 0);
-    CHECK(once.err.empty());
+    CHECK(once.err == "");
     CHECK(once.out.starts_with("<!DOCTYPE html>"));
     CHECK(once.out == again.out);
 }

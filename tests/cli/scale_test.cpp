@@ -17,7 +17,7 @@ TEST_CASE("scale tells how sizes grow, and the peaks of each setting", "[cli][sc
     CHECK(contains(said.out, "grow in proportion or with a power"));
     CHECK(contains(said.out, "torch (as recorded)"));
     CHECK(contains(said.out, "largest step on 24.0 GiB"));
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
 }
 
 TEST_CASE("shapes make a batch and a length of steps of one size", "[cli][scale]") {

@@ -27,7 +27,7 @@ TEST_CASE("help lists every command and every exit code", "[cli]") {
     const Said said = support::tidemark({"--help"});
 
     CHECK(said.code == 0);
-    CHECK(said.err.empty());
+    CHECK(said.err == "");
     for (const std::string& command : kCommands)
         CHECK((contains(said.out, "\n  " + command + " ") ||
                contains(said.out, "\n  " + command + ", ")));
@@ -145,9 +145,9 @@ TEST_CASE("a reader that goes away is no error", "[cli]") {
         support::tidemark({"generate", "mix:events=200000", "-o", "-"}, {.close_output = true});
 
     CHECK(report.code == 0);
-    CHECK(report.err.empty());
+    CHECK(report.err == "");
     CHECK(file.code == 0);
-    CHECK(file.err.empty());
+    CHECK(file.err == "");
 }
 
 TEST_CASE("policies shows each option with its unit, default and source", "[cli]") {

@@ -36,7 +36,7 @@ TEST_CASE("help lists every view and says nothing about options of our own tests
     CHECK(std::ranges::count(view({"--help"}).out, '\n') <= 40);
     const Ended ended = view({"--help-all"});
     CHECK(ended.code == 0);
-    CHECK(ended.err.empty());
+    CHECK(ended.err == "");
     for (const ViewInfo& info : all_views())
         CHECK(has(ended.out, info.name));
     CHECK(has(ended.out, "Examples:"));
