@@ -1,20 +1,28 @@
 #!/usr/bin/env python3
 """Proves on several GPUs that what Tidemark says about training jobs of several ranks is true.
 
-Usage: scripts/prove-on-gpu ranks [--gpus N] [--jobs N] [--out FOLDER] [NAME ...]
+Usage: scripts/prove-on-gpu ranks [--gpus N] [--jobs N] [--out FOLDER] [--checks LIST] [NAME ...]
 
 Runs the programs of ranks_programs.py with torchrun on N GPUs (by default, all) and checks for each:
 
   predicted   `python -m tidemark.predict --world-size N`, before the run: each rank within 2 %
+  recorded    a run with its recordings, which the next two read: the same peaks
   verify      the recording of each rank: no decision differs from PyTorch's
   info        `tidemark info run/` names the rank that reserves most, and the planted difference
   replayed    what the recordings say of expandable segments, large_segment_size_mb=1024 and extent:
               each rank's real peak within 2 MiB, or inside the range that `replay --spread` gives
   extent      tidemark.torch.use("extent") on all ranks: the same losses
+  scale       `tidemark scale run/ --tokens x4`: each rank's real peak with four times the batch, 1 %
 
---jobs runs that many programs at the same time (default 4; peaks don't depend on it). With --out, the
-recordings and what was found are kept there: results.jsonl grows with each program. Exit code 1 if a
-check failed or a run did not end well.
+and alone on the GPUs, one after the other (prove_ranks_alone.py):
+
+  account     PyTorch, what `tidemark record` says others hold, and the context: what NVML says
+  pace        steps and NCCL's bandwidth without Tidemark, recorded, and with extent, in turn
+
+--checks names some of them, separated by commas (verify and info come with recorded). --jobs runs that
+many programs at the same time (default 4; peaks don't depend on it). With --out, the recordings and
+what was found are kept there: results.jsonl grows with each program. Exit code 1 if a check failed or a
+run did not end well.
 """
 import argparse
 import concurrent.futures
@@ -22,7 +30,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,7 +41,8 @@ MIB = 1 << 20
 SETTINGS = {"expandable": "expandable_segments:True", "large": "large_segment_size_mb:1024"}
 POLICIES = {"expandable": "torch:expandable_segments=true", "large": "torch:large_segment_size_mb=1024",
             "extent": "extent"}
-SECONDS = 150  # after which a run counts as failed
+CHECKS = ("predicted", "recorded", "replayed", "extent", "scale", "account", "pace")
+SECONDS = 110  # after which a run counts as failed
 sys.path.insert(0, str(HERE.parent / "python"))
 
 
@@ -85,6 +93,25 @@ class Checks:
 
     def add(self, check, passed, text):
         self.rows.append({"program": self.name, "check": check, "passed": bool(passed), "text": text})
+
+
+class Results:
+    """Prints what was found, and keeps it in a file of `out` if there is one."""
+
+    def __init__(self, out):
+        self.failed, self._file = 0, None
+        if out:
+            out.mkdir(parents=True, exist_ok=True)
+            self._file = out / "results.jsonl"
+
+    def take(self, checks):
+        for row in checks.rows:
+            self.failed += not row["passed"]
+            print(f"{'ok  ' if row['passed'] else 'FAIL'} {row['program']:<21} {row['check']:<10}"
+                  f" {row['text']}", flush=True)
+            if self._file:
+                with open(self._file, "a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(row) + "\n")
 
 
 def mib(value):
@@ -165,37 +192,75 @@ def check_replays(checks, recordings, real_by_setting):
                        + ("" if exact else f", range {mib(low)} to {mib(high)}"))
 
 
-def prove(name, gpus, folder, out):
-    checks = Checks(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    predicted = predict(gpus, name, folder / "predict.log")  # before the program runs
-    native = torchrun(gpus, name, folder / "native.log")
-    if native is None:
-        checks.add("run", False, (folder / "native.log").read_text(errors="replace")[-700:])
-        return checks
-    compare_prediction(checks, predicted, native)
+def check_scale(checks, recordings, real):
+    if real is None:
+        checks.add("scale", False, "the real run failed")
+        return
+    for path, rank in zip(recordings, real):
+        figures = tidemark("scale", path, "--tokens", "x4")
+        if figures is None:
+            checks.add("scale", False, f"rank {rank['rank']}: no answer")
+            continue
+        row = figures["rows"][0]
+        low, high = row["peak_reserved_least_bytes"], row["peak_reserved_most_bytes"]
+        checks.add("scale", 0.99 * low <= rank["reserved"] <= 1.01 * high,
+                   f"rank {rank['rank']}: {mib(low)} to {mib(high)} MiB, real {mib(rank['reserved'])}")
+
+
+def record(checks, name, gpus, folder):
+    """A recorded run: its recordings, and what its ranks print; None if there is none."""
     recorded = torchrun(gpus, name, folder / "recorded.log", "--record", folder / "run.tml")
     recordings = [folder / "run" / f"rank{rank}.tml" for rank in range(gpus)]
     if recorded is None or not all(path.exists() for path in recordings):
         found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.tml"))
-        checks.add("record", False, f"recordings: {found}")
+        checks.add("recorded", False, f"recordings: {found}; "
+                   + (folder / "recorded.log").read_text(errors="replace")[-700:])
+        return None
+    return recordings, recorded
+
+
+def check_losses(checks, native, recorded, extent):
+    if not extent:
+        return
+    losses = [[rank["losses"] for rank in one] for one in (native, recorded, extent)]
+    text = "losses the same" if losses[0] == losses[2] else "losses differ; between two runs of " \
+        f"PyTorch {'not' if losses[0] == losses[1] else 'also'}"
+    checks.add("extent", losses[0] == losses[2], text)
+
+
+def prove(name, gpus, folder, chosen):
+    checks = Checks(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Before the program runs.
+    predicted = predict(gpus, name, folder / "predict.log") if "predicted" in chosen else None
+    native = torchrun(gpus, name, folder / "native.log")
+    if native is None:
+        checks.add("run", False, (folder / "native.log").read_text(errors="replace")[-700:])
         return checks
-    checks.add("record", [r["reserved"] for r in recorded] == [r["reserved"] for r in native],
-               f"peaks {[mib(r['reserved']) for r in recorded]}; steps {native[0]['ms']:.1f} ms, "
-               f"recorded {recorded[0]['ms']:.1f}")
-    check_recordings(checks, name, recordings, recorded)
-    real = {setting: torchrun(gpus, name, folder / f"{setting}.log", conf=conf)
-            for setting, conf in SETTINGS.items()}
-    real["extent"] = torchrun(gpus, name, folder / "extent.log", "--use", "extent")
-    check_replays(checks, recordings, real)
-    if real["extent"]:
-        same = [r["losses"] for r in real["extent"]] == [r["losses"] for r in native]
-        again = same or [r["losses"] for r in recorded] == [r["losses"] for r in native]
-        checks.add("extent", same, f"losses the same; steps {native[0]['ms']:.1f} ms, with extent "
-                   f"{real['extent'][0]['ms']:.1f}" if same else
-                   f"losses differ; between two runs of PyTorch {'not' if again else 'also'}")
-    if out:
-        shutil.copytree(folder, out / name, dirs_exist_ok=True)
+    if predicted is not None:
+        compare_prediction(checks, predicted, native)
+    found = record(checks, name, gpus, folder) if {"recorded", "replayed", "extent", "scale"} & chosen \
+        else None
+    if found is None:
+        return checks
+    recordings, recorded = found
+    checks.add("recorded", [r["reserved"] for r in recorded] == [r["reserved"] for r in native],
+               f"peaks {[mib(r['reserved']) for r in recorded]}, not recorded "
+               f"{[mib(r['reserved']) for r in native]}")
+    if "recorded" in chosen:
+        check_recordings(checks, name, recordings, recorded)
+    real = {}
+    if "replayed" in chosen:
+        real = {setting: torchrun(gpus, name, folder / f"{setting}.log", conf=conf)
+                for setting, conf in SETTINGS.items()}
+    if {"replayed", "extent"} & chosen:
+        real["extent"] = torchrun(gpus, name, folder / "extent.log", "--use", "extent")
+        check_losses(checks, native, recorded, real["extent"])
+    if "replayed" in chosen:
+        check_replays(checks, recordings, real)
+    if "scale" in chosen:
+        check_scale(checks, recordings,
+                    torchrun(gpus, name, folder / "larger.log", "--growth", 4))
     return checks
 
 
@@ -205,6 +270,8 @@ def main():
     parser.add_argument("--gpus", type=int)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--checks", type=lambda text: set(text.split(",")), default=set(CHECKS),
+                        metavar="LIST")
     parser.add_argument("names", nargs="*", metavar="NAME")
     given = parser.parse_args()
     import torch
@@ -215,27 +282,29 @@ def main():
     if gpus < 2 or gpus > torch.cuda.device_count() or gpus % 2:
         parser.error(f"this needs an even number of GPUs, at least 2; here are "
                      f"{torch.cuda.device_count()}")
-    unknown = [name for name in given.names if name not in known]
-    if unknown:
-        parser.error(f"there is no program {unknown[0]}; there are: {', '.join(known)}")
-    if given.out:
-        given.out.mkdir(parents=True, exist_ok=True)
-    failed, begun = 0, time.monotonic()
+    for what, names, all_names in (("program", given.names, known), ("check", given.checks, CHECKS)):
+        unknown = sorted(set(names) - set(all_names))
+        if unknown:
+            parser.error(f"there is no {what} {unknown[0]}; there are: {', '.join(all_names)}")
+    names = given.names or [name for name in known if name != "bandwidth"]
+    results, begun = Results(given.out), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, \
             concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        folder = pathlib.Path(scratch)
-        waiting = [pool.submit(prove, name, gpus, folder / name, given.out)
-                   for name in given.names or known]
-        for done in concurrent.futures.as_completed(waiting):
-            for row in done.result().rows:
-                failed += not row["passed"]
-                print(f"{'ok  ' if row['passed'] else 'FAIL'} {row['program']:<21} {row['check']:<10}"
-                      f" {row['text']}", flush=True)
-                if given.out:
-                    with open(given.out / "results.jsonl", "a", encoding="utf-8") as lines:
-                        lines.write(json.dumps(row) + "\n")
-    print(f"{gpus} GPUs, {failed} checks failed, {time.monotonic() - begun:.0f} s")
-    return 1 if failed else 0
+        folder = given.out or pathlib.Path(scratch)
+        if given.checks - {"account", "pace"}:
+            waiting = [pool.submit(prove, name, gpus, folder / name, given.checks) for name in names]
+            for done in concurrent.futures.as_completed(waiting):
+                results.take(done.result())
+        import prove_ranks_alone
+
+        for check in prove_ranks_alone.CHECKS:
+            if check in given.checks:
+                for name in names:
+                    checks = Checks(name)
+                    prove_ranks_alone.CHECKS[check](checks, name, gpus, folder / f"{name}-{check}")
+                    results.take(checks)
+    print(f"{gpus} GPUs, {results.failed} checks failed, {time.monotonic() - begun:.0f} s")
+    return 1 if results.failed else 0
 
 
 if __name__ == "__main__":

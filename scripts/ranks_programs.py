@@ -2,10 +2,11 @@
 """Training programs of several ranks, for scripts/prove_ranks.py.
 
 Usage: torchrun --nproc-per-node N scripts/ranks_programs.py NAME [--record FILE] [--use POLICY]
+                                                                  [--growth N]
        scripts/ranks_programs.py                    lists the programs
 
-Each rank prints one line of JSON: its peaks, the memory that its GPU lost to all processes, its step
-times and its losses. All programs train one small decoder, written here in plain PyTorch, with synthetic
+Each rank prints one line of JSON: its peaks, the memory of its GPU that all processes use, as NVML says
+it, its step times and its losses. All programs train one small decoder, written here in plain PyTorch, with synthetic
 tokens; they differ in how they spread it over the ranks. Any number of GPUs from 2 will do.
 """
 import argparse
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
@@ -34,11 +36,14 @@ def program(function):
 class Job:
     """What a program knows of itself: its rank, the number of ranks, and the recording, if any."""
 
-    def __init__(self, recording):
+    def __init__(self, recording, growth):
+        self.growth, self.figures = growth, {}
         self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         self.recording, self.losses, self.times = recording, [], []
         torch.cuda.set_device(self.device)
+        torch.empty(1, device=self.device)
+        self.figures["context"] = used_memory(self.device) - torch.cuda.memory_reserved()
         dist.init_process_group("nccl", device_id=self.device)
 
     def step(self):
@@ -57,9 +62,21 @@ class Job:
             self.losses.append(None if loss is None else float(loss.detach()))
 
     def tokens(self, number, batch, length, shared=False):
-        """Tokens of a step: other ones on each rank, unless shared."""
+        """Tokens of a step: other ones on each rank, unless shared. --growth multiplies the batch."""
+        batch *= self.growth
         seed = torch.Generator().manual_seed(number * 1000 + (0 if shared else self.rank))
         return torch.randint(VOCABULARY, (batch, length), generator=seed).to(self.device)
+
+
+def used_memory(device):
+    """What all processes use of the GPU, by NVML; by CUDA where there is no nvidia-smi."""
+    try:
+        text = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits",
+                               "-i", str(device.index)], capture_output=True, text=True, check=True)
+        return int(text.stdout) << 20
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        free, total = torch.cuda.mem_get_info()
+        return total - free
 
 
 def define_model():
@@ -326,12 +343,27 @@ def slow(job):
     data_parallel(job, after=lambda _number: time.sleep(0.05 if job.rank == 1 else 0))
 
 
+@program
+def bandwidth(job):
+    """No training: all-reduce and all-gather of 1 GiB, the bytes of a rank's buffer by the time."""
+    whole = torch.ones(1 << 30, dtype=torch.uint8, device=job.device)
+    part = whole.chunk(job.world)[job.rank].clone()
+    for name, one in {"all_reduce": lambda: dist.all_reduce(whole),
+                      "all_gather": lambda: dist.all_gather_into_tensor(whole, part)}.items():
+        for _ in range(20):
+            torch.cuda.synchronize()
+            begun = time.monotonic()
+            one()
+            torch.cuda.synchronize()
+            job.times.append((time.monotonic() - begun) * 1e3)
+        job.figures[f"{name}_gb_s"] = whole.numel() / statistics.median(job.times[-15:]) / 1e6
+
+
 def report(job):
     stats = torch.cuda.memory_stats()
-    free, total = torch.cuda.mem_get_info()
     print(json.dumps({
-        "rank": job.rank, "device_used": total - free, "ms": statistics.median(job.times[3:]),
-        "losses": job.losses, "reserved_now": stats["reserved_bytes.all.current"],
+        "rank": job.rank, "device_used": used_memory(job.device), **job.figures,
+        "ms": statistics.median(job.times[3:]), "losses": job.losses, "reserved_now": stats["reserved_bytes.all.current"],
         **{key: stats[f"{key}_bytes.all.peak"] for key in ("reserved", "allocated", "requested")}}),
         flush=True)
 
@@ -343,6 +375,7 @@ def main():
     parser.add_argument("name", nargs="?", choices=PROGRAMS)
     parser.add_argument("--record", metavar="FILE")
     parser.add_argument("--use", metavar="POLICY")
+    parser.add_argument("--growth", type=int, default=1, metavar="N", help="N times the batch")
     given = parser.parse_args()
     if not given.name:
         for name, function in PROGRAMS.items():
@@ -366,7 +399,7 @@ def main():
         tidemark.torch.use(given.use)
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.manual_seed(1)
-    job = Job(recording)
+    job = Job(recording, given.growth)
     PROGRAMS[given.name](job)
     torch.cuda.synchronize()
     dist.barrier()

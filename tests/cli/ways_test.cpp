@@ -143,12 +143,44 @@ TEST_CASE("ranks are aligned by their steps", "[cli]") {
                                   {"least_bytes", 2048},
                                   {"more", "part 5"},
                                   {"most_of_it_bytes", 9216},
-                                  {"least_of_it_bytes", 2048}});
+                                  {"least_of_it_bytes", 2048},
+                                  {"since_step", nullptr},
+                                  {"growth_per_step_bytes", nullptr}});
+    CHECK(ranks["diverge"]["step"] == 5);
+    CHECK(ranks["groups"].dump() == R"([["rank0.jsonl"],["rank1.jsonl"]])");
     CHECK(contains(said.out, "9.00 KiB (5)"));
     CHECK(contains(said.out,
                    "of the 8 steps that all ranks have, they differ most in step 5: "
                    "rank1.jsonl requests 9.00 KiB at its peak, rank0.jsonl 2.00 KiB (part 5: 9.00 "
-                   "KiB and 2.00 KiB)"));
+                   "KiB and 2.00 KiB); ranks diverge at allocation 5, in step 5 (event "));
+    CHECK_FALSE(contains(said.out, "since step"));
+}
+
+TEST_CASE("a rank that requests more from one step on is named with that step", "[cli]") {
+    const Folder folder;
+    support::write_file(folder / "rank0.jsonl", rank_of_steps([](int) { return 2048; }));
+    support::write_file(folder / "rank1.jsonl",
+                        rank_of_steps([](int step) { return step >= 5 ? 9216 : 2048; }));
+
+    CHECK(contains(support::tidemark({"info", folder.path()}).out,
+                   "KiB and 2.00 KiB); rank1.jsonl has requested more since step 5; ranks diverge "
+                   "at allocation 5, in step 5 (event "));
+}
+
+TEST_CASE("ranks with roles are listed in groups", "[cli]") {
+    const Folder folder;
+    for (int rank = 0; rank < 8; ++rank)
+        support::write_file(folder / fmt::format("rank{}.jsonl", rank),
+                            rank_of_steps([rank](int) { return 1024 * (1 + rank % 4); }));
+
+    const json groups = support::tidemark_json({"info", folder.path()})["ranks"]["groups"];
+
+    CHECK(groups.dump() == R"([["rank0.jsonl","rank4.jsonl"],["rank1.jsonl","rank5.jsonl"],)"
+                           R"(["rank2.jsonl","rank6.jsonl"],["rank3.jsonl","rank7.jsonl"]])");
+    CHECK(contains(support::tidemark({"info", folder.path()}).out,
+                   "; by the sizes they request, the ranks form 4 groups: rank0.jsonl and "
+                   "rank4.jsonl; rank1.jsonl and rank5.jsonl; rank2.jsonl and rank6.jsonl; "
+                   "rank3.jsonl and rank7.jsonl\n"));
 }
 
 TEST_CASE("the odd one of four ranks is accused, also if it is the first", "[cli]") {
@@ -164,6 +196,7 @@ TEST_CASE("the odd one of four ranks is accused, also if it is the first", "[cli
     CHECK(diverge["from"] == "rank1.jsonl");
     CHECK(diverge["others"] == 3);
     CHECK(diverge["allocation"] == 2);
+    CHECK(diverge["step"] == 3);
     CHECK(contains(support::tidemark({"info", folder.path()}).out,
                    "rank0.jsonl requests 9.00 KiB, the other 3 2.00 KiB"));
 }

@@ -171,7 +171,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         core.imagined_follow(ctypes.c_void_p(address))
         return ctypes.cast(core.imagined_event, ctypes.c_void_p).value or address
 
-    watch = Watch(Limits(**run["limits"]))
+    watch = Watch(Limits(**run["limits"]), run["ranks"][0] if run["ranks"] else None)
 
     def report() -> None:
         if os.getpid() != process:
@@ -198,6 +198,9 @@ def main(arguments: Optional[List[str]] = None) -> None:
         recording.facts.update(run["facts"])
         recording.through = through
         watch.count_steps()
+        # With deterministic algorithms PyTorch fills what empty() returns, which would become values
+        # to compute with: a hundred times the time, for nothing that changes sizes.
+        importlib.import_module("torch.utils.deterministic").fill_uninitialized_memory = False
         if run["no_weights"]:
             skip_initial_values()
 

@@ -61,8 +61,9 @@ class Watch:
     """Counts steps, and checks the limits on a thread of its own, which prints progress messages
     from time to time."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, rank: Optional[int] = None) -> None:
         self.limits = limits
+        self.rank = rank
         self.steps = 0
         self.over = False  # a limit has ended the program
         self._begun = time.monotonic()
@@ -105,7 +106,11 @@ class Watch:
                 print(f"tidemark: {self._progress(seconds)}", file=sys.stderr, flush=True)
 
     def _progress(self, seconds: float) -> str:
-        parts = [f"{seconds:.0f} s", f"{self.steps} optimizer steps"]
+        parts = [] if self.rank is None else [f"rank {self.rank}"]
+        parts += [f"{seconds:.0f} s", f"{self.steps} optimizer steps"]
         if self._torch is not None and self._torch.cuda.is_initialized():
-            parts.append(f"{bytes_text(self._torch.cuda.memory_reserved())} reserved")
+            # This thread's current GPU is the first one, the program's may be another.
+            cuda = self._torch.cuda
+            reserved = sum(map(cuda.memory_reserved, range(cuda.device_count())))
+            parts.append(f"{bytes_text(reserved)} reserved")
         return ", ".join([*parts, f"{bytes_text(_host_bytes())} of host memory"])

@@ -3,16 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <compare>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "core/base/random.h"
 #include "replay/analysis/trace/program_steps.h"
 #include "replay/analysis/trace/sites.h"
 #include "replay/facts/rank_majority.h"
 
 namespace tidemark {
 namespace {
+
+// A difference grows steadily if it rises in at least this many steps, and by amounts that are this
+// close to their mean.
+constexpr std::size_t kLeastRises = 3;
+constexpr double kSteadyRise = 0.1;
 
 // The allocations of a trace, one after the other.
 class RequestSequence {
@@ -53,13 +61,35 @@ class RequestSequence {
     Bytes size_ = 0;
 };
 
-Result<std::uint64_t> count(const Trace& trace) {
+// What a rank requests, as a whole: equal if its sequence of sizes is.
+struct RankRequests {
+    std::uint64_t count = 0;
+    std::uint64_t hash = 0;  // of the sizes, in order
+
+    friend auto operator<=>(const RankRequests&, const RankRequests&) = default;
+};
+
+Result<RankRequests> read_requests(const Trace& trace) {
     RequestSequence requests(trace);
-    for (std::uint64_t found = 0;; ++found) {
+    for (RankRequests found;; ++found.count) {
         TM_ASSIGN(const bool more, requests.next());
         if (!more)
             return found;
+        found.hash = Random(found.hash ^ requests.size()).next();
     }
+}
+
+// RankReport::groups.
+std::vector<std::vector<std::size_t>> group_ranks(std::span<const RankRequests> ranks) {
+    std::vector<std::vector<std::size_t>> groups;
+    std::map<RankRequests, std::size_t> known;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const auto [group, fresh] = known.try_emplace(ranks[rank], groups.size());
+        if (fresh)
+            groups.emplace_back();
+        groups[group->second].push_back(rank);
+    }
+    return groups;
 }
 
 // The first allocation at which a rank departs from the others.
@@ -87,6 +117,7 @@ Result<std::optional<RankDivergence>> divergence(std::span<const NamedTrace> tra
                                   .others = majority.together().size(),
                                   .index = index,
                                   .event = requests[left.front().rank].event(),
+                                  .step = 0,
                                   .bytes = left.front().size,
                                   .usual_bytes = left.front().usual,
                                   .position = {}};
@@ -96,7 +127,8 @@ Result<std::optional<RankDivergence>> divergence(std::span<const NamedTrace> tra
 
 // The most bytes that were requested and not finished at once, in each step.
 struct StepPeaks {
-    std::string name;  // of the steps; "" = there are none that are ranges
+    std::string name;                 // of the steps; "" = there are none that are ranges
+    std::vector<std::uint64_t> ends;  // their last events, rising
     std::vector<Bytes> peaks;
     std::vector<std::uint64_t> events;  // of the peaks
     std::uint64_t largest = 0;          // RankRow::peak_step
@@ -107,8 +139,9 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
     if (steps.name.empty())
         return StepPeaks{};
     // What follows the last step counts as one more.
-    StepPeaks found{std::move(steps.name), std::vector<Bytes>(steps.ends.size() + 1),
-                    std::vector<std::uint64_t>(steps.ends.size() + 1), 0};
+    const std::size_t count = steps.ends.size() + 1;
+    StepPeaks found{std::move(steps.name), std::move(steps.ends), std::vector<Bytes>(count),
+                    std::vector<std::uint64_t>(count), 0};
     std::vector<Bytes> sizes(trace.info().slot_count);
     Bytes requested = 0;
     std::size_t step = 0;
@@ -119,7 +152,7 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
         if (batch.count == 0)
             break;
         for (std::size_t i = 0; i < batch.count; ++i, ++event) {
-            for (; step < steps.ends.size() && steps.ends[step] < event; ++step) {
+            for (; step < found.ends.size() && found.ends[step] < event; ++step) {
                 found.peaks[step + 1] = requested;
                 found.events[step + 1] = event;
             }
@@ -141,6 +174,12 @@ Result<StepPeaks> find_step_peaks(const Trace& trace) {
                         ? static_cast<std::uint64_t>(largest) + 1
                         : 0;
     return found;
+}
+
+// In which step an event is, 1 = the first; 0 = after the last one, or there are none.
+std::uint64_t step_of_event(const StepPeaks& rank, std::uint64_t event) {
+    const auto end = std::ranges::lower_bound(rank.ends, event);
+    return end == rank.ends.end() ? 0 : static_cast<std::uint64_t>(end - rank.ends.begin()) + 1;
 }
 
 // Requested bytes that are live just after `event`, by name: tag, else site, else size class.
@@ -203,6 +242,39 @@ Result<void> find_more(std::span<const NamedTrace> traces, std::span<const StepP
     return {};
 }
 
+// The mean rise of a difference from one step to the next, if it grows steadily; else 0.
+Bytes steady_rise(std::span<const Bytes> differences) {
+    if (differences.size() <= kLeastRises || differences.back() <= differences.front())
+        return 0;
+    const std::size_t rises = differences.size() - 1;
+    const Bytes total = differences.back() - differences.front();
+    const double mean = static_cast<double>(total) / static_cast<double>(rises);
+    for (std::size_t step = 1; step <= rises; ++step) {
+        if (differences[step] <= differences[step - 1])
+            return 0;
+        const auto rise = static_cast<double>(differences[step] - differences[step - 1]);
+        if (std::abs(rise - mean) > kSteadyRise * mean)
+            return 0;
+    }
+    return total / rises;
+}
+
+// Since when the one rank requests more than the other, and whether ever more.
+void find_trend(std::span<const StepPeaks> ranks, RankSpread& spread) {
+    const std::vector<Bytes>& most = ranks[spread.most].peaks;
+    const std::vector<Bytes>& least = ranks[spread.least].peaks;
+    std::size_t before = spread.steps;  // how many steps precede the first of them
+    while (before > 0 && most[before - 1] > least[before - 1])
+        --before;
+    if (before == spread.steps)
+        return;
+    spread.since = before + 1;
+    std::vector<Bytes> differences;
+    for (std::size_t step = spread.grows_from() - 1; step < spread.steps; ++step)
+        differences.push_back(most[step] - least[step]);
+    spread.growth_per_step = steady_rise(differences);
+}
+
 std::optional<RankSpread> find_spread(std::span<const StepPeaks> ranks) {
     RankSpread widest;
     widest.steps = std::ranges::min(ranks, {}, [](const StepPeaks& rank) {
@@ -224,6 +296,7 @@ std::optional<RankSpread> find_spread(std::span<const StepPeaks> ranks) {
         widest.most_bytes = peak(*most);
         widest.least_bytes = peak(*least);
     }
+    find_trend(ranks, widest);
     return widest;
 }
 
@@ -265,19 +338,24 @@ std::size_t RankReport::largest() const {
 Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector<RankRow> rows) {
     RankReport report;
     report.rows = std::move(rows);
+    std::vector<RankRequests> requests;
     std::vector<StepPeaks> steps;
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-        TM_ASSIGN(report.rows[rank].allocations, count(*traces[rank].trace));
+        TM_ASSIGN(const RankRequests found, read_requests(*traces[rank].trace));
+        requests.push_back(found);
+        report.rows[rank].allocations = found.count;
         TM_ASSIGN(StepPeaks peaks, find_step_peaks(*traces[rank].trace));
         report.rows[rank].peak_step = peaks.largest;
         steps.push_back(std::move(peaks));
     }
+    report.groups = group_ranks(requests);
     report.spread = find_spread(steps);
     if (report.spread)
         TM_TRY(find_more(traces, steps, *report.spread));
     TM_ASSIGN(report.divergence, divergence(traces));
     if (report.divergence) {
         RankDivergence& where = *report.divergence;
+        where.step = step_of_event(steps[where.rank], where.event);
         const std::array events{where.event};
         TM_ASSIGN(EventPositions positions,
                   find_event_positions(*traces[where.rank].trace, events));

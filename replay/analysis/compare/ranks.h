@@ -1,7 +1,9 @@
 // Ranks: recordings of one program on several devices or nodes, a file each. They should do the
-// same. This shows where they begin to differ, which of them needs most, and in which step.
+// same. This shows where they begin to differ, which of them needs most and in which step, and
+// which of them request the same.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,6 +57,15 @@ struct RankSpread {
     std::string more = {};
     Bytes most_of_it = 0;
     Bytes least_of_it = 0;
+    // From which step on the former requests more at its peak than the latter, in every step; 0 =
+    // not so in the last one.
+    std::uint64_t since = 0;
+    // By how much the difference grows with each step after grows_from(), if it does so steadily up
+    // to the last one (by amounts within 10 % of their mean); 0 = it does not.
+    Bytes growth_per_step = 0;
+
+    // A first step often lacks the optimizer's state, and shows no growth.
+    std::uint64_t grows_from() const { return std::max<std::uint64_t>(since, 2); }
 };
 
 // The first allocation at which a rank departs from the others (facts::RankMajority).
@@ -64,9 +75,11 @@ struct RankDivergence {
     std::size_t others = 0;   // how many they are
     std::uint64_t index = 0;  // how many allocations were the same
     std::uint64_t event = 0;  // in the trace of `rank`
-    Bytes bytes = 0;          // requested by `rank`
-    Bytes usual_bytes = 0;    // by the others
-    EventPosition position;   // of that event
+    // In which step of `rank` that is, 1 = the first; 0 = after the last one, or it has none.
+    std::uint64_t step = 0;
+    Bytes bytes = 0;         // requested by `rank`
+    Bytes usual_bytes = 0;   // by the others
+    EventPosition position;  // of that event
 };
 
 struct RankReport {
@@ -74,6 +87,10 @@ struct RankReport {
     std::optional<RankDivergence> divergence;  // the earliest of all ranks; empty: all are the
                                                // same, as far as they go
     std::optional<RankSpread> spread;          // empty: not all have steps of that name
+    // Rows of ranks that request the same sizes in the same order up to their end, such as those of
+    // one stage of a pipeline. In the order of their first rank, each rising. Of ranks that are the
+    // same as far as they go, one that ends earlier is in another group.
+    std::vector<std::vector<std::size_t>> groups;
 
     // The row with the largest peak: reserved if it is known of all, else requested. The first of
     // several.
@@ -82,7 +99,7 @@ struct RankReport {
 
 // Compares the sequences of sizes that the ranks request, the preamble left out, and their steps.
 // `rows` are given by the caller, one for each trace; allocations are counted, and the steps of the
-// peaks found, here. Errors: those of the cursors.
+// peaks found, here. Sequences are grouped by a hash of 64 bits. Errors: those of the cursors.
 // O(events).
 Result<RankReport> compare_ranks(std::span<const NamedTrace> traces, std::vector<RankRow> rows);
 

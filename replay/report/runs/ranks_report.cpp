@@ -40,6 +40,18 @@ std::string peak_step_text(const RankRow& row) {
     return row.peak_step == 0 ? " (-)" : fmt::format(" ({})", format_count(row.peak_step));
 }
 
+// By how much the difference has grown, or since when there is one. Nothing if it has been there
+// from the first step on.
+std::string trend_text(const RankReport& report, const RankSpread& spread) {
+    if (spread.growth_per_step != 0)
+        return fmt::format("; the difference has grown by {} with each step since step {}",
+                           format_bytes(spread.growth_per_step), format_count(spread.grows_from()));
+    if (spread.since > 1)
+        return fmt::format("; {} has requested more since step {}",
+                           printable(report.rows[spread.most].name), format_count(spread.since));
+    return "";
+}
+
 std::string spread_text(const RankReport& report) {
     if (!report.spread || report.spread->most_bytes == report.spread->least_bytes)
         return "";
@@ -51,10 +63,49 @@ std::string spread_text(const RankReport& report) {
                           format_bytes(spread.most_of_it), format_bytes(spread.least_of_it));
     return fmt::format(
         "; of the {} steps that all ranks have, they differ most in step {}: {} requests {} "
-        "at its peak, {} {}{}",
+        "at its peak, {} {}{}{}",
         format_count(spread.steps), format_count(spread.step),
         printable(report.rows[spread.most].name), format_bytes(spread.most_bytes),
-        printable(report.rows[spread.least].name), format_bytes(spread.least_bytes), more);
+        printable(report.rows[spread.least].name), format_bytes(spread.least_bytes), more,
+        trend_text(report, spread));
+}
+
+std::string diverging_text(const RankReport& report, const RankDivergence& where) {
+    const std::string step =
+        where.step == 0 ? "" : fmt::format(", in step {}", format_count(where.step));
+    return fmt::format("; ranks diverge at allocation {}{} (event {}{}): {} requests {}, {}",
+                       format_count(where.index + 1), step, format_count(where.event),
+                       report::position_text(where.position),
+                       printable(report.rows[where.rank].name), format_bytes(where.bytes),
+                       others_text(report, where));
+}
+
+// "rank0.tml", "rank0.tml and rank4.tml", "rank0.tml and 3 others".
+std::string rank_group_text(const RankReport& report, const std::vector<std::size_t>& group) {
+    const std::string first = printable(report.rows[group.front()].name);
+    if (group.size() == 1)
+        return first;
+    if (group.size() == 2)
+        return fmt::format("{} and {}", first, printable(report.rows[group.back()].name));
+    return fmt::format("{} and {} others", first, format_count(group.size() - 1));
+}
+
+// Where several ranks share a role, such as a stage of a pipeline, ranks diverge by design. Of two
+// groups, the divergence names both already.
+std::string rank_groups_text(const RankReport& report) {
+    constexpr std::size_t kShownMost = 4;
+    const auto& groups = report.groups;
+    if (groups.size() <= 2 ||
+        std::ranges::all_of(groups, [](const auto& group) { return group.size() == 1; }))
+        return "";
+    std::string text = fmt::format("; by the sizes they request, the ranks form {} groups",
+                                   format_count(groups.size()));
+    const std::size_t shown = std::min(groups.size(), kShownMost);
+    for (std::size_t i = 0; i < shown; ++i)
+        text += (i == 0 ? ": " : "; ") + rank_group_text(report, groups[i]);
+    if (shown < groups.size())
+        text += fmt::format("; and {} more", format_count(groups.size() - shown));
+    return text;
 }
 
 }  // namespace
@@ -70,12 +121,7 @@ std::string ranks_sentence(const RankReport& report) {
     text += spread_text(report);
     if (!report.divergence)
         return text + alike_text(report);
-    const RankDivergence& where = *report.divergence;
-    return text + fmt::format("; ranks diverge at allocation {} (event {}{}): {} requests {}, {}",
-                              format_count(where.index + 1), format_count(where.event),
-                              report::position_text(where.position),
-                              printable(report.rows[where.rank].name), format_bytes(where.bytes),
-                              others_text(report, where));
+    return text + diverging_text(report, *report.divergence) + rank_groups_text(report);
 }
 
 Table ranks_table(const RankReport& report) {
@@ -118,6 +164,7 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
                    {"others", where->others},
                    {"allocation", where->index},
                    {"event", where->event},
+                   {"step", or_null(where->step)},
                    {"bytes", where->bytes},
                    {"from_bytes", where->usual_bytes},
                    {"inside", position["inside"]},
@@ -133,11 +180,17 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
                  {"least_bytes", spread->least_bytes},
                  {"more", or_null(spread->more)},
                  {"most_of_it_bytes", spread->most_of_it},
-                 {"least_of_it_bytes", spread->least_of_it}};
+                 {"least_of_it_bytes", spread->least_of_it},
+                 {"since_step", or_null(spread->since)},
+                 {"growth_per_step_bytes", or_null(spread->growth_per_step)}};
+    Json groups = list_of(ranks->groups, [&](const std::vector<std::size_t>& group) {
+        return list_of(group, [&](std::size_t rank) { return ranks->rows[rank].name; });
+    });
     return {{"rows", std::move(rows)},
             {"sets_limit", ranks->rows[ranks->largest()].name},
             {"spread", std::move(apart)},
-            {"diverge", std::move(diverge)}};
+            {"diverge", std::move(diverge)},
+            {"groups", std::move(groups)}};
 }
 
 }  // namespace report
