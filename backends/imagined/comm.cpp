@@ -1,10 +1,21 @@
 // NCCL: every collective succeeds immediately, as if the other ranks existed and had the same data
-// as this one. So what a program gathers, to compare or unpack, is its own data once per rank.
+// as this one. So what a program gathers, to compare or unpack, is its own data once per rank. With
+// ranks that do run (exchange.h), small pieces are theirs: sizes, splits, pickled objects.
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <random>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <xxhash.h>
 
 #include "backends/imagined/api.h"
+#include "backends/imagined/exchange.h"
 #include "backends/imagined/machine.h"
 
 extern "C" int imagined_cudaMalloc(void** out, std::size_t size);
@@ -13,10 +24,20 @@ extern "C" int imagined_cudaFree(void* at);
 namespace tidemark::imagined {
 namespace {
 
+constexpr std::size_t kUniqueId = 128;
+
+// ncclUniqueId, which is passed by value.
+struct UniqueId {
+    char bytes[kUniqueId];
+};
+
 struct Communicator {
     int ranks = 1;
     int rank = 0;
     bool collective = false, paired = false;  // has been used that way
+    std::string id;                           // the same in all its ranks; "" = it is not known
+    std::vector<int> members;                 // ranks of the job; -1 = not known yet
+    std::map<std::string, int> messages;      // that were numbered, by what they are
 };
 
 // A communicator takes its memory at its first use, at addresses of its own.
@@ -39,8 +60,19 @@ void use_in_pairs(Communicator* one) {
     machine->hold(current_device(), one->collective ? memory.exchange : memory.pair, 0);
 }
 
-int open(Communicator** out, int ranks, int rank) {
-    *out = new Communicator{ranks, rank};
+int open(Communicator** out, int ranks, int rank, const UniqueId& id) {
+    *out = new Communicator;
+    (*out)->ranks = ranks;
+    (*out)->rank = rank;
+    Exchange* const exchange = Exchange::get();
+    const std::string_view bytes(id.bytes, kUniqueId);
+    if (exchange == nullptr || bytes.find_first_not_of('\0') == std::string_view::npos)
+        return kSuccess;
+    (*out)->id = fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+    (*out)->members.assign(static_cast<std::size_t>(ranks), -1);
+    const std::string own = fmt::format("{}", exchange->rank());
+    exchange->put(fmt::format("{}-member-{}", (*out)->id, rank),
+                  std::as_bytes(std::span(own)));
     return kSuccess;
 }
 
@@ -69,12 +101,108 @@ int receive(void* to, std::size_t size, const void* handle) {
     return kSuccess;
 }
 
-constexpr std::size_t kUniqueId = 128;
+// Messages are small pieces of collectives and sends. All ranks number them alike, by what they are.
+// Their first byte says whether the content is known.
+bool is_message(const Communicator& one, std::size_t size) {
+    return !one.id.empty() && size != 0 && size <= Exchange::kLargest;
+}
 
-// ncclUniqueId, which is passed by value.
-struct UniqueId {
-    char bytes[kUniqueId];
+std::string message_name(Communicator& one, const std::string& what, std::size_t size) {
+    const std::string name = fmt::format("{}-{}-{}", one.id, what, size);
+    Lock machine;
+    return fmt::format("{}-{}", name, one.messages[name]++);
+}
+
+void leave(const std::string& name, const void* from, std::size_t size) {
+    Exchange::Bytes content(size + 1);
+    {
+        Lock machine;
+        const std::span<std::byte> data(content.data() + 1, size);
+        content[0] = static_cast<std::byte>(
+            machine->contents.read(reinterpret_cast<Pointer>(from), data));
+    }
+    Exchange::get()->put(name, std::span(content).first(content[0] == std::byte{0} ? 1 : size + 1));
+}
+
+// The rank of the job that is `rank` of the communicator.
+int member(Communicator& one, int rank) {
+    int& known = one.members.at(static_cast<std::size_t>(rank));
+    if (known < 0) {
+        const auto found =
+            Exchange::get()->take(fmt::format("{}-member-{}", one.id, rank), Exchange::kAnybody);
+        if (found)
+            known = std::atoi(std::string(reinterpret_cast<const char*>(found->data()),
+                                          found->size()).c_str());
+    }
+    return known;
+}
+
+// Whether anything came, known or not.
+bool fetch(Communicator& one, const std::string& name, int rank, void* to, std::size_t size) {
+    const auto content = Exchange::get()->take(name, member(one, rank));
+    if (!content || content->empty())
+        return false;
+    Lock machine;
+    if (content->size() == size + 1)
+        machine->contents.write(reinterpret_cast<Pointer>(to), std::span(*content).subspan(1));
+    else
+        machine->contents.forget(reinterpret_cast<Pointer>(to), size);
+    return true;
+}
+
+// What the other ranks have at `from` of them comes to its piece of `to`.
+void gather(Communicator& one, const void* from, void* to, std::size_t size) {
+    if (!is_message(one, size))
+        return;
+    const std::string name = message_name(one, "gather", size);
+    leave(fmt::format("{}-{}", name, one.rank), from, size);
+    for (int rank = 0; rank < one.ranks; ++rank)
+        if (rank != one.rank)
+            fetch(one, fmt::format("{}-{}", name, rank), rank,
+                  static_cast<char*>(to) + static_cast<std::size_t>(rank) * size, size);
+}
+
+void exchange_all(Communicator& one, const void* from, void* to, std::size_t size) {
+    if (!is_message(one, size))
+        return;
+    const std::string name = message_name(one, "all", size);
+    const auto piece = [size](auto* whole, int rank) {
+        return whole + static_cast<std::size_t>(rank) * size;
+    };
+    for (int rank = 0; rank < one.ranks; ++rank)
+        leave(fmt::format("{}-{}-{}", name, one.rank, rank),
+              piece(static_cast<const char*>(from), rank), size);
+    for (int rank = 0; rank < one.ranks; ++rank)
+        fetch(one, fmt::format("{}-{}-{}", name, rank, one.rank), rank,
+              piece(static_cast<char*>(to), rank), size);
+}
+
+void broadcast(Communicator& one, const void* from, void* to, std::size_t size, int root) {
+    if (!is_message(one, size))
+        return;
+    const std::string name = message_name(one, fmt::format("of-{}", root), size);
+    if (root == one.rank)
+        leave(name, from, size);
+    else
+        fetch(one, name, root, to, size);
+}
+
+// A receive whose message comes when its group has ended, because the group's sends come first.
+struct Receive {
+    Communicator* one;
+    std::string name;
+    int rank;
+    void* to;
+    std::size_t size;
 };
+
+thread_local int group_depth = 0;
+thread_local std::vector<Receive> group_receives;
+
+void end_receives() {
+    for (const Receive& each : std::exchange(group_receives, {}))
+        fetch(*each.one, each.name, each.rank, each.to, each.size);
+}
 
 }  // namespace
 }  // namespace tidemark::imagined
@@ -88,25 +216,33 @@ IMAGINED(int, ncclGetVersion)(int* version) {
 
 IMAGINED(int, ncclGetUniqueId)(UniqueId* id) {
     std::memset(id->bytes, 0, kUniqueId);
+    if (Exchange::get() != nullptr) {
+        std::random_device source;
+        for (char& byte : id->bytes)
+            byte = static_cast<char>(source());
+    }
     return kSuccess;
 }
 
-IMAGINED(int, ncclCommInitRank)(Communicator** out, int ranks, UniqueId, int rank) {
-    return open(out, ranks, rank);
+IMAGINED(int, ncclCommInitRank)(Communicator** out, int ranks, UniqueId id, int rank) {
+    return open(out, ranks, rank, id);
 }
 
-IMAGINED(int, ncclCommInitRankConfig)(Communicator** out, int ranks, UniqueId, int rank, void*) {
-    return open(out, ranks, rank);
+IMAGINED(int, ncclCommInitRankConfig)(Communicator** out, int ranks, UniqueId id, int rank,
+                                    void*) {
+    return open(out, ranks, rank, id);
 }
 
 IMAGINED(int, ncclCommInitRankScalable)
 
-(Communicator** out, int ranks, int rank, int, UniqueId*, void*) {
-    return open(out, ranks, rank);
+(Communicator** out, int ranks, int rank, int, UniqueId* ids, void*) {
+    return open(out, ranks, rank, ids[0]);
 }
 
+// One rank doesn't know how many others join it. The Python package makes PyTorch call
+// ncclCommInitRankConfig instead (predicting/ranks.py).
 IMAGINED(int, ncclCommSplit)(Communicator* from, int, int, Communicator** out, void*) {
-    return open(out, from->ranks, from->rank);
+    return open(out, from->ranks, from->rank, {});
 }
 
 IMAGINED(int, ncclCommDestroy)(Communicator* one) {
@@ -138,7 +274,10 @@ IMAGINED(int, ncclAllGather)
 
 (const void* from, void* to, std::size_t count, int type, Communicator* one, void* stream) {
     use_collectively(one);
-    return spread(from, to, count * size_of(type), one->ranks, stream);
+    const std::size_t size = count * size_of(type);
+    const int done = spread(from, to, size, one->ranks, stream);
+    gather(*one, from, to, size);
+    return done;
 }
 
 IMAGINED(int, ncclAllReduce)
@@ -167,36 +306,69 @@ IMAGINED(int, ncclReduceScatter)
 
 IMAGINED(int, ncclBroadcast)
 
-(const void* from, void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
+(const void* from, void* to, std::size_t count, int type, int root, Communicator* one,
+ void* stream) {
     use_collectively(one);
-    return spread(from, to, count * size_of(type), 1, stream);
+    const std::size_t size = count * size_of(type);
+    const int done = spread(from, to, size, 1, stream);
+    broadcast(*one, from, to, size, root);
+    return done;
 }
 
 IMAGINED(int, ncclBcast)
 
-(void* at, std::size_t count, int type, int, Communicator* one, void* stream) {
+(void* at, std::size_t count, int type, int root, Communicator* one, void* stream) {
     use_collectively(one);
-    return spread(at, at, count * size_of(type), 1, stream);
+    const std::size_t size = count * size_of(type);
+    const int done = spread(at, at, size, 1, stream);
+    broadcast(*one, at, at, size, root);
+    return done;
 }
 
 IMAGINED(int, ncclAlltoAll)
 
 (const void* from, void* to, std::size_t count, int type, Communicator* one, void* stream) {
     use_in_pairs(one);
-    return spread(from, to, count * size_of(type) * static_cast<std::size_t>(one->ranks), 1,
-                  stream);
+    const std::size_t size = count * size_of(type);
+    const int done = spread(from, to, size * static_cast<std::size_t>(one->ranks), 1, stream);
+    exchange_all(*one, from, to, size);
+    return done;
 }
 
-IMAGINED(int, ncclSend)(const void*, std::size_t, int, int, Communicator* one, void* stream) {
+IMAGINED(int, ncclSend)
+
+(const void* from, std::size_t count, int type, int to, Communicator* one, void* stream) {
     use_in_pairs(one);
+    const std::size_t size = count * size_of(type);
+    if (is_message(*one, size))
+        leave(message_name(*one, fmt::format("from-{}-to-{}", one->rank, to), size), from, size);
     return spread(nullptr, nullptr, 0, 0, stream);
 }
 
 IMAGINED(int, ncclRecv)
 
-(void* to, std::size_t count, int type, int, Communicator* one, void* stream) {
+(void* to, std::size_t count, int type, int from, Communicator* one, void* stream) {
     use_in_pairs(one);
-    return receive(to, count * size_of(type), stream);
+    const std::size_t size = count * size_of(type);
+    const int done = receive(to, size, stream);
+    if (is_message(*one, size))
+        group_receives.push_back(
+            {one, message_name(*one, fmt::format("from-{}-to-{}", from, one->rank), size), from, to,
+             size});
+    if (group_depth == 0)
+        end_receives();
+    return done;
+}
+
+IMAGINED(int, ncclGroupStart)() {
+    ++group_depth;
+    return kSuccess;
+}
+
+IMAGINED(int, ncclGroupEnd)() {
+    if (--group_depth == 0)
+        end_receives();
+    return kSuccess;
 }
 
 IMAGINED(int, ncclMemAlloc)(void** out, std::size_t size) {

@@ -52,6 +52,9 @@ Settings read() {
         settings.cudnn_device = from.at("cudnn_device");
         settings.book.plans = from.at("book").at("plans");
         settings.book.convolutions = from.at("book").at("convolutions");
+        if (const nlohmann::json& ranks = from.at("exchange"); !ranks.is_null())
+            settings.ranks.emplace(Settings::Ranks{ranks.at("folder"), ranks.at("rank"),
+                                                   ranks.at("ranks")});
         return settings;
     } catch (const std::exception& failure) {
         stop(fmt::format("{}: {}", path, failure.what()));

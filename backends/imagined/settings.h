@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct Card {
 };
 
 struct Settings {
+    // The ranks of the job that run at the same time as this one.
+    struct Ranks {
+        std::string folder;  // backends/imagined/exchange.h
+        int rank = 0;
+        int count = 1;
+    };
+
     Card card;
     int gpus = 1;
     int cuda = 13000;          // the version of the runtime that the program was built for
@@ -49,6 +57,7 @@ struct Settings {
     std::string cudnn;         // a real libcudnn_graph for making plans, or ""
     std::string cudnn_device;  // its description of the GPU, JSON
     DnnBook book;              // workspaces that were measured on such a GPU
+    std::optional<Ranks> ranks;
 };
 
 // Read once, at the first call; a missing or faulty file ends the process with its name.

@@ -47,6 +47,7 @@ from tidemark.torch import _ranks
 __all__ = ["Prediction", "main", "predict"]
 
 EXPANDABLE = "torch:expandable_segments=true"
+HOST_BYTES = 3 << 29  # that a rank's process takes at least, with PyTorch loaded
 MOST_GPUS = 8  # of a machine that runs several ranks
 MOST_READS = 6  # lines about reads in the text output
 COUNTED = {"nonzero": "how much is not zero", "unique": "how many differ"}
@@ -233,6 +234,7 @@ def predict(script: Union[str, Sequence[str]], *,
             until: Union[str, Sequence[str]] = (), no_weights: bool = False,
             assume: Sequence[str] = (), stacks: bool = False, modules: bool = False,
             rank: int = 0, world_size: int = 1,
+            together: Optional[Union[str, "os.PathLike[str]"]] = None,
             overwrite: bool = False, once: bool = False,
             log: Optional[Union[str, "os.PathLike[str]"]] = None,
             book: Optional[Union[str, "os.PathLike[str]"]] = None,
@@ -265,6 +267,9 @@ def predict(script: Union[str, Sequence[str]], *,
     rank, world_size : int
         Run the script as that process of a job of `world_size` processes, as torchrun would start
         it. The others need not run; they are assumed to hold what this one holds.
+    together : path, optional
+        A folder, the same for all ranks, each of which is predicted at the same time as the others.
+        Then sizes and objects that ranks send to each other are known.
     overwrite : bool
         Overwrite an existing recording of that name.
     once : bool
@@ -299,15 +304,20 @@ def predict(script: Union[str, Sequence[str]], *,
                           modules=modules,
                           book=_book.for_card(str(book), described) if book else _book.Book(),
                           log=os.path.abspath(log) if log else "",
-                          ranks=(rank, world_size) if world_size > 1 else None)
-        first = _runs.run(plan, folder, path)
-        out_of_memory = first.exit_code != 0 and first.refused_memory > 0
-        whole = first
-        if out_of_memory:
-            plan = plan.on(_cards.endless(described))
-            whole = _runs.run(plan, folder, folder / "whole.tml", "on a card that is large enough")
-        others = [] if once else _others(plan, whole, folder)
-        return _answer(first, whole, others, described, out_of_memory)
+                          ranks=(rank, world_size) if world_size > 1 else None,
+                          together=pathlib.Path(together) if together else None)
+        try:
+            first = _runs.run(plan, folder, path)
+            out_of_memory = first.exit_code != 0 and first.refused_memory > 0
+            whole = first
+            if out_of_memory:
+                plan = plan.on(_cards.endless(described))
+                whole = _runs.run(plan, folder, folder / "whole.tml",
+                                  "on a card that is large enough")
+            others = [] if once else _others(plan, whole, folder)
+            return _answer(first, whole, others, described, out_of_memory)
+        finally:
+            plan.leave(_runs.FIRST, *_runs.REPEATED)
 
 
 def _others(plan: _runs.Plan, whole: _runs.Run, folder: pathlib.Path) -> List[_runs.Run]:
@@ -441,14 +451,23 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Prediction]:
-    """Runs several ranks at a time, depending on the number of processors."""
+    """Runs all ranks together if the host has the memory for it; else several at a time, depending on
+    the number of processors."""
     if len(ranks) == 1:
         return [_predict_rank(options, ranks[0])]
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
-        return list(pool.map(lambda rank: _predict_rank(options, rank), ranks))
+    at_once = len(ranks)
+    if at_once * HOST_BYTES > _limits.free_host_bytes():
+        at_once = max(1, (os.cpu_count() or 1) // 2)
+        print(f"tidemark: this host's memory isn't enough to run {len(ranks)} ranks together: each is "
+              "predicted as if the others held what it holds", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="tidemark-ranks-") as folder, \
+            concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        together = folder if at_once == len(ranks) else None
+        return list(pool.map(lambda rank: _predict_rank(options, rank, together), ranks))
 
 
-def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
+def _predict_rank(options: argparse.Namespace, rank: int,
+                  together: Optional[str] = None) -> Prediction:
     output, log = options.output, options.log
     if options.world_size > 1:
         of_rank = _ranks.Rank(rank, options.world_size)
@@ -459,7 +478,7 @@ def _predict_rank(options: argparse.Namespace, rank: int) -> Prediction:
                    gpus=options.gpus or min(options.world_size, MOST_GPUS), conf=options.conf,
                    until=options.until, no_weights=options.no_weights, assume=options.assume,
                    stacks=options.stacks, modules=options.modules, rank=rank,
-                   world_size=options.world_size,
+                   world_size=options.world_size, together=together,
                    overwrite=options.force, once=options.once, log=log, book=options.book,
                    to_stderr=options.json)
 

@@ -52,7 +52,7 @@ def run_over(folder, code, **settings):
     given.write_text(json.dumps({
         "card": cards.load("h100"), "gpus": 1, "cuda": 13000, "late": False, "nonzero": 1.0,
         "unique": 1.0, "journal": str(folder / "journal"),
-        "book": book.Book().for_run(), "cudnn": "", "cudnn_device": "",
+        "book": book.Book().for_run(), "cudnn": "", "cudnn_device": "", "exchange": None,
         **settings}))
     begin = ("import ctypes\n"
              f"cuda = ctypes.CDLL({RUNTIME!r})\nsolver = ctypes.CDLL({SOLVER!r})\n"

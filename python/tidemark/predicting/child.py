@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tidemark.predicting.elf import CALLS
 from tidemark.predicting.limits import Limits, Watch
-from tidemark.predicting.ranks import meet_nobody
+from tidemark.predicting.ranks import meet_others
 from tidemark.predicting.stubs import PREFIX
 from tidemark.torch._launch import PACKAGE, after_import, run_script
 
@@ -192,14 +192,14 @@ def main(arguments: Optional[List[str]] = None) -> None:
         from tidemark.torch._recording import record
 
         if run["ranks"]:
-            meet_nobody(*run["ranks"])
+            meet_others(*run["ranks"], core)
         recording = record(run["output"], stacks=run["stacks"], annotations=run["annotations"],
                            name=run["name"], ranks=(0, 1), overwrite=True, shapes=True)
         recording.facts.update(run["facts"])
         recording.through = through
         watch.count_steps()
-        # With deterministic algorithms PyTorch fills what empty() returns, which would become values
-        # to compute with: a hundred times the time, for nothing that changes sizes.
+        # With deterministic algorithms PyTorch fills what empty() returns. These would be values to
+        # compute with: twenty times the time, and no size depends on them.
         importlib.import_module("torch.utils.deterministic").fill_uninitialized_memory = False
         if run["no_weights"]:
             skip_initial_values()

@@ -57,6 +57,12 @@ def _host_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def free_host_bytes() -> int:
+    """The host's memory that new processes can have."""
+    found = re.search(r"MemAvailable:\s*(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
+    return int(found.group(1)) << 10 if found else 0
+
+
 class Watch:
     """Counts steps, and checks the limits on a thread of its own, which prints progress messages
     from time to time."""

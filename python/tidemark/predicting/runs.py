@@ -24,6 +24,8 @@ from tidemark.torch._allocator import CONF
 # are true.
 SHARES = {"nonzero": 1.0, "unique": 1.0, "overflow": 0.0, "flag": 0.0}
 COUNTS = ("nonzero", "unique")
+FIRST = "first"  # the kinds of runs
+REPEATED = ("whole", "slow", "nonzero", "overflow", "flag")
 
 
 @dataclasses.dataclass
@@ -42,6 +44,7 @@ class Plan:
     modules: bool
     no_weights: bool = False
     ranks: Optional[Tuple[int, int]] = None  # this rank, and the number of ranks
+    together: Optional[pathlib.Path] = None  # where ranks that run at the same time meet
     to_stderr: bool = False  # redirects the script's output, since stdout is for the answer
     book: Book = dataclasses.field(default_factory=Book)  # workspaces that were measured
     log: str = ""  # a file for how often each function of CUDA was called
@@ -68,13 +71,26 @@ class Plan:
             found[f"assumed {what}"] = f"{number:g}"
         return found
 
-    def settings(self, journal: pathlib.Path, output: pathlib.Path) -> Dict[str, Any]:
+    def meeting(self, kind: str) -> Optional[Dict[str, Any]]:
+        """Where the ranks' runs of this kind meet."""
+        if self.together is None or self.ranks is None:
+            return None
+        folder = self.together / kind
+        folder.mkdir(exist_ok=True)
+        return {"folder": str(folder), "rank": self.ranks[0], "ranks": self.ranks[1]}
+
+    def leave(self, *kinds: str) -> None:
+        """Says to the others that this rank's runs of these kinds have ended."""
+        for meeting in filter(None, map(self.meeting, kinds)):
+            (pathlib.Path(meeting["folder"]) / f"ended-{meeting['rank']}").touch()
+
+    def settings(self, journal: pathlib.Path, output: pathlib.Path, kind: str) -> Dict[str, Any]:
         stubs = self.stubs
         name = self.script[1] if self.script[0] == "-m" else os.path.basename(self.script[0])
         return {
             "card": self.card, "gpus": self.gpus, "cuda": stubs.cuda, "late": self.late,
             **{what: self.assumed.get(what, SHARES[what]) for what in COUNTS},
-            "journal": str(journal), "book": self.book.for_run(),
+            "journal": str(journal), "exchange": self.meeting(kind), "book": self.book.for_run(),
             "cudnn": str(stubs.cudnn or ""),
             "cudnn_device": cards.for_cudnn(self.card) if stubs.cudnn else "",
             "run": {"core": str(self.core), "output": str(output), "stacks": self.stacks,
@@ -176,12 +192,14 @@ def run(plan: Plan, folder: pathlib.Path, output: pathlib.Path, again: str = "")
     settings = folder / f"{output.name}.settings.json"
     if again:
         plan = dataclasses.replace(plan, log="")
-    settings.write_text(json.dumps(plan.settings(journal, output)))
+    kind = output.stem if again else FIRST
+    settings.write_text(json.dumps(plan.settings(journal, output, kind)))
     begun = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "tidemark.predicting.child", str(settings), *plan.script],
         env=plan.environment(settings), stdout=of_script, stderr=silent)
     code = wait(process)
+    plan.leave(kind)
     lines = _lines(journal)
     end: Dict[str, int] = next((line["end"] for line in lines if "end" in line), {})
     return Run(_recording(output), code, [line["read"] for line in lines if "read" in line],
