@@ -37,7 +37,8 @@ struct Communicator {
     bool collective = false, paired = false;  // has been used that way
     std::string id;                           // the same in all its ranks; "" = it is not known
     std::vector<int> members;                 // ranks of the job; -1 = not known yet
-    std::map<std::string, int> messages;      // that were numbered, by what they are
+    // How many were numbered, by what they are and whether they are received.
+    std::map<std::pair<std::string, bool>, int> messages;
 };
 
 // A communicator takes its memory at its first use, at addresses of its own.
@@ -107,10 +108,12 @@ bool is_message(const Communicator& one, std::size_t size) {
     return !one.id.empty() && size != 0 && size <= Exchange::kLargest;
 }
 
-std::string message_name(Communicator& one, const std::string& what, std::size_t size) {
+// Sends and receives have numbers of their own, since a rank may send to itself.
+std::string message_name(Communicator& one, const std::string& what, std::size_t size,
+                         bool is_receive = false) {
     const std::string name = fmt::format("{}-{}-{}", one.id, what, size);
     Lock machine;
-    return fmt::format("{}-{}", name, one.messages[name]++);
+    return fmt::format("{}-{}", name, one.messages[{name, is_receive}]++);
 }
 
 void leave(const std::string& name, const void* from, std::size_t size) {
@@ -353,8 +356,8 @@ IMAGINED(int, ncclRecv)
     const int done = receive(to, size, stream);
     if (is_message(*one, size))
         group_receives.push_back(
-            {one, message_name(*one, fmt::format("from-{}-to-{}", from, one->rank), size), from, to,
-             size});
+            {one, message_name(*one, fmt::format("from-{}-to-{}", from, one->rank), size, true), from,
+             to, size});
     if (group_depth == 0)
         end_receives();
     return done;
