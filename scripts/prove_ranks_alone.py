@@ -27,15 +27,17 @@ def prove_account(checks, name, gpus, folder):
         return
     for join in joins:
         rank = real[int(re.search(r"rank(\d+)", join["torch"])[1])]
-        held = {kind: sum(holder["at_peak_bytes"] for holder in join["holders"]
-                          if holder["torch"] == kind and "NVIDIA" in holder["device"])
-                for kind in (True, False)}
-        total = sum(held.values()) + rank["context"]
-        off = rank["device_used"] - total
-        checks.add("account", abs(off) <= max(64 * MIB, 0.01 * rank["device_used"]),
-                   f"rank {rank['rank']}: PyTorch {mib(held[True])}, others {mib(held[False])}, context "
-                   f"{mib(rank['context'])}: {mib(total)} MiB; NVML {mib(rank['device_used'])} "
-                   f"({off / MIB:+,.0f}); {len(join['unmatched'])} segments without a match")
+        card = max(join["cards"], key=lambda one: one["torch_bytes"], default=None)
+        if card is None:
+            checks.add("account", False, f"rank {rank['rank']}: the recording lacks what was used")
+            continue
+        off = rank["device_used"] - card["used_bytes"]
+        checks.add("account", abs(off) <= max(64 * MIB, 0.01 * rank["device_used"])
+                   and card["torch_bytes"] == rank["reserved_now"] and not join["unmatched"],
+                   f"rank {rank['rank']}: PyTorch {mib(card['torch_bytes'])}, others "
+                   f"{mib(card['others_bytes'])}, the rest {mib(card['rest_bytes'])} (the context "
+                   f"{mib(rank['context'])} at first): {mib(card['used_bytes'])} MiB; NVML "
+                   f"{mib(rank['device_used'])} ({off / MIB:+,.0f})")
 
 
 def prove_pace(checks, name, gpus, folder):

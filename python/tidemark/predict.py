@@ -31,7 +31,7 @@ import pathlib
 import re
 import sys
 import tempfile
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from tidemark import _outputs
 from tidemark._format import bytes_text
@@ -432,11 +432,28 @@ def main(arguments: Optional[List[str]] = None) -> None:
         answers = [one.to_json() for one in found]
         print(json.dumps(answers if len(answers) > 1 else answers[0], indent=2))
     else:
-        for rank, one in zip(ranks, found):
-            name = f"rank {rank} " if options.world_size > 1 else ""
-            print("\n".join([name + one.line(), *("  " + note for note in one.notes())]))
+        for text, alike in _texts(ranks, found):
+            print(f"{_ranks_text(alike)} {text}" if options.world_size > 1 else text)
     code = next((one.exit_code for one in found if one.exit_code), 0)
     sys.exit(code if code >= 0 else 128 - code)
+
+
+def _texts(ranks: Sequence[int], found: Sequence[Prediction]) -> List[Tuple[str, List[int]]]:
+    """Each different answer with its notes, and the ranks that get it."""
+    texts: Dict[str, List[int]] = {}
+    for rank, one in zip(ranks, found):
+        text = "\n".join([one.line(), *("  " + note for note in one.notes())])
+        texts.setdefault(text, []).append(rank)
+    return list(texts.items())
+
+
+def _ranks_text(ranks: Sequence[int]) -> str:
+    """"rank 3", "ranks 0 and 4: each" or "ranks 0 to 6: each"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"ranks {ranks[0]} to {ranks[-1]}: each"
+    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}: each"
 
 
 def _measure(options: argparse.Namespace) -> int:

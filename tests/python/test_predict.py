@@ -3,6 +3,7 @@
 That a whole PyTorch runs over them is shown by scripts/prove_predict.py.
 """
 
+import concurrent.futures
 import ctypes
 import json
 import os
@@ -514,11 +515,94 @@ def test_communicators_take_memory_when_they_are_used(tmp_path):
                                            memory["exchange"], 0)]
 
 
-def test_a_cloned_store_has_the_same_keys():
-    store = ranks._store_of_all(types.SimpleNamespace(Store=object), 2)
+OF_RANK = """
+class Id(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+core, one = ctypes.CDLL(CORE), pointer()
+core.imagined_ncclCommInitRank(ctypes.byref(one), 2, Id(b"the same"), RANK)
+def device(text):
+    at = take(512)[1]
+    cuda.cudaMemcpy(at, text, size(len(text)), 1)
+    return at
+def show(at, length):
+    text = ctypes.create_string_buffer(length)
+    cuda.cudaMemcpy(text, at, size(length), 2)
+    print(text.raw[:length].strip(bytes(1)).decode() or "unknown")
+to = take(512)[1]
+core.imagined_ncclAllGather(device(b"ab" if RANK else b"cd"), to, size(2), 0, one, None)
+show(to, 4)
+core.imagined_ncclAlltoAll(device(b"efgh" if RANK else b"ijkl"), to, size(2), 0, one, None)
+show(to, 4)
+core.imagined_ncclBroadcast(device(b"root" if RANK else b"mine"), to, size(4), 0, 1, one, None)
+show(to, 4)
+core.imagined_ncclGroupStart()
+core.imagined_ncclRecv(to, size(5), 0, 1 - RANK, one, None)
+core.imagined_ncclRecv(pointer(to.value + 8), size(5), 0, RANK, one, None)
+for peer in (0, 1):
+    core.imagined_ncclSend(device(f"{RANK}to{peer}.".encode()), size(5), 0, peer, one, None)
+core.imagined_ncclGroupEnd()
+show(to, 5)
+show(pointer(to.value + 8), 5)
+if RANK:
+    core.imagined_ncclSend(take(512)[1], size(6), 0, 0, one, None)
+else:
+    core.imagined_ncclRecv(to, size(6), 0, 1, one, None)
+    show(to, 6)
+    core.imagined_ncclRecv(to, size(7), 0, 1, one, None)
+    show(to, 7)
+"""
+
+
+def test_ranks_that_run_together_have_each_others_small_messages(tmp_path):
+    folders = [tmp_path / "rank0", tmp_path / "rank1"]
+    meeting = tmp_path / "meeting"
+    for folder in (meeting, *folders):
+        folder.mkdir()
+
+    def run_rank(rank):
+        said, _ = run_over(folders[rank], f"CORE, RANK = {str(core())!r}, {rank}\n{OF_RANK}",
+                           exchange={"folder": str(meeting), "rank": rank, "ranks": 2})
+        (meeting / f"ended-{rank}").touch()
+        return said
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(run_rank, (0, 1)))
+    # The last two: its content was not known, and the other rank ended without sending it.
+    assert said == [["cdab", "ijef", "root", "1to0.", "0to0.", "unknown", "unknown"],
+                    ["cdab", "klgh", "root", "0to1.", "1to1."]]
+
+
+def test_a_store_has_the_keys_that_it_and_running_ranks_set():
+    shared = {"of another": b"id"}
+    exchange = types.SimpleNamespace(put=shared.__setitem__, take=shared.get)
+    store = ranks._store_of_all(types.SimpleNamespace(Store=object), 2, exchange)
     copy = store.clone()
     store.set("key", "value")
     assert copy.get("key") == b"value" and copy.add("count", 1) == 2
+    assert shared["key"] == b"value" and store.get("of another") == b"id"
+    assert store.get("of nobody") == ranks.UNIQUE_ID
+
+
+def test_a_group_that_is_split_gets_the_ranks_of_its_part():
+    made = []
+    distributed = types.SimpleNamespace(
+        get_rank=lambda: 5, get_global_rank=lambda parent, rank: parent[rank],
+        new_group=lambda members, **named: made.append((members, named["group_desc"])) or members)
+    split_group = ranks._split_by_new_groups(distributed)
+    assert split_group(None, [[0, 1], [5, 4]], group_desc="x") == [4, 5]
+    assert split_group([3, 5, 7, 9], [[0, 1], [2, 3]]) == [3, 5]
+    assert split_group([3, 7], [[0, 1]]) is None
+    assert made == [([0, 1], "x"), ([4, 5], "x"), ([3, 5], None), ([7, 9], None), ([3, 7], None)]
+
+
+def test_ranks_with_the_same_answer_share_a_line():
+    def answer(text):
+        return types.SimpleNamespace(line=lambda: text, notes=lambda: [])
+
+    found = predict._texts(range(4), [answer("a"), answer("b"), answer("a"), answer("a")])
+    assert found == [("a", [0, 2, 3]), ("b", [1])]
+    assert [predict._ranks_text(alike) for alike in ([1], [0, 1], [0, 2, 3], [4, 5, 6])] == [
+        "rank 1", "ranks 0 and 1: each", "ranks 0, 2 and 3: each", "ranks 4 to 6: each"]
 
 
 def test_a_script_that_ends_before_it_allocates_is_an_error(monkeypatch):

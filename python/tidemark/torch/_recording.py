@@ -20,6 +20,7 @@ USE = 14
 LIVE_BLOCK, LIVE_SEGMENT, LIVE_MAPPING, LIVE_RETIRED = 48, 49, 51, 52
 GRAPH_POOL = 1 << 31  # a graph's own pool (k, 0) becomes k with this bit; (0, k) becomes k
 MOST_DEVICES = 16
+USED_OF_DEVICE = "device {} bytes used at the end"  # as replay/analysis/join reads it
 FALLBACK_ENTRIES = 10_000_000  # entries of PyTorch's own history
 
 _current: Optional["Recording"] = None
@@ -188,6 +189,7 @@ class Recording:
                 return ""
             self._tracker.tidemark_end()
             self._count()
+            self._put_cards()
             handle, self._handle = self._handle, None
             _library.library().tm_recorder_close(handle)
             return self.path
@@ -302,6 +304,20 @@ class Recording:
                 setattr(event, key, value)
             event.tag = tags[tag]
             self._functions.tm_recorder_event(self._handle, ctypes.byref(event))
+
+    def _put_cards(self) -> None:
+        """Records what all processes use of the program's GPUs now."""
+        import torch
+
+        for index in range(torch.cuda.device_count()):
+            if torch.cuda.memory_reserved(index) == 0:
+                continue
+            try:
+                free, total = torch.cuda.mem_get_info(index)
+            except RuntimeError:  # the program's CUDA has failed
+                return
+            self._functions.tm_recorder_setting(
+                self._handle, USED_OF_DEVICE.format(index).encode(), str(total - free).encode(), 0)
 
     def _begin_history(self, torch: Any, why: str) -> None:
         """Without the tracker, records PyTorch's own history, written as a snapshot at the end."""

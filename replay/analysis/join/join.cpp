@@ -44,6 +44,7 @@ class Join {
         }
         find_peaks();
         find_holders();
+        find_cards();
         return std::move(result_);
     }
 
@@ -216,6 +217,21 @@ class Join {
         }
         for (Nanoseconds& peak : result_.peaks)
             peak = std::max<Nanoseconds>(peak - driver_.start, 0);
+    }
+
+    void find_cards() {
+        for (const auto& [device, used] : framework_.used) {
+            CardAccount card{.device = device, .used = used, .framework = 0, .others = 0};
+            for (std::size_t i = 0; i < driver_.ranges.size(); ++i) {
+                const RecordedRange& range = driver_.ranges[i];
+                if (range.is_mapping || range.device != device || is_host(range) ||
+                    range.begin > framework_.last || range.end <= framework_.last)
+                    continue;
+                (is_framework_[i] ? card.framework : card.others) += range.size;
+            }
+            if (device < result_.devices.size())
+                result_.cards.push_back(card);
+        }
     }
 
     const RecordedMemory& driver_;

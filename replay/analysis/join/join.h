@@ -3,6 +3,7 @@
 // driver allocated for it; the driver's other memory went to others.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -32,6 +33,17 @@ struct MemoryHolder {
     std::array<Bytes, 2> bytes{};  // at each of RecordingJoin::peaks
 };
 
+// Who had a GPU's memory when PyTorch's recording ended.
+struct CardAccount {
+    std::uint8_t device = 0;
+    Bytes used = 0;       // of all processes, as CUDA said then
+    Bytes framework = 0;  // PyTorch's memory
+    Bytes others = 0;     // what the driver allocated for others than PyTorch
+
+    // Contexts, the code and stacks of kernels, and other processes: no call allocates these.
+    Bytes rest() const { return used - std::min(used, framework + others); }
+};
+
 struct RecordingJoin {
     std::uint32_t process = 0;
     std::vector<std::string> devices;  // of the driver's recording
@@ -44,6 +56,7 @@ struct RecordingJoin {
     // When PyTorch held most, and when the process did, on all GPUs together.
     std::array<Nanoseconds, 2> peaks{};
     std::vector<MemoryHolder> holders;  // by device, PyTorch first
+    std::vector<CardAccount> cards;     // by device; none if PyTorch's recording doesn't say
 
     // On all GPUs, of others than PyTorch, at one of `peaks`.
     Bytes outside(std::size_t peak) const;

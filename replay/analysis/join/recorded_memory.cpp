@@ -2,8 +2,12 @@
 #include "replay/analysis/join/recorded_memory.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -16,6 +20,18 @@ namespace {
 
 using live::Record;
 using live::RecordKind;
+
+// The fact of what a device's processes used at the end (python/tidemark/torch/_recording.py).
+constexpr std::string_view kUsedBefore = "device ", kUsedAfter = " bytes used at the end";
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size())
+        return std::nullopt;
+    return number;
+}
 
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 61U;  // of times that can be
 
@@ -32,6 +48,20 @@ class Reader {
             else
                 apply(records[at]);
             at += length;
+        }
+    }
+
+    void finish() {
+        for (const live::NamedSetting& setting : names_.settings()) {
+            std::string_view key = memory_.strings[setting.key];
+            if (!key.starts_with(kUsedBefore) || !key.ends_with(kUsedAfter))
+                continue;
+            key.remove_prefix(kUsedBefore.size());
+            key.remove_suffix(kUsedAfter.size());
+            const auto device = number_in<std::uint8_t>(key);
+            const auto used = number_in<Bytes>(memory_.strings[setting.value]);
+            if (device && used && *device < memory_.header.devices)
+                memory_.used[*device] = *used;
         }
     }
 
@@ -127,8 +157,10 @@ Result<RecordedMemory> read_recorded_memory(const std::string& path, RecordedLev
     live::RecordingChain chain(header, std::max(header.segment, 1U), live::Owner::anyone);
     for (;;) {
         TM_ASSIGN(const live::ChainPiece piece, chain.next(0));
-        if (!piece.found)
+        if (!piece.found) {
+            reader.finish();
             return memory;
+        }
         memory.lost += piece.forgotten;
         reader.take(piece.records);
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct RecordedMemory {
     Nanoseconds last = 0;    // to here
     std::uint64_t lost = 0;  // events that are missing between
     StringTable strings;
+    // What all processes used of a device when the recording ended, by device, if it says so.
+    std::map<std::uint8_t, Bytes> used;
     std::vector<RecordedRange> ranges;  // in the order in which they began
 };
 

@@ -592,7 +592,29 @@ class LawFinder {
         return laws;
     }
 
+    // How many requests of the first step came before what all steps do: they make the model, and
+    // are as large as that, whatever else has the same size.
+    std::size_t count_before_steps() const {
+        constexpr std::size_t kAtOnce = 16, kAlike = 12;
+        const std::vector<std::uint32_t>& first = alignments_.front();
+        std::size_t alike = 0;
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            alike += first[i] != kUnaligned ? 1U : 0U;
+            alike -= i >= kAtOnce && first[i - kAtOnce] != kUnaligned ? 1U : 0U;
+            if (alike >= kAlike) {
+                const auto begin = first.begin() + static_cast<std::ptrdiff_t>(
+                                                       i + 1 < kAtOnce ? 0 : i + 1 - kAtOnce);
+                return static_cast<std::size_t>(
+                    std::ranges::find_if(begin, first.end(),
+                                         [](std::uint32_t one) { return one != kUnaligned; }) -
+                    first.begin());
+            }
+        }
+        return 0;
+    }
+
     void apply() {
+        before_steps_ = count_before_steps();
         found_.of_request.assign(requests_.requests.size(), kUnknown);
         found_.positions.assign(requests_.requests.size(), kUnaligned);
         found_.of_step.assign(requests_.requests.size(),
@@ -636,6 +658,8 @@ class LawFinder {
         const std::uint32_t position = alignments_[index][i];
         if (position != kUnaligned && of_position_[position] != kUnknown)
             return of_position_[position];
+        if (index == 0 && i < before_steps_)
+            return kConstant;
         // What the first step allocates for all others has the program's own size: weights, states.
         // So does what one other step alone allocates, such as the buckets that DDP rebuilds, and
         // memory derived from weights.
@@ -662,6 +686,7 @@ class LawFinder {
     std::vector<std::vector<Sample>> samples_;  // of each position, the reference's first
     std::vector<Cluster> clusters_;             // that grow, the largest first
     std::vector<std::uint32_t> of_position_;    // laws
+    std::size_t before_steps_ = 0;              // requests of the first step
     bool nameless_ = false;                     // two axes, of which neither is known as length
 };
 

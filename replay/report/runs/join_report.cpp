@@ -57,10 +57,18 @@ std::string join_text(const NamedJoin& joined) {
                   format_bytes(holder.bytes[0]), format_bytes(holder.bytes[1]));
     if (!join.holders.empty())
         text += "\n" + table.ruled(Emphasis::none) + "\n";
-    return text + fmt::format(
-                      "on the GPUs, others hold {} at PyTorch's peak and {} at the "
-                      "process's; contexts and kernels take more, which no driver call reports\n",
-                      format_bytes(join.outside(0)), format_bytes(join.outside(1)));
+    text += fmt::format("on the GPUs, others hold {} at PyTorch's peak and {} at the process's",
+                        format_bytes(join.outside(0)), format_bytes(join.outside(1)));
+    if (join.cards.empty())
+        return text + "; contexts and kernels take more, which no driver call reports\n";
+    text += "\n";
+    for (const CardAccount& card : join.cards)
+        text += fmt::format(
+            "at the end {} of {} were used: PyTorch has {}, others {}, and contexts, kernels and "
+            "other processes {}\n",
+            format_bytes(card.used), printable(join.devices[card.device]),
+            format_bytes(card.framework), format_bytes(card.others), format_bytes(card.rest()));
+    return text;
 }
 
 Json report::join_of(const NamedJoin& joined) {
@@ -85,6 +93,14 @@ Json report::join_of(const NamedJoin& joined) {
             {"peak_time_ns", join.peaks[1]},
             {"outside_at_torch_peak_bytes", join.outside(0)},
             {"outside_at_peak_bytes", join.outside(1)},
+            {"cards", list_of(join.cards,
+                              [&](const CardAccount& card) -> Json {
+                                  return {{"device", join.devices[card.device]},
+                                          {"used_bytes", card.used},
+                                          {"torch_bytes", card.framework},
+                                          {"others_bytes", card.others},
+                                          {"rest_bytes", card.rest()}};
+                              })},
             {"holders", list_of(join.holders, [&](const MemoryHolder& holder) -> Json {
                  return {{"device", join.devices[holder.device]},
                          {"torch", holder.is_framework},

@@ -51,6 +51,11 @@ class Written {
                             .device = device});
     }
 
+    void setting(const std::string& key, const std::string& value) {
+        const std::uint32_t named = site(key, 0);
+        names_.push_back({.address = named, .size = site(value, 0), .kind = RecordKind::setting});
+    }
+
     void in_pool(std::uint32_t pool) { records_.back().site = site("", pool); }
 
     std::string save(const support::TestFolder& folder, const std::string& name) {
@@ -155,6 +160,35 @@ TEST_CASE("a join finds PyTorch's segments by address and time, and who holds th
                                       {"others cuMemHostAlloc 2", {256, 256}}});
     CHECK(join.outside(0) == 512);
     CHECK(join.outside(1) == 1024);
+}
+
+TEST_CASE("a join accounts for the whole card at the end", "[analysis][join]") {
+    Process process;
+    process.driver.put(10, RecordKind::allocate, 0x1000, 4096, "cuMemAlloc");
+    process.driver.put(20, RecordKind::allocate, 0x8000, 512, "cuMemCreate");
+    process.driver.put(30, RecordKind::allocate, 0x9000, 256, "cuMemHostAlloc", 0, 2);
+    process.driver.put(40, RecordKind::allocate, 0xa000, 1024, "cuMemAlloc", 0, 1);
+    process.driver.put(50, RecordKind::allocate, 0xb000, 64, "cuMemAlloc");
+    process.driver.put(60, RecordKind::free, 0xb000, 64);
+    process.torch.put(90, RecordKind::segment_alloc, 0x1000, 4096);
+    process.torch.put(800, RecordKind::end, 0, 0);
+    // The context's end frees everything later.
+    process.driver.put(Process::kLater + 900, RecordKind::free, 0x1000, 4096);
+
+    CHECK(process.join().cards.empty());
+    process.torch.setting("device 0 bytes used at the end", "10000");
+    process.torch.setting("device 1 bytes used at the end", "1000");  // less than is allocated
+    process.torch.setting("device 9 bytes used at the end", "10000");
+    process.torch.setting("device 0x bytes used at the end", "10000");
+    process.torch.setting("device 1 bytes used at the end ", "2000");
+    const std::vector<CardAccount> cards = process.join().cards;
+    REQUIRE(cards.size() == 2);
+    CHECK(cards[0].used == 10000);
+    CHECK(cards[0].framework == 4096);
+    CHECK(cards[0].others == 512);
+    CHECK(cards[0].rest() == 10000 - 4096 - 512);
+    CHECK(cards[1].others == 1024);
+    CHECK(cards[1].rest() == 0);
 }
 
 TEST_CASE("a join follows mapped memory to where it was created", "[analysis][join]") {

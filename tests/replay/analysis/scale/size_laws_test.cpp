@@ -83,6 +83,23 @@ TEST_CASE("what the first step makes for all others does not grow") {
     CHECK(laws->grown(made.requests.front(), 0, {2, 1}, 1) == 5000);
 }
 
+TEST_CASE("what the program makes before its first step does not grow, whatever has its size") {
+    std::vector<Rule> rules(20, [](Shape s) -> Bytes { return 4096 * s.batch; });
+    StepRequests made = steps_of({{4, 1}, {5, 1}, {4, 1}, {8, 1}}, rules);
+    // A weight's copy on its way, before the first step; and a temporary of the step itself.
+    made.requests.insert(made.requests.begin(), {4 * 4096, 99, false});
+    made.requests.insert(made.requests.begin() + 18, {4 * 4096, 98, false});
+    for (RequestsOfStep& step : made.steps) {
+        step.begin += step.begin == 0 ? 0 : 2;
+        step.end += 2;
+    }
+    const Result<SizeLaws> laws = find_size_laws(made);
+    REQUIRE(laws);
+    CHECK(laws->grown(made.requests[0], 0, {4, 1}) == 4 * 4096);
+    CHECK(laws->grown(made.requests[2], 2, {4, 1}) == 16 * 4096);
+    CHECK(laws->grown(made.requests[18], 18, {4, 1}) == 16 * 4096);
+}
+
 TEST_CASE("batch and length are told apart where some size is quadratic in one") {
     std::vector<Rule> rules = kRules;
     rules.push_back([](Shape s) -> Bytes { return 64 * s.batch * s.length * s.length; });

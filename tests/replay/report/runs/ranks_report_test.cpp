@@ -119,11 +119,11 @@ TEST_CASE("the JSON of ranks has null for what there is not", "[report]") {
     RankReport found = spread_ranks(5, 16_MiB);
     found.divergence = divergence_in(3);
     found.groups = {{0}, {1}};
-    const report::Json json = report::ranks_of(found);
-    CHECK(json["spread"]["since_step"] == 5);
-    CHECK(json["spread"]["growth_per_step_bytes"] == 16_MiB);
-    CHECK(json["diverge"]["step"] == 3);
-    CHECK(json["groups"].dump() == R"([["rank0.tml"],["rank1.tml"]])");
+    const report::Json known = report::ranks_of(found);
+    CHECK(known["spread"]["since_step"] == 5);
+    CHECK(known["spread"]["growth_per_step_bytes"] == 16_MiB);
+    CHECK(known["diverge"]["step"] == 3);
+    CHECK(known["groups"].dump() == R"([["rank0.tml"],["rank1.tml"]])");
 
     RankReport none = spread_ranks(0, 0);
     none.divergence = divergence_in(0);
