@@ -241,6 +241,8 @@ TEST_CASE("info holds a program's own recording against what its driver gave", "
     CHECK(join["holders"][1]["torch"] == true);
     CHECK(join["holders"][1]["at_torch_peak_bytes"] == 8 * kMiBytes);
     CHECK(join["holders"][2]["torch"] == false);
+    REQUIRE(join["cards"].size() == 1);
+    CHECK(join["cards"][0]["used_bytes"] == 100 * kMiBytes);
 
     fs::remove(folder.recording);
     fs::remove(own);
@@ -249,6 +251,7 @@ TEST_CASE("info holds a program's own recording against what its driver gave", "
     CHECK(said.code == 1);
     CHECK(contains(said.out, "2 of PyTorch's 3 segments are memory from the driver"));
     CHECK(contains(said.out, "0x5000 on device 0 (1.00 MiB, from "));
+    CHECK(contains(said.out, "\nat the end 100 MiB of Fake H200 were used: PyTorch has "));
     const auto wrong = support::tidemark_json({"info", own, folder.recording}, {}, 1);
     CHECK(support::printed_keys(wrong["joins"][0].dump()) ==
           support::documented_keys("info DRIVER TORCH"));

@@ -144,6 +144,8 @@ TEST_CASE("ranks are aligned by their steps", "[cli]") {
                                   {"more", "part 5"},
                                   {"most_of_it_bytes", 9216},
                                   {"least_of_it_bytes", 2048},
+                                  {"last_most", nullptr},
+                                  {"last_least", nullptr},
                                   {"since_step", nullptr},
                                   {"growth_per_step_bytes", nullptr}});
     CHECK(ranks["diverge"]["step"] == 5);
@@ -163,8 +165,8 @@ TEST_CASE("a rank that requests more from one step on is named with that step", 
                         rank_of_steps([](int step) { return step >= 5 ? 9216 : 2048; }));
 
     CHECK(contains(support::tidemark({"info", folder.path()}).out,
-                   "KiB and 2.00 KiB); rank1.jsonl has requested more since step 5; ranks diverge "
-                   "at allocation 5, in step 5 (event "));
+                   "KiB and 2.00 KiB); rank1.jsonl has requested more than rank0.jsonl since step "
+                   "5; ranks diverge at allocation 5, in step 5 (event "));
 }
 
 TEST_CASE("ranks with roles are listed in groups", "[cli]") {

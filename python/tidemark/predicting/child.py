@@ -192,7 +192,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
         from tidemark.torch._recording import record
 
         if run["ranks"]:
-            meet_others(*run["ranks"], core)
+            rank, ranks = run["ranks"]
+            meet_others(rank, ranks, core)
         recording = record(run["output"], stacks=run["stacks"], annotations=run["annotations"],
                            name=run["name"], ranks=(0, 1), overwrite=True, shapes=True)
         recording.facts.update(run["facts"])
@@ -200,7 +201,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
         watch.count_steps()
         # With deterministic algorithms PyTorch fills what empty() returns. These would be values to
         # compute with: twenty times the time, and no size depends on them.
-        importlib.import_module("torch.utils.deterministic").fill_uninitialized_memory = False
+        setattr(importlib.import_module("torch.utils.deterministic"), "fill_uninitialized_memory",
+                False)
         if run["no_weights"]:
             skip_initial_values()
 

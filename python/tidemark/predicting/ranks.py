@@ -123,7 +123,7 @@ def meet_others(rank: int, ranks: int, core: ctypes.CDLL) -> None:
     for scheme in SCHEMES:
         rendezvous._rendezvous_handlers[scheme] = handler
     collectives = importlib.import_module("torch.distributed.distributed_c10d")
-    collectives._get_split_source = lambda _group: None
+    setattr(collectives, "_get_split_source", lambda _group: None)
     split_group = _split_by_new_groups(distributed)
     for module in (distributed, collectives,
                    importlib.import_module("torch.distributed.device_mesh")):

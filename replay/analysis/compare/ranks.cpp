@@ -261,8 +261,12 @@ Bytes steady_rise(std::span<const Bytes> differences) {
 
 // Since when the one rank requests more than the other, and whether ever more.
 void find_trend(std::span<const StepPeaks> ranks, RankSpread& spread) {
-    const std::vector<Bytes>& most = ranks[spread.most].peaks;
-    const std::vector<Bytes>& least = ranks[spread.least].peaks;
+    const auto last = [&](const StepPeaks& rank) { return rank.peaks[spread.steps - 1]; };
+    const auto [lowest, highest] = std::ranges::minmax_element(ranks, {}, last);
+    spread.last_most = static_cast<std::size_t>(highest - ranks.begin());
+    spread.last_least = static_cast<std::size_t>(lowest - ranks.begin());
+    const std::vector<Bytes>& most = highest->peaks;
+    const std::vector<Bytes>& least = lowest->peaks;
     std::size_t before = spread.steps;  // how many steps precede the first of them
     while (before > 0 && most[before - 1] > least[before - 1])
         --before;

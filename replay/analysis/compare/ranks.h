@@ -57,10 +57,13 @@ struct RankSpread {
     std::string more = {};
     Bytes most_of_it = 0;
     Bytes least_of_it = 0;
-    // From which step on the former requests more at its peak than the latter, in every step; 0 =
-    // not so in the last one.
+    // Of the last step that all have, which ends the trend: who requests most, and least.
+    std::size_t last_most = 0;
+    std::size_t last_least = 0;
+    // From which step on the one requests more at its peak than the other, in every step; 0 = not
+    // even in the last one.
     std::uint64_t since = 0;
-    // By how much the difference grows with each step after grows_from(), if it does so steadily up
+    // By how much that difference grows with each step after grows_from(), if it does so steadily up
     // to the last one (by amounts within 10 % of their mean); 0 = it does not.
     Bytes growth_per_step = 0;
 

@@ -26,6 +26,21 @@ std::string others_text(const RankReport& report, const RankDivergence& where) {
                                            format_bytes(where.usual_bytes));
 }
 
+std::string limit_text(const RankReport& report) {
+    const RankRow& largest = report.rows[report.largest()];
+    const bool reserves = largest.peak_reserved > 0;
+    const auto peak = [reserves](const RankRow& row) {
+        return reserves ? row.peak_reserved : row.peak_requested;
+    };
+    const bool all = std::ranges::all_of(
+        report.rows, [&](const RankRow& row) { return peak(row) == peak(largest); });
+    const std::string bytes = format_bytes(peak(largest));
+    if (all)
+        return fmt::format("each rank {} {} at its peak", reserves ? "reserves" : "requests", bytes);
+    return fmt::format("{} sets the limit: it {} {} at its peak", printable(largest.name),
+                       reserves ? "reserves" : "requests", bytes);
+}
+
 // "the same sizes in the same order"; "as far as they go" if ranks differ in length.
 std::string alike_text(const RankReport& report) {
     const bool as_long = std::ranges::all_of(report.rows, [&](const RankRow& row) {
@@ -40,15 +55,18 @@ std::string peak_step_text(const RankRow& row) {
     return row.peak_step == 0 ? " (-)" : fmt::format(" ({})", format_count(row.peak_step));
 }
 
-// By how much the difference has grown, or since when there is one. Nothing if it has been there
-// from the first step on.
+// By how much one rank grows and another one doesn't, or since when it requests more. Nothing if it
+// has done so from the first step on.
 std::string trend_text(const RankReport& report, const RankSpread& spread) {
+    const std::string most = printable(report.rows[spread.last_most].name);
+    const std::string least = printable(report.rows[spread.last_least].name);
     if (spread.growth_per_step != 0)
-        return fmt::format("; the difference has grown by {} with each step since step {}",
-                           format_bytes(spread.growth_per_step), format_count(spread.grows_from()));
+        return fmt::format("; compared with {}, {} grows by {} with each step since step {}", least,
+                           most, format_bytes(spread.growth_per_step),
+                           format_count(spread.grows_from()));
     if (spread.since > 1)
-        return fmt::format("; {} has requested more since step {}",
-                           printable(report.rows[spread.most].name), format_count(spread.since));
+        return fmt::format("; {} has requested more than {} since step {}", most, least,
+                           format_count(spread.since));
     return "";
 }
 
@@ -111,13 +129,7 @@ std::string rank_groups_text(const RankReport& report) {
 }  // namespace
 
 std::string ranks_sentence(const RankReport& report) {
-    const RankRow& largest = report.rows[report.largest()];
-    std::string text =
-        largest.peak_reserved > 0
-            ? fmt::format("{} sets the limit: it reserves {} at its peak", printable(largest.name),
-                          format_bytes(largest.peak_reserved))
-            : fmt::format("{} sets the limit: it requests {} at its peak", printable(largest.name),
-                          format_bytes(largest.peak_requested));
+    std::string text = limit_text(report);
     text += spread_text(report);
     if (!report.divergence)
         return text + alike_text(report);
@@ -171,7 +183,10 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
                    {"after", position["after"]}};
     }
     Json apart;
-    if (const auto& spread = ranks->spread)
+    if (const auto& spread = ranks->spread) {
+        const auto in_trend = [&](std::size_t rank) -> Json {
+            return spread->since == 0 ? Json() : Json(ranks->rows[rank].name);
+        };
         apart = {{"steps", spread->steps},
                  {"step", spread->step},
                  {"most", ranks->rows[spread->most].name},
@@ -181,8 +196,11 @@ Json ranks_of(const std::optional<RankReport>& ranks) {
                  {"more", or_null(spread->more)},
                  {"most_of_it_bytes", spread->most_of_it},
                  {"least_of_it_bytes", spread->least_of_it},
+                 {"last_most", in_trend(spread->last_most)},
+                 {"last_least", in_trend(spread->last_least)},
                  {"since_step", or_null(spread->since)},
                  {"growth_per_step_bytes", or_null(spread->growth_per_step)}};
+    }
     Json groups = list_of(ranks->groups, [&](const std::vector<std::size_t>& group) {
         return list_of(group, [&](std::size_t rank) { return ranks->rows[rank].name; });
     });

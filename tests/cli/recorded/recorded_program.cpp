@@ -307,6 +307,8 @@ void framework(const std::string& path, bool lies) {
     report(TM_EVENT_SEGMENT_FREE, segment, 2 * kMiB);
     MUST("cuMemFree_v2", segment);
     MUST("cuMemFree_v2", library);
+    own<decltype(tm_recorder_setting)>("tm_recorder_setting")(
+        recorder, "device 0 bytes used at the end", "104857600", 0);
     own<decltype(tm_recorder_close)>("tm_recorder_close")(recorder);
 }
 

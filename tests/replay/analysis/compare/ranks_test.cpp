@@ -115,6 +115,20 @@ TEST_CASE("a rank that keeps more in each step is said to grow", "[ranks]") {
     CHECK(report.groups == Groups{{0}, {1}});
 }
 
+TEST_CASE("growth is seen beside another rank's largest step", "[ranks]") {
+    const RankReport report =
+        report_of({rank_of([](int step) { return step == 2 ? 900_MiB : 1_MiB; }),
+                   keeping_rank([](int) { return 16_MiB; })});
+
+    REQUIRE(report.spread);
+    CHECK(report.spread->step == 2);
+    CHECK(report.spread->most == 0);
+    CHECK(report.spread->last_most == 1);
+    CHECK(report.spread->last_least == 0);
+    CHECK(report.spread->since == 3);
+    CHECK(report.spread->growth_per_step == 16_MiB);
+}
+
 TEST_CASE("growth is steady from the second step on, or from where the difference begins",
           "[ranks]") {
     // What the first two steps keep doesn't matter: the rises after the second one do.
@@ -165,9 +179,9 @@ TEST_CASE("a rank that is larger in one step, or no longer, is larger since none
     };
     CHECK(since([](int step) { return step == 5 ? 3_MiB : 1_MiB; }) == 0);
     CHECK(since([](int step) { return step < kSteps ? 3_MiB : 1_MiB; }) == 0);
-    // The lead is interrupted, and in the last step it is the other one's.
+    // The lead is interrupted; and in the end it is the other one's.
     CHECK(since([](int step) { return step == 5 ? 1_MiB : 3_MiB; }) == 6);
-    CHECK(since([](int step) { return step == 5 ? 3_MiB : 512_KiB; }) == 0);
+    CHECK(since([](int step) { return step == 5 ? 3_MiB : 512_KiB; }) == 6);
 }
 
 TEST_CASE("an allocation between two steps belongs to the later one", "[ranks]") {

@@ -26,6 +26,8 @@ RankReport spread_ranks(std::uint64_t since, Bytes growth) {
                                .least = 0,
                                .most_bytes = 129_MiB,
                                .least_bytes = 1_MiB,
+                               .last_most = 1,
+                               .last_least = 0,
                                .since = since,
                                .growth_per_step = growth};
     return report;
@@ -68,11 +70,11 @@ TEST_CASE("a difference between ranks comes with its growth, or its first step",
     CHECK(ranks_sentence(spread_ranks(0, 0)) == kSpread + kSame);
     CHECK(ranks_sentence(spread_ranks(1, 0)) == kSpread + kSame);
     CHECK(ranks_sentence(spread_ranks(5, 0)) ==
-          kSpread + "; rank1.tml has requested more since step 5" + kSame);
+          kSpread + "; rank1.tml has requested more than rank0.tml since step 5" + kSame);
     CHECK(ranks_sentence(spread_ranks(1, 16_MiB)) ==
-          kSpread + "; the difference has grown by 16.0 MiB with each step since step 2" + kSame);
+          kSpread + "; compared with rank0.tml, rank1.tml grows by 16.0 MiB with each step since step 2" + kSame);
     CHECK(ranks_sentence(spread_ranks(5, 16_MiB)) ==
-          kSpread + "; the difference has grown by 16.0 MiB with each step since step 5" + kSame);
+          kSpread + "; compared with rank0.tml, rank1.tml grows by 16.0 MiB with each step since step 5" + kSame);
 
     RankReport equal = spread_ranks(5, 16_MiB);
     equal.spread->most_bytes = equal.spread->least_bytes;
