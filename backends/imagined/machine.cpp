@@ -84,6 +84,7 @@ Stream* Machine::make_stream(int device, unsigned flags, int priority) {
 
 void Machine::run(const Stream& stream) {
     used_.insert(stream.id);
+    launches() = true;
     if (settings().late)
         device(stream.device).queue_kernel(stream.id, kKernel);
 }
@@ -123,6 +124,11 @@ void Machine::first_use(int index, const std::string& what) {
 }
 
 Lock::Lock() : held_(guard()) {}
+
+bool& launches() {
+    static thread_local bool begun = false;
+    return begun;
+}
 
 int& current_device() {
     static thread_local int device = 0;

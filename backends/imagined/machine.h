@@ -42,6 +42,8 @@ struct Event {
     std::optional<EventId> point;  // of the last record
     int device = 0;
     Nanoseconds recorded = 0;
+    std::uint64_t waits = 0;  // Machine::waits() at the last record
+    int looks = 0;            // of threads that only watch, since then
 };
 
 // Physical memory of one cuMemCreate.
@@ -71,6 +73,10 @@ class Machine {
 
     // Work of a kernel on a stream.
     void run(const Stream& stream);
+
+    // How often the program has waited for a device.
+    std::uint64_t waits() const { return waits_; }
+    void count_wait() { ++waits_; }
 
     // What the context takes when this is first used on a device: "kernels", ...
     void first_use(int device, const std::string& what);
@@ -117,6 +123,7 @@ class Machine {
     std::vector<std::unique_ptr<SimDevice>> devices_;
     Pointer top_ = 0;  // where plain memory in the driver's order starts, in the simulator
     std::uint32_t streams_ = 0;
+    std::uint64_t waits_ = 0;
     std::set<StreamId> used_;
 };
 
@@ -130,6 +137,9 @@ class Lock {
   private:
     std::unique_lock<std::recursive_mutex> held_;
 };
+
+// Whether this thread has begun any work.
+bool& launches();
 
 // The device that this thread's calls are for, and its last error.
 int& current_device();
