@@ -1,11 +1,11 @@
 // NCCL: every collective succeeds immediately, as if the other ranks existed and had the same data
 // as this one. So what a program gathers, to compare or unpack, is its own data once per rank. With
 // ranks that do run (exchange.h), small pieces are theirs: sizes, splits, pickled objects.
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -72,8 +72,7 @@ int open(Communicator** out, int ranks, int rank, const UniqueId& id) {
     (*out)->id = fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
     (*out)->members.assign(static_cast<std::size_t>(ranks), -1);
     const std::string own = fmt::format("{}", exchange->rank());
-    exchange->put(fmt::format("{}-member-{}", (*out)->id, rank),
-                  std::as_bytes(std::span(own)));
+    exchange->put(fmt::format("{}-member-{}", (*out)->id, rank), std::as_bytes(std::span(own)));
     return kSuccess;
 }
 
@@ -102,8 +101,8 @@ int receive(void* to, std::size_t size, const void* handle) {
     return kSuccess;
 }
 
-// Messages are small pieces of collectives and sends. All ranks number them alike, by what they are.
-// Their first byte says whether the content is known.
+// Messages are small pieces of collectives and sends. All ranks give them the same numbers. Their
+// first byte says whether the content is known.
 bool is_message(const Communicator& one, std::size_t size) {
     return !one.id.empty() && size != 0 && size <= Exchange::kLargest;
 }
@@ -121,8 +120,8 @@ void leave(const std::string& name, const void* from, std::size_t size) {
     {
         Lock machine;
         const std::span<std::byte> data(content.data() + 1, size);
-        content[0] = static_cast<std::byte>(
-            machine->contents.read(reinterpret_cast<Pointer>(from), data));
+        content[0] =
+            static_cast<std::byte>(machine->contents.read(reinterpret_cast<Pointer>(from), data));
     }
     Exchange::get()->put(name, std::span(content).first(content[0] == std::byte{0} ? 1 : size + 1));
 }
@@ -134,8 +133,8 @@ int member(Communicator& one, int rank) {
         const auto found =
             Exchange::get()->take(fmt::format("{}-member-{}", one.id, rank), Exchange::kAnybody);
         if (found)
-            known = std::atoi(std::string(reinterpret_cast<const char*>(found->data()),
-                                          found->size()).c_str());
+            known = std::atoi(
+                std::string(reinterpret_cast<const char*>(found->data()), found->size()).c_str());
     }
     return known;
 }
@@ -219,10 +218,9 @@ IMAGINED(int, ncclGetVersion)(int* version) {
 
 IMAGINED(int, ncclGetUniqueId)(UniqueId* id) {
     std::memset(id->bytes, 0, kUniqueId);
-    if (Exchange::get() != nullptr) {
-        std::random_device source;
-        for (char& byte : id->bytes)
-            byte = static_cast<char>(source());
+    if (const Exchange* const exchange = Exchange::get()) {
+        static std::atomic<int> number = 0;
+        fmt::format_to_n(id->bytes, kUniqueId, "{} of rank {}", number++, exchange->rank());
     }
     return kSuccess;
 }
@@ -231,8 +229,7 @@ IMAGINED(int, ncclCommInitRank)(Communicator** out, int ranks, UniqueId id, int 
     return open(out, ranks, rank, id);
 }
 
-IMAGINED(int, ncclCommInitRankConfig)(Communicator** out, int ranks, UniqueId id, int rank,
-                                    void*) {
+IMAGINED(int, ncclCommInitRankConfig)(Communicator** out, int ranks, UniqueId id, int rank, void*) {
     return open(out, ranks, rank, id);
 }
 
@@ -356,8 +353,8 @@ IMAGINED(int, ncclRecv)
     const int done = receive(to, size, stream);
     if (is_message(*one, size))
         group_receives.push_back(
-            {one, message_name(*one, fmt::format("from-{}-to-{}", from, one->rank), size, true), from,
-             to, size});
+            {one, message_name(*one, fmt::format("from-{}-to-{}", from, one->rank), size, true),
+             from, to, size});
     if (group_depth == 0)
         end_receives();
     return done;

@@ -11,15 +11,14 @@
 #include <unistd.h>
 
 #include "backends/imagined/api.h"
+#include "core/base/stopwatch.h"
 
 namespace tidemark::imagined {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kLongest = std::chrono::minutes(2);
+constexpr Nanoseconds kLongest = 120'000'000'000;
 constexpr auto kNap = std::chrono::milliseconds(1), kLongestNap = std::chrono::milliseconds(16);
-constexpr auto kStill = std::chrono::seconds(1);  // all wait and have done so for this long
+constexpr Nanoseconds kStill = 1'000'000'000;  // all wait and have done so for this long
 
 std::optional<Exchange::Bytes> read_file(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
@@ -96,8 +95,8 @@ std::optional<Exchange::Bytes> Exchange::take(std::string_view name, int from) {
     const std::string count = fmt::format("{}", number++);
     const std::filesystem::path waiting = file(fmt::format("waits-{}", ranks_.rank));
     write_file(waiting, std::as_bytes(std::span(count)));
-    const auto begun = Clock::now();
-    auto still_since = begun;
+    const Stopwatch stopwatch;
+    Nanoseconds still_since = 0;
     std::optional<std::vector<std::string>> before;
     std::optional<Bytes> found;
     for (auto nap = kNap; !found; nap = std::min(2 * nap, kLongestNap)) {
@@ -107,10 +106,10 @@ std::optional<Exchange::Bytes> Exchange::take(std::string_view name, int from) {
             break;
         auto now = waits();
         if (!now || now != before)
-            still_since = Clock::now();
+            still_since = stopwatch.elapsed();
         before = std::move(now);
-        alone_ = Clock::now() - begun > kLongest;
-        if (alone_ || Clock::now() - still_since > kStill)
+        alone_ = stopwatch.elapsed() > kLongest;
+        if (alone_ || stopwatch.elapsed() - still_since > kStill)
             break;
     }
     std::error_code ignored;
@@ -122,8 +121,8 @@ std::optional<Exchange::Bytes> Exchange::take(std::string_view name, int from) {
 
 using namespace tidemark::imagined;
 
-// For the store of the Python package. A take returns the size, and copies at most `most` bytes; -1:
-// there is nothing. Without other ranks, nothing happens.
+// For the store of the Python package. A take returns the size, and copies at most `most` bytes;
+// -1: there is nothing. Without other ranks, nothing happens.
 extern "C" __attribute__((visibility("default"))) void imagined_exchange_put(const char* name,
                                                                              const std::byte* from,
                                                                              std::size_t size) {

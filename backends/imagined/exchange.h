@@ -1,5 +1,5 @@
-// Exchange: what ranks that run at the same time give to each other: ids, keys of a store, and small
-// messages whose content is known. A folder on the host holds them, a file each.
+// Exchange: what ranks that run at the same time give to each other: ids, keys of a store, and
+// small messages whose content is known. A folder on the host holds them, a file each.
 //
 // A rank may wait for something that never comes: another one ended, or does something else than on
 // a card. So a wait ends when nothing can come any more.
@@ -29,8 +29,8 @@ class Exchange {
     // Of this process; nullptr if it runs alone.
     static Exchange* get();
 
-    // Leaves `content` under `name`, for all ranks. Replaces what is there. Thread-safe. Errors of
-    // the file system: then nobody gets it.
+    // Leaves `content` under `name`, for all ranks. Replaces what was left there before.
+    // Thread-safe. Errors of the file system: then nobody gets it.
     void put(std::string_view name, std::span<const std::byte> content);
 
     // Waits until there is something under `name`. Nothing if rank `from` (or, of kAnybody, every

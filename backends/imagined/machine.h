@@ -76,6 +76,7 @@ class Machine {
 
     // How often the program has waited for a device.
     std::uint64_t waits() const { return waits_; }
+
     void count_wait() { ++waits_; }
 
     // What the context takes when this is first used on a device: "kernels", ...

@@ -40,9 +40,9 @@ int record(Event* event, const void* handle) {
     return kSuccess;
 }
 
-// A thread that only watches, such as NCCL's watchdog, looks ten times a second. If work is slow, it
-// finds it done when the program has waited twice more; or after three seconds, since a program that
-// ends waits for its watchdog.
+// A thread that only watches, such as NCCL's watchdog, looks ten times a second. If work is slow,
+// it finds it done when the program has waited twice more; or after three seconds, since a program
+// that ends waits for its watchdog.
 bool is_watched_in_time(const Machine& machine, Event& event) {
     constexpr std::uint64_t kWaits = 2;
     constexpr int kLooks = 30;

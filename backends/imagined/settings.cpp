@@ -53,8 +53,8 @@ Settings read() {
         settings.book.plans = from.at("book").at("plans");
         settings.book.convolutions = from.at("book").at("convolutions");
         if (const nlohmann::json& ranks = from.at("exchange"); !ranks.is_null())
-            settings.ranks.emplace(Settings::Ranks{ranks.at("folder"), ranks.at("rank"),
-                                                   ranks.at("ranks")});
+            settings.ranks.emplace(
+                Settings::Ranks{ranks.at("folder"), ranks.at("rank"), ranks.at("ranks")});
         return settings;
     } catch (const std::exception& failure) {
         stop(fmt::format("{}: {}", path, failure.what()));

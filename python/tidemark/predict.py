@@ -432,8 +432,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
         answers = [one.to_json() for one in found]
         print(json.dumps(answers if len(answers) > 1 else answers[0], indent=2))
     else:
-        for text, alike in _texts(ranks, found):
-            print(f"{_ranks_text(alike)} {text}" if options.world_size > 1 else text)
+        for text, same in _texts(ranks, found):
+            print(f"{_ranks_text(same)} {text}" if options.world_size > 1 else text)
     code = next((one.exit_code for one in found if one.exit_code), 0)
     sys.exit(code if code >= 0 else 128 - code)
 
@@ -468,15 +468,15 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _predict_ranks(options: argparse.Namespace, ranks: Sequence[int]) -> List[Prediction]:
-    """Runs all ranks together if the host has the memory for it; else several at a time, depending on
-    the number of processors."""
+    """Runs all ranks together if the host has the memory for it; else several at a time, depending
+    on the number of processors."""
     if len(ranks) == 1:
         return [_predict_rank(options, ranks[0])]
     at_once = len(ranks)
     if at_once * HOST_BYTES > _limits.free_host_bytes():
         at_once = max(1, (os.cpu_count() or 1) // 2)
-        print(f"tidemark: this host's memory isn't enough to run {len(ranks)} ranks together: each is "
-              "predicted as if the others held what it holds", file=sys.stderr, flush=True)
+        print(f"tidemark: this host's memory isn't enough to run {len(ranks)} ranks together: each "
+              "is predicted as if the others held what it holds", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="tidemark-ranks-") as folder, \
             concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         together = folder if at_once == len(ranks) else None

@@ -60,8 +60,7 @@ TEST_CASE("four times the batch is predicted within a percent of what it took", 
         INFO(name);
         const json object =
             tidemark::support::tidemark_json({"scale", job(name), "--tokens", "x4"});
-        const double predicted =
-            object["rows"][0]["peak_reserved_bytes"].get<double>() / (1 << 20);
+        const double predicted = object["rows"][0]["peak_reserved_bytes"].get<double>() / (1 << 20);
         CHECK(predicted > 0.99 * real);
         CHECK(predicted < 1.01 * real);
     }

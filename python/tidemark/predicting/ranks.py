@@ -89,8 +89,8 @@ def _store_of_all(distributed: Any, ranks: int, exchange: Any) -> Any:
 
 
 def _split_by_new_groups(distributed: Any) -> Callable[..., Any]:
-    """What torch.distributed.split_group does, without ncclCommSplit, by which a single rank does not
-    learn how many ranks its new group has."""
+    """What torch.distributed.split_group does, without ncclCommSplit, by which a single rank does
+    not learn how many ranks its new group has."""
 
     def split_group(parent_pg: Any = None, split_ranks: Optional[List[List[int]]] = None,
                     timeout: Any = None, pg_options: Any = None,

@@ -63,8 +63,8 @@ struct RankSpread {
     // From which step on the one requests more at its peak than the other, in every step; 0 = not
     // even in the last one.
     std::uint64_t since = 0;
-    // By how much that difference grows with each step after grows_from(), if it does so steadily up
-    // to the last one (by amounts within 10 % of their mean); 0 = it does not.
+    // By how much that difference grows with each step after grows_from(), if it does so steadily
+    // up to the last one (by amounts within 10 % of their mean); 0 = it does not.
     Bytes growth_per_step = 0;
 
     // A first step often lacks the optimizer's state, and shows no growth.

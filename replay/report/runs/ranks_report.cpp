@@ -36,7 +36,8 @@ std::string limit_text(const RankReport& report) {
         report.rows, [&](const RankRow& row) { return peak(row) == peak(largest); });
     const std::string bytes = format_bytes(peak(largest));
     if (all)
-        return fmt::format("each rank {} {} at its peak", reserves ? "reserves" : "requests", bytes);
+        return fmt::format("each rank {} {} at its peak", reserves ? "reserves" : "requests",
+                           bytes);
     return fmt::format("{} sets the limit: it {} {} at its peak", printable(largest.name),
                        reserves ? "reserves" : "requests", bytes);
 }

@@ -72,9 +72,13 @@ TEST_CASE("a difference between ranks comes with its growth, or its first step",
     CHECK(ranks_sentence(spread_ranks(5, 0)) ==
           kSpread + "; rank1.tml has requested more than rank0.tml since step 5" + kSame);
     CHECK(ranks_sentence(spread_ranks(1, 16_MiB)) ==
-          kSpread + "; compared with rank0.tml, rank1.tml grows by 16.0 MiB with each step since step 2" + kSame);
+          kSpread +
+              "; compared with rank0.tml, rank1.tml grows by 16.0 MiB with each step since step 2" +
+              kSame);
     CHECK(ranks_sentence(spread_ranks(5, 16_MiB)) ==
-          kSpread + "; compared with rank0.tml, rank1.tml grows by 16.0 MiB with each step since step 5" + kSame);
+          kSpread +
+              "; compared with rank0.tml, rank1.tml grows by 16.0 MiB with each step since step 5" +
+              kSame);
 
     RankReport equal = spread_ranks(5, 16_MiB);
     equal.spread->most_bytes = equal.spread->least_bytes;
