@@ -516,6 +516,7 @@ def test_communicators_take_memory_when_they_are_used(tmp_path):
 
 
 OF_RANK = """
+import struct
 class Id(ctypes.Structure):
     _fields_ = [("bytes", ctypes.c_char * 128)]
 core, one = ctypes.CDLL(CORE), pointer()
@@ -535,6 +536,12 @@ core.imagined_ncclAlltoAll(device(b"efgh" if RANK else b"ijkl"), to, size(2), 0,
 show(to, 4)
 core.imagined_ncclBroadcast(device(b"root" if RANK else b"mine"), to, size(4), 0, 1, one, None)
 show(to, 4)
+for type, form, how in ((4, "q", 0), (2, "i", 2), (4, "q", 3), (7, "f", 4), (8, "d", 1)):
+    at = device(struct.pack(form, -5 if RANK else 2))
+    core.imagined_ncclAllReduce(at, at, size(1), type, how, one, None)
+    number = ctypes.create_string_buffer(struct.calcsize(form))
+    cuda.cudaMemcpy(number, at, size(len(number)), 2)
+    print(struct.unpack(form, number)[0])
 core.imagined_ncclGroupStart()
 core.imagined_ncclRecv(to, size(5), 0, 1 - RANK, one, None)
 core.imagined_ncclRecv(pointer(to.value + 8), size(5), 0, RANK, one, None)
@@ -568,8 +575,9 @@ def test_ranks_that_run_together_have_each_others_small_messages(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         said = list(pool.map(run_rank, (0, 1)))
     # The last two: its content was not known, and the other rank ended without sending it.
-    assert said == [["cdab", "ijef", "root", "1to0.", "0to0.", "unknown", "unknown"],
-                    ["cdab", "klgh", "root", "0to1.", "1to1."]]
+    reduced = ["-3", "2", "-5", "-1.5", "-10.0"]
+    assert said == [["cdab", "ijef", "root", *reduced, "1to0.", "0to0.", "unknown", "unknown"],
+                    ["cdab", "klgh", "root", *reduced, "0to1.", "1to1."]]
 
 
 def test_a_store_has_the_keys_that_it_and_running_ranks_set():
