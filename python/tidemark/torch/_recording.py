@@ -309,15 +309,16 @@ class Recording:
         """Records what all processes use of the program's GPUs now."""
         import torch
 
-        for index in range(torch.cuda.device_count()):
-            if torch.cuda.memory_reserved(index) == 0:
-                continue
-            try:
+        try:
+            for index in range(min(torch.cuda.device_count(), MOST_DEVICES)):
+                if torch.cuda.memory_reserved(index) == 0:
+                    continue
                 free, total = torch.cuda.mem_get_info(index)
-            except RuntimeError:  # the program's CUDA has failed
-                return
-            self._functions.tm_recorder_setting(
-                self._handle, USED_OF_DEVICE.format(index).encode(), str(total - free).encode(), 0)
+                self._functions.tm_recorder_setting(
+                    self._handle, USED_OF_DEVICE.format(index).encode(),
+                    str(total - free).encode(), 0)
+        except Exception:  # the program's CUDA has failed, but the recording must end well
+            return
 
     def _begin_history(self, torch: Any, why: str) -> None:
         """Without the tracker, records PyTorch's own history, written as a snapshot at the end."""

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOURCES = pathlib.Path(__file__).resolve().parent / "allocator"
 ALLOC, FREE_REQUESTED, FREE_COMPLETED, SEGMENT_ALLOC, SEGMENT_FREE, MAP, UNMAP, SNAPSHOT, OOM = \
     range(9)
+MIB = 1 << 20
 GIB = 1 << 30
 _folders = []
 
@@ -47,6 +48,7 @@ class FakeTorch(types.ModuleType):
             OutOfMemoryError=OutOfMemoryError, is_initialized=lambda: self.ready,
             _lazy_call=self._lazy_call, device_count=lambda: 1,
             get_device_properties=lambda _index: device,
+            memory_reserved=lambda _index: 2 * MIB, mem_get_info=lambda _index: (5 * GIB, 8 * GIB),
             memory=types.SimpleNamespace(
                 _snapshot=self._snapshot, _dump_snapshot=self._dump,
                 _record_memory_history=lambda *given, **named: self.calls.append(named)))

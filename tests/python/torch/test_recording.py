@@ -55,9 +55,21 @@ def test_a_run_is_recorded_and_verified(torch, tmp_path):
                             "allocate", "retire", "allocate", "finish"]
     info = tidemark.info(str(path)).to_dict()
     assert "64" in str(info)
+    assert info["metadata"]["device 0 bytes used at the end"] == str(3 << 30)
     answer = tidemark.verify(str(path))
     assert answer.mismatches == 0
     assert "max_split_size_mb=64" in answer.policy
+
+
+def test_a_recording_ends_well_if_the_programs_cuda_has_failed(torch, tmp_path, monkeypatch):
+    def fail(_index):
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", fail)
+    path = tmp_path / "run.tml"
+    with tidemark.torch.record(path):
+        torch.event(ALLOC, 2 << 30, 100)
+    assert not any("used" in key for key in tidemark.info(str(path)).to_dict()["metadata"])
 
 
 def test_what_lives_already_is_the_begin(torch, tmp_path):
