@@ -1,6 +1,7 @@
 // Files that appear under their names complete, and polling.
 #include "backends/imagined/exchange.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -123,15 +124,12 @@ using namespace tidemark::imagined;
 
 // For the store of the Python package. A take returns the size, and copies at most `most` bytes;
 // -1: there is nothing. Without other ranks, nothing happens.
-extern "C" __attribute__((visibility("default"))) void imagined_exchange_put(const char* name,
-                                                                             const std::byte* from,
-                                                                             std::size_t size) {
+IMAGINED(void, exchange_put)(const char* name, const std::byte* from, std::size_t size) {
     if (Exchange* const exchange = Exchange::get())
         exchange->put(name, {from, size});
 }
 
-extern "C" __attribute__((visibility("default"))) std::int64_t imagined_exchange_take(
-    const char* name, std::byte* to, std::size_t most) {
+IMAGINED(std::int64_t, exchange_take)(const char* name, std::byte* to, std::size_t most) {
     Exchange* const exchange = Exchange::get();
     const auto found = exchange ? exchange->take(name, Exchange::kAnybody) : std::nullopt;
     if (!found)

@@ -5,6 +5,7 @@
 // a card. So a wait ends when nothing can come any more.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -48,7 +49,7 @@ class Exchange {
     std::optional<std::vector<std::string>> waits() const;
 
     Settings::Ranks ranks_;
-    bool alone_ = false;  // nothing came for two minutes: don't wait again
+    std::atomic<bool> alone_ = false;  // nothing came for two minutes: don't wait again
 };
 
 }  // namespace tidemark::imagined
